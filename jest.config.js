@@ -1,0 +1,20 @@
+/** @type {import("jest").Config} */
+export default {
+  roots: ["<rootDir>/server/src", "<rootDir>/client/src", "<rootDir>/examples", "<rootDir>/test"],
+  testMatch: ["**/*.test.ts"],
+  testPathIgnorePatterns: ["/node_modules/", "/dist/"],
+  modulePathIgnorePatterns: ["/dist/"],
+  extensionsToTreatAsEsm: [".ts"],
+  transform: {
+    "\\.ts$": [
+      "@swc/jest",
+      { jsc: { parser: { syntax: "typescript" }, target: "es2024" }, module: { type: "es6" }, sourceMaps: "inline" },
+    ],
+  },
+  // Sources import each other as ".js", as Node wants it after the build; under jest the ".ts" stands there.
+  moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
+  globalSetup: "<rootDir>/test/support/global-setup.js",
+  globalTeardown: "<rootDir>/test/support/global-teardown.js",
+  maxWorkers: 2,
+  testTimeout: 30_000,
+}

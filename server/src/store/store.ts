@@ -1,0 +1,114 @@
+import type {
+  Account,
+  AccountKey,
+  Authenticator,
+  Session,
+  SessionAndUser,
+  SessionPatch,
+  User,
+  UserPatch,
+  VerificationToken,
+  VerificationTokenKey,
+} from "./types.js"
+
+/**
+ * On whose behalf the store works. The signal ends the wait for a connection, and a transaction between two of its
+ * statements (it is rolled back); a statement under way is not interrupted.
+ */
+export interface Caller {
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Where everything is kept. These comments are the contract; store/contract.ts runs it against every implementation.
+ *
+ * Of every method: it is atomic. What it was given is what every later read returns. Keys (user id, provider, provider
+ * account id, session token, identifier, verification token, credential id) are compared byte for byte. Nothing is
+ * returned unless it is committed. A write that conflicts with others is tried again a bounded number of times and then
+ * throws CONFLICT, with nothing written. Every method may throw DATABASE_UNAVAILABLE (whether a write was done is then
+ * unknown), STATEMENT_TIMEOUT (likewise), QUEUE_FULL (nothing was done) and the signal's reason; the other reasons are
+ * named where they can occur. "Null" means: there is no such thing, and the database said so.
+ */
+export interface Store {
+  readonly users: UserStore
+  readonly accounts: AccountStore
+  readonly sessions: SessionStore
+  readonly verificationTokens: VerificationTokenStore
+  readonly authenticators: AuthenticatorStore
+  /** Asks the database for a sign of life, past the queue. Throws DATABASE_UNAVAILABLE when there is none in time. */
+  ping(caller: Caller): Promise<void>
+  /** Closes all connections. Work that is under way fails. May be called more than once. */
+  close(): Promise<void>
+}
+
+export interface UserStore {
+  /**
+   * Throws USER_ALREADY_EXISTS, EMAIL_ALREADY_EXISTS, and INVALID_FIELD (`extra` over 65,536 bytes as JSON). Two e-mail
+   * addresses are the same when they are equal after trimming ASCII white space and lower-casing ASCII letters; one that
+   * is blank after trimming is kept, belongs to nobody and never conflicts.
+   */
+  create(caller: Caller, user: User): Promise<User>
+  get(caller: Caller, id: string): Promise<User | null>
+  getByEmail(caller: Caller, email: string): Promise<User | null>
+  getByAccount(caller: Caller, key: AccountKey): Promise<User | null>
+  /**
+   * Returns the user as it is now. A cleared `email`, `name` or `image` reads back as null (see Extra). Throws
+   * EMAIL_ALREADY_EXISTS and INVALID_FIELD (`extra`). May run its transaction more than once.
+   */
+  update(caller: Caller, id: string, patch: UserPatch): Promise<User | null>
+  /**
+   * Deletes the user with its accounts, sessions and authenticators in one transaction; returns the user as it was.
+   * None of the three outlives the user, whatever is created at the same time. May run its transaction more than once.
+   */
+  delete(caller: Caller, id: string): Promise<User | null>
+}
+
+export interface AccountStore {
+  /**
+   * Links an account, or, where the same user has it already, replaces the fields given and leaves the others alone
+   * (`extra` is merged; a named property that is null in `extra` is cleared). `token_type` is kept in lower case. Throws
+   * USER_NOT_FOUND, ACCOUNT_LINKED_TO_ANOTHER_USER and INVALID_FIELD (`extra`, `authorization_details`: each at most
+   * 65,536 bytes as JSON).
+   */
+  link(caller: Caller, account: Account): Promise<Account>
+  /** Returns the account as it was. */
+  unlink(caller: Caller, key: AccountKey): Promise<Account | null>
+  get(caller: Caller, key: AccountKey): Promise<Account | null>
+}
+
+/** Sessions. The database holds only the SHA-256 of a token. A session is expired once `expires` lies before the clock. */
+export interface SessionStore {
+  /** Throws USER_NOT_FOUND, SESSION_ALREADY_EXISTS and INVALID_FIELD (`extra`). An `expires` in the past is kept too. */
+  create(caller: Caller, session: Session): Promise<Session>
+  /** Reads both in one statement. An expired session is removed, unless it was extended meanwhile, and null returned. */
+  getWithUser(caller: Caller, sessionToken: string): Promise<SessionAndUser | null>
+  /**
+   * Changes a session that exists and has not expired; never brings one back. Throws USER_NOT_FOUND (the new user) and
+   * INVALID_FIELD (`extra`). May run its transaction more than once.
+   */
+  update(caller: Caller, sessionToken: string, patch: SessionPatch): Promise<Session | null>
+  /** Returns the session as it was, expired or not. */
+  delete(caller: Caller, sessionToken: string): Promise<Session | null>
+}
+
+export interface VerificationTokenStore {
+  /** Throws VERIFICATION_TOKEN_ALREADY_EXISTS. */
+  create(caller: Caller, token: VerificationToken): Promise<VerificationToken>
+  /**
+   * Deletes and returns the token. Of any number of concurrent calls, on any number of processes, exactly one gets it.
+   * An expired one is returned as well.
+   */
+  use(caller: Caller, key: VerificationTokenKey): Promise<VerificationToken | null>
+}
+
+export interface AuthenticatorStore {
+  /** Throws USER_NOT_FOUND, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`). */
+  create(caller: Caller, authenticator: Authenticator): Promise<Authenticator>
+  get(caller: Caller, credentialID: string): Promise<Authenticator | null>
+  /** All of a user's, in the byte order of their credential ids; none for an unknown user. */
+  listByUserId(caller: Caller, userId: string): Promise<Authenticator[]>
+  /**
+   * Raises the counter. The same value succeeds; a lower one throws COUNTER_REGRESSION, also when it loses a race.
+   */
+  updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>
+}

@@ -1,0 +1,96 @@
+/** A value of JSON. */
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue }
+
+/**
+ * Properties beyond those that the contract names, kept as they were given. A named property that was given as null
+ * where it might also be absent stands here under its contract name (`name`, `refresh_token`, …) with the value null,
+ * and its own field is undefined: so "absent" and "null" stay two things through every layer.
+ */
+export type Extra = { [key: string]: JsonValue }
+
+/** A person who can sign in. `email` is kept as given; dates are to the millisecond. */
+export interface User {
+  id: string
+  email?: string | undefined
+  emailVerified?: Date | undefined
+  name?: string | undefined
+  image?: string | undefined
+  extra: Extra
+}
+
+/** What to change of a user: undefined leaves a field alone, null clears it; `extra` is merged key by key. */
+export interface UserPatch {
+  email?: string | null | undefined
+  emailVerified?: Date | null | undefined
+  name?: string | null | undefined
+  image?: string | null | undefined
+  extra?: Extra | undefined
+}
+
+export type AccountType = "oauth" | "oidc" | "email" | "webauthn"
+
+/** The two parts that name an account, compared byte for byte. */
+export interface AccountKey {
+  provider: string
+  providerAccountId: string
+}
+
+/** A connection between a user and a provider. `expires_in` and `expires_at` are seconds. */
+export interface Account extends AccountKey {
+  userId: string
+  type: AccountType
+  access_token?: string | undefined
+  token_type?: string | undefined
+  id_token?: string | undefined
+  refresh_token?: string | undefined
+  scope?: string | undefined
+  expires_in?: number | undefined
+  expires_at?: number | undefined
+  authorization_details?: JsonValue[] | undefined
+  extra: Extra
+}
+
+/** The sign-in of a user on one device. */
+export interface Session {
+  sessionToken: string
+  userId: string
+  expires: Date
+  extra: Extra
+}
+
+/** What to change of a session: undefined leaves a field alone; `extra` is merged key by key. */
+export interface SessionPatch {
+  userId?: string | undefined
+  expires?: Date | undefined
+  extra?: Extra | undefined
+}
+
+/** A session and the user who is signed in by it. */
+export interface SessionAndUser {
+  session: Session
+  user: User
+}
+
+/** The two parts that name a verification token, compared byte for byte. */
+export interface VerificationTokenKey {
+  identifier: string
+  token: string
+}
+
+/** A token that was mailed to somebody to sign in with, usable once. */
+export interface VerificationToken extends VerificationTokenKey {
+  expires: Date
+}
+
+/** A passkey of a user. `counter` is an unsigned 32-bit integer. */
+export interface Authenticator {
+  credentialID: string
+  userId: string
+  providerAccountId: string
+  credentialPublicKey: string
+  counter: number
+  credentialDeviceType: string
+  credentialBackedUp: boolean
+  transports?: string | undefined
+  extra: Extra
+}
