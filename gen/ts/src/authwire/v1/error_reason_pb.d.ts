@@ -169,6 +169,13 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_INTERNAL = 21;
    */
   INTERNAL = 21,
+
+  /**
+   * NOT_FOUND: grpc.health.v1.Health was asked about a service that is not served here.
+   *
+   * @generated from enum value: ERROR_REASON_SERVICE_UNKNOWN = 22;
+   */
+  SERVICE_UNKNOWN = 22,
 }
 
 /**

@@ -1,0 +1,52 @@
+# Everything one does with this project; `make help` lists it.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
+SHELL := /bin/bash
+
+.DEFAULT_GOAL := help
+.PHONY: help install build run demo test test-mysql gen lint format verify clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: node_modules/.package-lock.json ## install the dependencies that package-lock.json names
+
+node_modules/.package-lock.json: package-lock.json
+	npm ci --loglevel=error
+	@touch $@
+
+build: install ## install and build
+	tsc --build
+
+run: build ## serve on an embedded database, and say what to try next
+	@exec node server/bin/authwire.js serve --dev
+
+demo: build ## start Authwire and an Express application that signs people in through it
+	@exec scripts/demo
+
+test: build ## run every test that this machine can run; names what it leaves out
+	scripts/test $(ARGS)
+
+test-mysql: build ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
+	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
+
+gen: install ## write generated code and pages (needs Maven for the imported .proto files)
+	scripts/gen
+
+lint: install ## lint and check the format, of the code and of the schema
+	biome check --error-on-warnings
+	scripts/proto-deps/fetch
+	buf lint
+
+format: install ## format, and mend what the linter can
+	biome check --write
+	buf format --write proto
+
+verify: build lint ## regenerate and compare, lint, check types and the schema's compatibility
+	tsc --project test
+	scripts/gen
+	scripts/unchanged gen docs proto
+	scripts/compatible
+
+clean: ## remove what was built, not what was installed
+	rm -rf build server/dist client/dist examples/express/dist *.tsbuildinfo */*.tsbuildinfo

@@ -1,0 +1,60 @@
+import {
+  AccountService,
+  AuthenticatorService,
+  SessionService,
+  UserService,
+  VerificationTokenService,
+} from "@authwire/proto"
+import { createClient, type Transport } from "@connectrpc/connect"
+import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter.js"
+import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.js"
+import { retryTransport } from "./retry.js"
+
+/**
+ * The service behind one connection: the adapter, and a typed client of each service.
+ *
+ * The adapter's methods throw AuthwireError and answer null for what is not there; the typed clients are those of
+ * @connectrpc/connect: they take and return the messages of the schema and throw ConnectError, whose `findDetails`
+ * finds ErrorInfo and BadRequest. Deadline, headers and repeated tries are the same for both.
+ */
+export interface AuthwireClient extends ServiceClients {
+  /** The adapter of Auth.js. */
+  adapter: AuthwireAdapterMethods
+  /** Closes the connection. Calls in progress may still end; later calls fail. */
+  close(): void
+}
+
+/**
+ * The client over a transport.
+ *
+ * @param transport - Carries the calls.
+ * @param address - Where the service is, for error messages.
+ */
+export function clientOver(transport: Transport, address: string, options: ConnectionOptions) {
+  const { timeoutMs = defaultTimeoutMs } = options
+  const calls = retryTransport(headerTransport(transport, headersOf(options)), { timeoutMs })
+  const clients: ServiceClients = {
+    users: createClient(UserService, calls),
+    accounts: createClient(AccountService, calls),
+    sessions: createClient(SessionService, calls),
+    verificationTokens: createClient(VerificationTokenService, calls),
+    authenticators: createClient(AuthenticatorService, calls),
+  }
+  return { adapter: createAdapter(clients, address), ...clients }
+}
+
+/** A transport that sends headers with every call. Those of the call win. */
+function headerTransport(inner: Transport, headers: Headers): Transport {
+  const merge = (header: HeadersInit | undefined) => {
+    if (header === undefined) return headers
+    const merged = new Headers(headers)
+    for (const [name, value] of new Headers(header)) merged.set(name, value)
+    return merged
+  }
+  return {
+    unary: (method, signal, timeoutMs, header, input, contextValues) =>
+      inner.unary(method, signal, timeoutMs, merge(header), input, contextValues),
+    stream: (method, signal, timeoutMs, header, input, contextValues) =>
+      inner.stream(method, signal, timeoutMs, merge(header), input, contextValues),
+  }
+}

@@ -1,0 +1,284 @@
+import { inspect, isDeepStrictEqual } from "node:util"
+import type { AdapterAccount, AdapterAuthenticator, AdapterSession, AdapterUser } from "@auth/core/adapters"
+import {
+  AccountSchema,
+  AuthenticatorSchema,
+  CreateAuthenticatorRequestSchema,
+  CreateSessionRequestSchema,
+  CreateUserRequestSchema,
+  GetSessionAndUserResponseSchema,
+  LinkAccountRequestSchema,
+  LinkAccountResponseSchema,
+  SessionSchema,
+  UserSchema,
+} from "@authwire/proto"
+import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { describe, expect, test } from "@jest/globals"
+import fc from "fast-check"
+import * as convert from "./convert.js"
+import { maxDepth } from "./extra.js"
+
+/** Through bytes, as a request; then as the resource that a service answers with: their fields have the same numbers. */
+function overTheWire<I extends DescMessage, O extends DescMessage>(input: I, init: MessageInitShape<I>, output: O) {
+  return fromBinary(output, toBinary(input, create(input, init)))
+}
+
+const user = (value: Partial<AdapterUser>) =>
+  convert.userFromWire(overTheWire(CreateUserRequestSchema, convert.userToWire(value), UserSchema))
+const account = (value: AdapterAccount) =>
+  convert.accountFromWire(overTheWire(LinkAccountRequestSchema, convert.accountToWire(value), AccountSchema))
+const session = (value: AdapterSession) =>
+  convert.sessionFromWire(overTheWire(CreateSessionRequestSchema, convert.sessionToWire(value), SessionSchema))
+const authenticator = (value: AdapterAuthenticator) => {
+  const wire = convert.authenticatorToWire(value)
+  return convert.authenticatorFromWire(overTheWire(CreateAuthenticatorRequestSchema, wire, AuthenticatorSchema))
+}
+
+const minimal = {
+  user: { id: "u1", email: "ada@example.com", emailVerified: null },
+  account: { userId: "u1", type: "oidc", provider: "p", providerAccountId: "1" } as AdapterAccount,
+  session: { sessionToken: "s", userId: "u1", expires: new Date(0) },
+  authenticator: {
+    credentialID: "Y3JlZA==",
+    userId: "u1",
+    providerAccountId: "1",
+    credentialPublicKey: "a2V5",
+    counter: 0,
+    credentialDeviceType: "singleDevice",
+    credentialBackedUp: false,
+  },
+}
+
+const text = fc.string({ unit: "binary", maxLength: 12 })
+const names = {
+  user: ["id", "email", "emailVerified", "name", "image"],
+  account: Object.keys(minimal.account).concat(
+    ["access_token", "token_type", "id_token", "refresh_token", "scope"],
+    ["expires_in", "expires_at", "authorization_details"],
+  ),
+  session: Object.keys(minimal.session),
+  authenticator: Object.keys(minimal.authenticator).concat("transports"),
+}
+const json = fc.jsonValue({ stringUnit: "binary", maxDepth: 4 })
+/** Properties that the contract does not name, with any keys, `__proto__` among them. */
+const extra = (named: string[]) =>
+  fc
+    .array(fc.tuple(fc.oneof(text, fc.constantFrom("__proto__", "constructor", "toString", "extra")), json), {
+      maxLength: 6,
+    })
+    .map((entries) => Object.fromEntries(entries.filter(([key]) => !named.includes(key))))
+const named = <T>(required: { [K in keyof T]: fc.Arbitrary<T[K]> }, optional: Record<string, fc.Arbitrary<unknown>>) =>
+  fc.record({ ...required, ...optional }, { requiredKeys: Object.keys(required) as never })
+const withExtra = (record: fc.Arbitrary<object>, keys: string[]) =>
+  fc.tuple(record, extra(keys)).map(([fields, rest]) => ({ ...rest, ...fields }))
+const nullable = (value: fc.Arbitrary<unknown>) => fc.option(value, { nil: null })
+const date = fc.date({ noInvalidDate: true })
+const double = fc.double({ noNaN: true, noDefaultInfinity: true })
+
+describe("what was given comes back", () => {
+  const roundTrip = (arbitrary: fc.Arbitrary<object>, there: (value: never) => object) =>
+    fc.assert(
+      fc.property(arbitrary, (value) => {
+        // Not toStrictEqual, which takes a property `constructor` for the type.
+        const back = there(value as never)
+        if (!isDeepStrictEqual(back, value)) throw new Error(`came back as ${inspect(back)}`)
+      }),
+      { numRuns: 300 },
+    )
+
+  test("any user", () => {
+    const fields = named(
+      { id: text, emailVerified: nullable(date) },
+      { email: nullable(text), name: nullable(text), image: nullable(text) },
+    )
+    roundTrip(withExtra(fields, names.user), user)
+  })
+
+  test("any account", () => {
+    const strings = ["access_token", "token_type", "id_token", "refresh_token", "scope"]
+    const fields = named(
+      {
+        userId: text,
+        type: fc.constantFrom("oauth", "oidc", "email", "webauthn"),
+        provider: text,
+        providerAccountId: text,
+      },
+      {
+        ...Object.fromEntries(strings.map((name) => [name, nullable(text)])),
+        expires_in: nullable(double),
+        expires_at: nullable(double),
+        authorization_details: nullable(fc.array(extra([]), { maxLength: 3 })),
+      },
+    )
+    roundTrip(withExtra(fields, names.account), account)
+  })
+
+  test("any session", () => {
+    roundTrip(withExtra(named({ sessionToken: text, userId: text, expires: date }, {}), names.session), session)
+  })
+
+  test("any authenticator", () => {
+    const fields = named(
+      {
+        credentialID: text,
+        userId: text,
+        providerAccountId: text,
+        credentialPublicKey: text,
+        counter: fc.integer({ min: 0, max: 0xffff_ffff }),
+        credentialDeviceType: text,
+        credentialBackedUp: fc.boolean(),
+      },
+      { transports: nullable(text) },
+    )
+    roundTrip(withExtra(fields, names.authenticator), authenticator)
+  })
+
+  test("minus zero", () => {
+    expect(user({ ...minimal.user, balance: -0 } as AdapterUser)).toHaveProperty("balance", -0)
+    expect(account({ ...minimal.account, expires_in: -0 })).toHaveProperty("expires_in", -0)
+  })
+
+  test("extras as deep as they may be, in the deepest answers", () => {
+    let deep: unknown = 1
+    for (let level = 0; level < maxDepth - 1; level++) deep = { a: deep }
+    const wireUser = overTheWire(CreateUserRequestSchema, convert.userToWire({ deep } as never), UserSchema)
+    const answer = { user: wireUser, session: { extra: { deep: wireUser.extra?.deep ?? null } } }
+    const read = overTheWire(GetSessionAndUserResponseSchema, answer, GetSessionAndUserResponseSchema)
+    expect(read.user?.extra).toEqual({ deep })
+    const wireAccount = convert.accountToWire({ ...minimal.account, authorization_details: [{ deep }] as never })
+    const linked = { account: overTheWire(LinkAccountRequestSchema, wireAccount, AccountSchema) }
+    const again = overTheWire(LinkAccountResponseSchema, linked, LinkAccountResponseSchema)
+    expect(again.account?.authorizationDetails?.items).toEqual([{ deep }])
+  })
+})
+
+describe("userToWire", () => {
+  test("an absent and a null property are two things, an undefined one is absent", () => {
+    const wire = convert.userToWire({ id: "u1", emailVerified: null, name: null, image: undefined } as never)
+    expect(wire).toMatchObject({ id: "u1", name: undefined, image: undefined, extra: { name: null } })
+    expect(user({ id: "u1" })).toStrictEqual({ id: "u1", emailVerified: null })
+    expect(user({ id: "u1", emailVerified: undefined, role: undefined } as never)).toStrictEqual({
+      id: "u1",
+      emailVerified: null,
+    })
+  })
+
+  test("an id that is null asks for one", () => {
+    expect(convert.userToWire({ id: null, email: "a" } as never)).toMatchObject({ id: undefined, extra: undefined })
+  })
+
+  test("named fields win over extras of the same name", () => {
+    const wire = create(UserSchema, { id: "u1", name: "Ada", extra: { id: "other", name: "Eve", emailVerified: true } })
+    expect(convert.userFromWire(wire)).toStrictEqual({ id: "u1", name: "Ada", emailVerified: null })
+  })
+})
+
+describe("dates", () => {
+  test.each([
+    "1969-12-31T23:59:59.999Z",
+    "1970-01-01T00:00:00.000Z",
+    "0001-01-01T00:00:00.001Z",
+    "2038-01-19T03:14:08.007Z",
+    "9999-12-31T23:59:59.999Z",
+  ])("%s is exact", (iso) => {
+    expect(session({ ...minimal.session, expires: new Date(iso) }).expires.toISOString()).toBe(iso)
+  })
+})
+
+describe("updates", () => {
+  test("userUpdateToWire masks what is given; null has no value", () => {
+    const given = {
+      id: "u1",
+      email: undefined,
+      emailVerified: null,
+      name: "Ada",
+      image: null,
+      role: "admin",
+      x: undefined,
+    }
+    expect(convert.userUpdateToWire(given as never)).toEqual({
+      id: "u1",
+      email: undefined,
+      emailVerified: undefined,
+      name: "Ada",
+      image: undefined,
+      extra: { role: "admin" },
+      updateMask: { paths: ["email_verified", "name", "image", "extra"] },
+    })
+  })
+
+  test("nothing to change is an empty mask", () => {
+    expect(convert.userUpdateToWire({ id: "u1" }).updateMask).toEqual({ paths: [] })
+    expect(convert.sessionUpdateToWire({ sessionToken: "s" }).updateMask).toEqual({ paths: [] })
+  })
+
+  test("sessionUpdateToWire masks what is given", () => {
+    const given = { sessionToken: "s", expires: new Date(1), userId: undefined, device: null }
+    expect(convert.sessionUpdateToWire(given as never)).toMatchObject({
+      sessionToken: "s",
+      userId: undefined,
+      expires: { seconds: 0n, nanos: 1_000_000 },
+      extra: { device: null },
+      updateMask: { paths: ["expires", "extra"] },
+    })
+  })
+})
+
+describe("a named property of the wrong type is named with its rule", () => {
+  const users = (fields: object) => () => convert.userToWire({ ...minimal.user, ...fields })
+  const updates = (fields: object) => () => convert.userUpdateToWire({ id: "u1", ...fields })
+  const accounts = (fields: object) => () => convert.accountToWire({ ...minimal.account, ...fields })
+  const sessions = (fields: object) => () => convert.sessionToWire({ ...minimal.session, ...fields })
+  const sessionUpdates = (fields: object) => () => convert.sessionUpdateToWire({ sessionToken: "s", ...fields })
+  const authenticators = (fields: object) => () => convert.authenticatorToWire({ ...minimal.authenticator, ...fields })
+
+  test.each([
+    [users({ name: 123 }), "name must be a string"],
+    [users({ email: {} }), "email must be a string"],
+    [users({ image: "\ud800" }), "image must be well-formed Unicode"],
+    [users({ id: 7 }), "id must be a string"],
+    [users({ emailVerified: "2025-01-01T00:00:00Z" }), "emailVerified must be a Date"],
+    [users({ emailVerified: new Date(Number.NaN) }), "emailVerified must be a valid Date"],
+    [users({ role: 1n }), "extra.role must be a value of JSON, not a bigint"],
+    [updates({ id: undefined }), "id must be a string"],
+    [updates({ name: false }), "name must be a string"],
+    [sessions({ expires: "2025-01-01T00:00:00Z" }), "expires must be a Date"],
+    [sessions({ expires: null }), "expires must be a Date"],
+    [sessions({ userId: undefined }), "userId must be a string"],
+    [sessionUpdates({ expires: null }), "expires must be a Date"],
+    [sessionUpdates({ userId: null }), "userId must be a string"],
+    [accounts({ type: "credentials" }), "type must be one of oauth, oidc, email, webauthn"],
+    [accounts({ type: "constructor" }), "type must be one of oauth, oidc, email, webauthn"],
+    [accounts({ expires_at: "1700000000" }), "expires_at must be a finite number"],
+    [accounts({ expires_in: Number.NaN }), "expires_in must be a finite number"],
+    [accounts({ access_token: 1 }), "access_token must be a string"],
+    [accounts({ authorization_details: {} }), "authorization_details must be an array of objects"],
+    [accounts({ authorization_details: [{}, "a"] }), "authorization_details[1] must be an object"],
+    [
+      accounts({ authorization_details: [{ a: [1n] }] }),
+      "authorization_details[0].a[0] must be a value of JSON, not a bigint",
+    ],
+    [authenticators({ counter: 1.5 }), "counter must be an integer from 0 to 4294967295"],
+    [authenticators({ counter: -1 }), "counter must be an integer from 0 to 4294967295"],
+    [authenticators({ counter: 2 ** 32 }), "counter must be an integer from 0 to 4294967295"],
+    [authenticators({ counter: "1" }), "counter must be an integer from 0 to 4294967295"],
+    [authenticators({ credentialBackedUp: 1 }), "credentialBackedUp must be a boolean"],
+    [authenticators({ transports: ["usb"] }), "transports must be a string"],
+  ])("%# %s", (convertIt, rule) => {
+    expect(convertIt).toThrow(expect.objectContaining({ rawMessage: rule }))
+  })
+})
+
+describe("an answer that breaks the schema throws", () => {
+  test.each([
+    [() => convert.userFromWire(undefined), "without a user"],
+    [() => convert.sessionFromWire(undefined), "without a session"],
+    [() => convert.sessionFromWire(create(SessionSchema, {})), "without expires"],
+    [() => convert.accountFromWire(undefined), "without an account"],
+    [() => convert.accountFromWire(create(AccountSchema, {})), "an account of a type that this client does not know"],
+    [() => convert.verificationTokenFromWire(undefined), "without a verification token"],
+    [() => convert.authenticatorFromWire(undefined), "without an authenticator"],
+  ])("%# %s", (convertIt, what) => {
+    expect(convertIt).toThrow(expect.objectContaining({ rawMessage: `the service answered ${what}` }))
+  })
+})

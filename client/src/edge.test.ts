@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { expect, test } from "@jest/globals"
+
+/** Imports an entry point of the sources in a Node of its own and runs a script with it; answers what it printed. */
+async function run(entry: string, script: string): Promise<string> {
+  const hook = JSON.stringify(new URL("../test/typescript-hook.mjs", import.meta.url))
+  const source = `
+    const { imported } = await import(${hook})
+    const client = await import(${JSON.stringify(new URL(entry, import.meta.url))})
+    ${script}
+  `
+  const args = ["--input-type=module", "--no-warnings", "-e", source]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: {}, timeout: 20_000 })
+  return stdout.trim()
+}
+
+const graph = async (entry: string): Promise<string[]> =>
+  JSON.parse(await run(entry, "console.log(JSON.stringify([...imported]))"))
+
+/** What an edge runtime has not. */
+const nodeOnly = (url: string) => url.startsWith("node:") || /@grpc\/grpc-js|\/grpc-[^/]*\.ts$|connect-node/.test(url)
+
+test("nothing that @authwire/client/edge imports, directly or not, needs Node", async () => {
+  const urls = await graph("./edge.ts")
+  expect(urls.filter(nodeOnly)).toEqual([])
+  expect(urls.some((url) => url.endsWith("/client/src/adapter.ts"))).toBe(true)
+  expect(urls.some((url) => url.includes("/@connectrpc/connect-web/"))).toBe(true)
+})
+
+test("the test above would see it: @authwire/client does need Node", async () => {
+  const urls = await graph("./index.ts")
+  expect(urls.filter(nodeOnly).length).toBeGreaterThan(2)
+})
+
+test("no entry point imports @auth/core at run time", async () => {
+  const urls = [...(await graph("./index.ts")), ...(await graph("./edge.ts"))]
+  expect(urls.filter((url) => url.includes("/@auth/core/"))).toEqual([])
+})
+
+test("@authwire/client/edge works without the globals of Node", async () => {
+  const script = `
+    const { log } = console
+    let asked
+    const fetch = async (url) => {
+      asked = url
+      const headers = new Headers({ "content-type": "application/proto" })
+      return { status: 200, headers, arrayBuffer: async () => new ArrayBuffer(0) }
+    }
+    // Node loads it when it is first used, and then needs what is deleted here.
+    new Headers()
+    for (const name of ["Buffer", "process", "global", "setImmediate", "clearImmediate", "require"]) delete globalThis[name]
+    const adapter = client.AuthwireAdapter({ url: "https://authwire.test", fetch })
+    const error = await adapter.getUser("u1").catch((error) => error)
+    log(asked, error.message)
+  `
+  expect(await run("./edge.ts", script)).toBe(
+    "https://authwire.test/authwire.v1.UserService/GetUser getUser: INTERNAL: the service answered without a user",
+  )
+})

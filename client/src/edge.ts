@@ -1,0 +1,39 @@
+import type { AuthwireAdapterMethods } from "./adapter.js"
+import { type AuthwireClient, clientOver } from "./client.js"
+import { type FetchOptions, fetchAddress, fetchTransport } from "./fetch-transport.js"
+import { type ConnectionOptions, checkOptions } from "./options.js"
+
+export type { AuthwireAdapterMethods, ServiceClients } from "./adapter.js"
+export type { AuthwireClient } from "./client.js"
+export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
+export type { FetchOptions } from "./fetch-transport.js"
+export type { ConnectionOptions } from "./options.js"
+
+/** How to reach the service over fetch. */
+export interface AuthwireOptions extends ConnectionOptions, FetchOptions {}
+
+/**
+ * The adapter of Auth.js, as that of `@authwire/client`, for runtimes that have `fetch` and no sockets. It speaks to the
+ * service's HTTP door.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @example
+ * ```ts
+ * const adapter = AuthwireAdapter({ url: "https://authwire.example.com" })
+ * ```
+ */
+export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethods {
+  return createAuthwireClient(options).adapter
+}
+
+/**
+ * The adapter and a typed client of each service, as that of `@authwire/client`, over fetch.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ */
+export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
+  checkOptions(options)
+  const transport = options.transport ?? fetchTransport(options)
+  // `fetch` has no connection to close.
+  return { ...clientOver(transport, fetchAddress(options), options), close() {} }
+}

@@ -1,0 +1,139 @@
+import { inspect } from "node:util"
+import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { describe, expect, test } from "@jest/globals"
+import { AuthwireError, callError, invalid, isNotFound, wrongOption } from "./error.js"
+
+const fromAuthwire = (reason: string, metadata = {}) => ({
+  desc: ErrorInfoSchema,
+  value: { domain: "authwire", reason, metadata },
+})
+
+describe("callError", () => {
+  test("names the method, the status, the reason and what the service says", () => {
+    const cause = new ConnectError("the e-mail address is taken", Code.AlreadyExists, undefined, [
+      fromAuthwire("EMAIL_ALREADY_EXISTS", { request_id: "r1" }),
+    ])
+    const error = callError("createUser", "auth.test:50051", cause)
+    expect(error).toBeInstanceOf(AuthwireError)
+    expect(error).toMatchObject({
+      name: "AuthwireError",
+      message: "createUser: ALREADY_EXISTS: the e-mail address is taken",
+      code: "ALREADY_EXISTS",
+      method: "createUser",
+      reason: "EMAIL_ALREADY_EXISTS",
+      metadata: { request_id: "r1" },
+      fieldViolations: [],
+      cause,
+    })
+  })
+
+  test("lists the rules that fields break", () => {
+    const fieldViolations = [{ field: "email", description: "at most 320 characters" }]
+    const cause = new ConnectError("invalid", Code.InvalidArgument, undefined, [
+      fromAuthwire("INVALID_FIELD"),
+      { desc: BadRequestSchema, value: { fieldViolations } },
+    ])
+    expect(callError("createUser", "", cause).fieldViolations).toEqual(fieldViolations)
+  })
+
+  test("says where it could not reach the service", () => {
+    const cause = new ConnectError("connect ECONNREFUSED", Code.Unavailable)
+    expect(callError("getUser", "127.0.0.1:50051", cause).message).toBe(
+      "getUser: UNAVAILABLE: cannot reach Authwire at 127.0.0.1:50051: connect ECONNREFUSED. Is it running?",
+    )
+  })
+
+  test("does not claim that the service is unreachable when the service says that its database is", () => {
+    const cause = new ConnectError("the database is gone", Code.Unavailable, undefined, [
+      fromAuthwire("DATABASE_UNAVAILABLE"),
+    ])
+    const error = callError("getUser", "127.0.0.1:50051", cause)
+    expect(error.message).toBe("getUser: UNAVAILABLE: the database is gone")
+    expect(error.reason).toBe("DATABASE_UNAVAILABLE")
+  })
+
+  test("a reason of another domain is not the service's", () => {
+    const cause = new ConnectError("no", Code.PermissionDenied, undefined, [
+      { desc: ErrorInfoSchema, value: { domain: "mesh.test", reason: "DENIED" } },
+    ])
+    expect(callError("getUser", "", cause)).toMatchObject({ code: "PERMISSION_DENIED", reason: undefined })
+  })
+
+  test("every code of gRPC has its name", () => {
+    const names = Array.from({ length: 16 }, (_, i) => callError("m", "a", new ConnectError("", i + 1)).code)
+    expect(names.join(" ")).toBe(
+      "CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED " +
+        "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS " +
+        "UNAUTHENTICATED",
+    )
+  })
+
+  test("the message holds nothing of an error that is not from the wire", () => {
+    const cause = new TypeError("cannot read 'secret@example.com'")
+    const error = callError("createUser", "", cause)
+    expect(error).toMatchObject({ code: "UNKNOWN", cause })
+    expect(error.message).not.toContain("secret")
+  })
+
+  test("what a foreign server says is cut", () => {
+    expect(callError("getUser", "", new ConnectError("x".repeat(10_000), Code.Internal)).message.length).toBeLessThan(
+      600,
+    )
+  })
+})
+
+describe("AuthwireError", () => {
+  const error = callError("getUser", "", invalid("id", "must be a string"))
+
+  test("survives JSON", () => {
+    expect(JSON.parse(JSON.stringify({ error }))).toEqual({
+      error: {
+        name: "AuthwireError",
+        message: "getUser: INVALID_ARGUMENT: id must be a string",
+        code: "INVALID_ARGUMENT",
+        method: "getUser",
+        reason: "INVALID_FIELD",
+        metadata: {},
+        fieldViolations: [{ field: "id", description: "must be a string" }],
+      },
+    })
+  })
+
+  test("its fields are enumerable, for loggers that copy them", () => {
+    expect({ ...error }).toMatchObject({ code: "INVALID_ARGUMENT", method: "getUser", reason: "INVALID_FIELD" })
+    expect(inspect(error)).toContain("INVALID_ARGUMENT")
+  })
+})
+
+describe("isNotFound", () => {
+  const notFound = (...details: ReturnType<typeof fromAuthwire>[]) =>
+    new ConnectError("", Code.NotFound, undefined, details)
+
+  test("is what the service says with the expected reason", () => {
+    expect(isNotFound(notFound(fromAuthwire("USER_NOT_FOUND")), "USER_NOT_FOUND")).toBe(true)
+  })
+
+  test.each([
+    ["another reason", notFound(fromAuthwire("SESSION_NOT_FOUND"))],
+    ["no reason, as of a proxy", notFound()],
+    [
+      "another domain",
+      notFound({ desc: ErrorInfoSchema, value: { domain: "mesh.test", reason: "USER_NOT_FOUND", metadata: {} } }),
+    ],
+    ["another status", new ConnectError("", Code.Unavailable, undefined, [fromAuthwire("USER_NOT_FOUND")])],
+    ["another error", new Error("USER_NOT_FOUND")],
+    ["nothing", undefined],
+  ])("is not %s", (_, error) => {
+    expect(isNotFound(error, "USER_NOT_FOUND")).toBe(false)
+  })
+})
+
+test("wrongOption names the option and the rule", () => {
+  expect(wrongOption("timeoutMs", "must be a number")).toMatchObject({
+    message: "INVALID_ARGUMENT: the option timeoutMs must be a number",
+    code: "INVALID_ARGUMENT",
+    method: undefined,
+    fieldViolations: [{ field: "timeoutMs", description: "must be a number" }],
+  })
+})

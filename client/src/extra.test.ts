@@ -1,0 +1,98 @@
+import { describe, expect, test } from "@jest/globals"
+import { extraToWire, maxDepth } from "./extra.js"
+
+const failure = (rest: object) => {
+  try {
+    extraToWire(rest)
+  } catch (error) {
+    return (error as { rawMessage: string }).rawMessage
+  }
+  return undefined
+}
+
+/** `levels` objects, each in the one before, with a number at the bottom. */
+const nested = (levels: number): object => (levels === 0 ? { a: 1 } : { a: nested(levels - 1) })
+
+describe("extraToWire", () => {
+  test("keeps values of JSON as they are", () => {
+    const rest = { role: "admin", limits: [1, -2.5, 1e300, null, true], nested: { "": { "not-before-policy": 0 } } }
+    expect(extraToWire(rest)).toEqual(rest)
+  })
+
+  test("is absent when there is nothing", () => {
+    expect(extraToWire({})).toBeUndefined()
+    expect(extraToWire({ role: undefined }, { name: "Ada", image: undefined })).toBeUndefined()
+  })
+
+  test("holds the named properties that are null", () => {
+    expect(extraToWire({ role: "admin" }, { name: null, image: undefined, email: "a" })).toEqual({
+      role: "admin",
+      name: null,
+    })
+  })
+
+  test("turns dates into ISO strings and drops what is undefined, as JSON does", () => {
+    const rest = {
+      since: new Date(0),
+      site: new URL("https://example.com/"),
+      custom: { toJSON: (key: string) => `${key}!` },
+      gone: { a: undefined, b: 1, c: { toJSON: () => undefined } },
+      list: [1, undefined, new Array(2)],
+    }
+    expect(extraToWire(rest)).toEqual(JSON.parse(JSON.stringify(rest)))
+  })
+
+  test("takes instances of classes and objects without a prototype", () => {
+    class Plan {
+      name = "pro"
+    }
+    expect(extraToWire({ plan: new Plan(), bare: Object.assign(Object.create(null), { a: 1 }) })).toEqual({
+      plan: { name: "pro" },
+      bare: { a: 1 },
+    })
+  })
+
+  test("a key `__proto__` is a key like any other", () => {
+    const rest = JSON.parse(
+      '{"__proto__": {"polluted": true}, "constructor": 1, "a": {"__proto__": 2, "prototype": 3}}',
+    )
+    const extra = extraToWire(rest)
+    expect(JSON.stringify(extra)).toBe(JSON.stringify(rest))
+    expect(Object.getPrototypeOf(extra)).toBe(Object.prototype)
+    expect("polluted" in {}).toBe(false)
+  })
+
+  test.each([
+    ["NaN", Number.NaN, "extra.foo.bar must be a finite number"],
+    ["an infinite number", Number.NEGATIVE_INFINITY, "extra.foo.bar must be a finite number"],
+    ["a bigint", 1n, "extra.foo.bar must be a value of JSON, not a bigint"],
+    ["a function", () => 1, "extra.foo.bar must be a value of JSON, not a function"],
+    ["a symbol", Symbol("s"), "extra.foo.bar must be a value of JSON, not a symbol"],
+    ["a map", new Map([["a", 1]]), "extra.foo.bar must be a value of JSON"],
+    ["a set", new Set([1]), "extra.foo.bar must be a value of JSON"],
+    ["bytes", new Uint8Array(2), "extra.foo.bar must be a value of JSON"],
+    ["half a surrogate pair", "\ud800", "extra.foo.bar must be well-formed Unicode"],
+  ])("refuses %s and names its path", (_, value, message) => {
+    expect(failure({ foo: { bar: value } })).toBe(message)
+    expect(failure({ foo: [[value]] })).toBe(message.replace(".bar", "[0][0]"))
+  })
+
+  test("refuses a key that is not Unicode", () => {
+    expect(failure({ "a\udc00": 1 })).toBe("extra.a\ufffd must be well-formed Unicode")
+  })
+
+  test("refuses what contains itself, not what stands twice", () => {
+    const cycle: Record<string, unknown> = {}
+    cycle.self = [cycle]
+    expect(failure({ cycle })).toBe("extra.cycle.self[0] must not contain itself")
+    const rest = { shared: 1 }
+    expect(extraToWire({ a: rest, b: rest })).toEqual({ a: rest, b: rest })
+  })
+
+  test("refuses what is nested too deep for the wire", () => {
+    expect(failure(nested(maxDepth - 1))).toBeUndefined()
+    expect(failure(nested(maxDepth))).toMatch(/^extra(\.a){48} must not be nested deeper than 48 levels$/)
+    const endless = { toJSON: () => ({ endless }) }
+    expect(failure({ endless })).toMatch(/must not be nested deeper/)
+  })
+})

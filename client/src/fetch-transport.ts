@@ -1,0 +1,58 @@
+import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect"
+import { createConnectTransport } from "@connectrpc/connect-web"
+import { wrongOption } from "./error.js"
+import { parseHttpUrl } from "./options.js"
+
+/** Where the service's HTTP door is. */
+export interface FetchOptions {
+  /**
+   * The service's HTTP door: `http://host:port` or `https://host`, with a path in front of the service's own if a proxy
+   * has one. Required.
+   *
+   * @example "https://authwire.example.com"
+   */
+  url: string
+  /** The function that carries the requests. Default: the global `fetch`. */
+  fetch?: typeof globalThis.fetch | undefined
+}
+
+/**
+ * A Connect transport over `fetch`: the Connect protocol with binary messages, for runtimes that have nothing else.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ */
+export function fetchTransport(options: FetchOptions): Transport {
+  const { url, fetch } = options
+  if (fetch !== undefined && typeof fetch !== "function") throw wrongOption("fetch", "must be a function")
+  return createConnectTransport({
+    baseUrl: parseHttpUrl(url, schemes).href,
+    useBinaryFormat: true,
+    interceptors: [networkErrors],
+    // Never followed, since the request holds tokens. Connect asks for "error", which workerd refuses; a redirect that
+    // is not followed fails as well, for it is no answer of the service.
+    fetch: (input, init) => (fetch ?? globalThis.fetch)(input, { ...init, redirect: "manual" }),
+  })
+}
+
+/** Host and port of the service, for error messages. */
+export function fetchAddress({ url }: FetchOptions): string {
+  return parseHttpUrl(url, schemes).host
+}
+
+const schemes = "http:// or https://"
+
+/** What `fetch` throws when it gets no answer has no status; Connect would call it UNKNOWN. */
+const networkErrors: Interceptor = (next) => async (request) => {
+  try {
+    return await next(request)
+  } catch (error) {
+    if (error instanceof ConnectError || request.signal.aborted) throw error
+    throw new ConnectError(networkMessage(error), Code.Unavailable, undefined, undefined, error)
+  }
+}
+
+/** Node says only "fetch failed", and why in the cause. */
+function networkMessage(error: unknown): string {
+  if (!(error instanceof Error)) return "fetch failed"
+  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+}

@@ -1,0 +1,52 @@
+import type { AuthwireAdapterMethods } from "./adapter.js"
+import { type AuthwireClient, clientOver } from "./client.js"
+import { wrongOption } from "./error.js"
+import { type GrpcTargetOptions, grpcAddress } from "./grpc-target.js"
+import { grpcTransport } from "./grpc-transport.js"
+import { type ConnectionOptions, checkOptions } from "./options.js"
+
+export type { AuthwireAdapterMethods, ServiceClients } from "./adapter.js"
+export type { AuthwireClient } from "./client.js"
+export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
+export type { GrpcTargetOptions, TlsOptions } from "./grpc-target.js"
+export { type GrpcTransport, grpcTransport } from "./grpc-transport.js"
+export type { ConnectionOptions } from "./options.js"
+
+/** How to reach the service over gRPC. */
+export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions {}
+
+/**
+ * The adapter of Auth.js that keeps its users, accounts, sessions, verification tokens and authenticators in Authwire.
+ * It connects at the first call and does not keep the process alive. Make one and keep it: each has its own channel.
+ *
+ * Every method throws AuthwireError if the service cannot be asked; null only ever means that there is no such thing.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @example
+ * ```ts
+ * export const { handlers, auth } = NextAuth({ adapter: AuthwireAdapter({ url: "http://127.0.0.1:50051" }), providers })
+ * ```
+ */
+export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethods {
+  return createAuthwireClient(options).adapter
+}
+
+/**
+ * The adapter and a typed client of each service over one connection, which is made at the first call.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @example
+ * ```ts
+ * const authwire = createAuthwireClient({ url: "http://127.0.0.1:50051" })
+ * const { session, user } = await authwire.sessions.getSessionAndUser({ sessionToken })
+ * authwire.close()
+ * ```
+ */
+export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
+  checkOptions(options)
+  const address = grpcAddress(options)
+  if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
+  if (options.transport) return { ...clientOver(options.transport, address, options), close() {} }
+  const transport = grpcTransport(options)
+  return { ...clientOver(transport, address, options), close: transport.close }
+}

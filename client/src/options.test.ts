@@ -1,0 +1,106 @@
+import { createRouterTransport } from "@connectrpc/connect"
+import { describe, expect, test } from "@jest/globals"
+import * as edge from "./edge.js"
+import { AuthwireError, type AuthwireOptions, createAuthwireClient } from "./index.js"
+
+const url = "http://127.0.0.1:50051"
+const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+
+function failureOf(create: (options: never) => unknown, options: unknown): AuthwireError {
+  try {
+    create(options as never)
+  } catch (error) {
+    expect(error).toBeInstanceOf(AuthwireError)
+    return error as AuthwireError
+  }
+  throw new Error("nothing was thrown")
+}
+
+describe.each([
+  ["@authwire/client", createAuthwireClient],
+  ["@authwire/client/edge", edge.createAuthwireClient],
+] as const)("%s refuses", (_, create) => {
+  test.each([
+    ["no options", undefined, "url is required"],
+    ["no url", {}, "url is required"],
+    ["an empty url", { url: "" }, "url is required"],
+    ["a url without a scheme", { url: "127.0.0.1:50051" }, "url must begin with http://"],
+    ["a host that looks like a scheme", { url: "localhost:50051" }, "url must begin with http://"],
+    ["an unknown scheme", { url: "ftp://h:1" }, "url must begin with http://"],
+    ["a url that is not a string", { url: 5 }, "url must begin with http://"],
+    ["a broken url", { url: "http://a b:1" }, "url must be a valid URL"],
+    ["a port out of range", { url: "http://h:99999" }, "url must be a valid URL"],
+    ["a password in the url", { url: "http://u:hunter2@h:1" }, "url must not hold a user name or password"],
+    ["a query", { url: "http://h:1/?hunter2" }, "url must not have a query"],
+    ["a negative timeoutMs", { url, timeoutMs: -1 }, "timeoutMs must be a number of milliseconds from 1 to 2147483647"],
+    ["a timeoutMs of zero", { url, timeoutMs: 0 }, "timeoutMs must be"],
+    ["a timeoutMs that is no number", { url, timeoutMs: "5000" }, "timeoutMs must be"],
+    ["a timeoutMs of NaN", { url, timeoutMs: Number.NaN }, "timeoutMs must be"],
+    ["a timeoutMs without end", { url, timeoutMs: Number.POSITIVE_INFINITY }, "timeoutMs must be"],
+    ["an apiKey with a line break", { url, apiKey: "hunter2\n" }, "apiKey must be visible ASCII"],
+    ["an empty apiKey", { url, apiKey: "" }, "apiKey must be visible ASCII"],
+    ["an apiKey that is no string", { url, apiKey: ["hunter2"] }, "apiKey must be visible ASCII"],
+    ["headers that are none", { url, headers: "hunter2" }, "headers must be an object"],
+    [
+      "a header with a line break",
+      { url, headers: { "x-a": "hunter2\r\n" } },
+      "headers.x-a must be a string of printable",
+    ],
+    ["a header name with a space", { url, headers: { "x a": "" } }, "headers must have names"],
+    ["a header of the protocol", { url, headers: { "Grpc-Timeout": "1S" } }, "headers.Grpc-Timeout is a name"],
+    [
+      "authorization beside apiKey",
+      { url, apiKey: "k", headers: { Authorization: "hunter2" } },
+      "headers.authorization",
+    ],
+    ["a transport that is none", { url, transport: {} }, "transport must be a Transport"],
+  ])("%s", (_, options, rule) => {
+    const error = failureOf(create, options)
+    expect(error.code).toBe("INVALID_ARGUMENT")
+    expect(error.message).toContain(`INVALID_ARGUMENT: the option ${rule}`)
+    expect(error.fieldViolations).toHaveLength(1)
+    expect(JSON.stringify(error) + error.stack).not.toContain("hunter2")
+  })
+
+  test("nothing of a sane set of options", () => {
+    const transport = createRouterTransport(() => {})
+    create({ url, apiKey: "k-1", timeoutMs: 1, headers: { "X-Tenant": "a b" } }).close()
+    create({ url, apiKey: undefined, timeoutMs: undefined, headers: undefined, transport: undefined }).close()
+    create({ url, transport }).close()
+  })
+})
+
+describe("@authwire/client", () => {
+  test.each<[string, AuthwireOptions, string]>([
+    ["a url with a path", { url: "http://h:1/authwire" }, "url must not have a path"],
+    ["dns:/// without a port", { url: "dns:///h" }, "url must be of the form dns:///host:port"],
+    ["dns:// with a resolver", { url: "dns://8.8.8.8/h:1" }, "url must begin with"],
+    ["tls without TLS", { url, tls: {} }, "tls needs a url"],
+    ["a key without a certificate", { url: "https://h", tls: { key: pem } }, "tls must have cert and key together"],
+    ["a CA that is not PEM", { url: "https://h", tls: { ca: "hunter2" } }, "tls.ca must be PEM"],
+    ["certificates that are broken", { url: "https://h", tls: { cert: pem, key: pem } }, "tls must hold certificates"],
+    ["an empty serverName", { url: "https://h", tls: { serverName: "" } }, "tls.serverName must be"],
+    [
+      "tls beside transport",
+      { url: "https://h", tls: {}, transport: createRouterTransport(() => {}) },
+      "tls must not stand beside",
+    ],
+  ])("refuses %s", (_, options, rule) => {
+    const error = failureOf(createAuthwireClient, options)
+    expect(error.message).toContain(`the option ${rule}`)
+    expect(JSON.stringify(error)).not.toContain("hunter2")
+  })
+
+  test.each(["http://h", "http://[::1]:50051", "HTTPS://h:443", "dns:///h:50051", "dns:///h.example.com:1"])(
+    "takes %s",
+    (url) => createAuthwireClient({ url }).close(),
+  )
+})
+
+describe("@authwire/client/edge", () => {
+  test("takes a path, refuses dns:/// and a fetch that is none", () => {
+    edge.createAuthwireClient({ url: "https://h/authwire" }).close()
+    expect(failureOf(edge.createAuthwireClient, { url: "dns:///h:1" }).message).toContain("url must begin with http://")
+    expect(failureOf(edge.createAuthwireClient, { url, fetch: 1 }).message).toContain("fetch must be a function")
+  })
+})

@@ -1,0 +1,140 @@
+import { SessionService, UserService } from "@authwire/proto"
+import {
+  type CallOptions,
+  Code,
+  ConnectError,
+  createClient,
+  createRouterTransport,
+  type Transport,
+} from "@connectrpc/connect"
+import { describe, expect, test } from "@jest/globals"
+import { retryTransport } from "./retry.js"
+
+/** A service that fails the first calls, a clock that stands still unless told, and what the calls got. */
+function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0, random = 0.5 } = {}) {
+  let time = 0
+  const timeouts: (number | undefined)[] = []
+  const pauses: number[] = []
+  const answer = () => {
+    const failure = failures.shift()
+    if (failure) throw failure
+    return { user: { id: "u1" } }
+  }
+  const router = createRouterTransport(({ service }) => {
+    service(UserService, { getUser: answer, createUser: answer, deleteUser: answer })
+    service(SessionService, { getSessionAndUser: answer, createSession: () => answer() && {} })
+  })
+  const inner: Transport = {
+    ...router,
+    unary(method, signal, timeout, header, input, contextValues) {
+      timeouts.push(timeout)
+      time += callMs
+      return router.unary(method, signal, undefined, header, input, contextValues)
+    },
+  }
+  const transport = retryTransport(inner, {
+    timeoutMs,
+    now: () => time,
+    random: () => random,
+    pause: async (ms) => {
+      pauses.push(ms)
+      time += ms
+    },
+  })
+  const users = createClient(UserService, transport)
+  const sessions = createClient(SessionService, transport)
+  return { users, sessions, timeouts, pauses, getUser: (options?: CallOptions) => users.getUser({ id: "u1" }, options) }
+}
+
+const unavailable = () => new ConnectError("gone", Code.Unavailable)
+
+describe("retryTransport", () => {
+  test("a call that succeeds is made once, with the deadline", async () => {
+    const { getUser, timeouts, pauses } = setUp()
+    await getUser()
+    expect(timeouts).toEqual([1_000])
+    expect(pauses).toEqual([])
+  })
+
+  test("what has no side effects is repeated once, after a pause, inside the deadline", async () => {
+    const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 200 })
+    expect((await getUser()).user?.id).toBe("u1")
+    expect(pauses).toEqual([100])
+    expect(timeouts).toEqual([1_000, 700])
+  })
+
+  test("what is idempotent is repeated", async () => {
+    const { sessions, users, timeouts } = setUp({ failures: [unavailable()] })
+    await sessions.getSessionAndUser({})
+    expect(timeouts).toHaveLength(2)
+    await users.deleteUser({})
+    expect(timeouts).toHaveLength(3)
+  })
+
+  test("any other write is never repeated", async () => {
+    for (const write of ["createUser", "createSession"] as const) {
+      const { users, sessions, timeouts } = setUp({ failures: [unavailable()] })
+      const call = write === "createUser" ? users.createUser({}) : sessions.createSession({})
+      await expect(call).rejects.toMatchObject({ code: Code.Unavailable })
+      expect(timeouts).toHaveLength(1)
+    }
+  })
+
+  test("only once", async () => {
+    const { getUser, timeouts } = setUp({ failures: [unavailable(), unavailable()] })
+    await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
+    expect(timeouts).toHaveLength(2)
+  })
+
+  test.each([Code.DeadlineExceeded, Code.Internal, Code.NotFound, Code.ResourceExhausted, Code.Aborted, Code.Unknown])(
+    "not on code %s",
+    async (code) => {
+      const { getUser, timeouts } = setUp({ failures: [new ConnectError("", code)] })
+      await expect(getUser()).rejects.toMatchObject({ code })
+      expect(timeouts).toHaveLength(1)
+    },
+  )
+
+  test("not when the deadline leaves no room", async () => {
+    const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 900, timeoutMs: 1_000 })
+    await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
+    expect(timeouts).toHaveLength(1)
+    expect(pauses).toEqual([])
+  })
+
+  test("the pause is 50 to 150 ms", async () => {
+    for (const [random, pause] of [
+      [0, 50],
+      [1, 150],
+    ] as const) {
+      const { getUser, pauses } = setUp({ failures: [unavailable()], random })
+      await getUser()
+      expect(pauses).toEqual([pause])
+    }
+  })
+
+  test("a call's own time-out goes before the default; zero is none", async () => {
+    const { getUser, timeouts } = setUp({ failures: [unavailable()], callMs: 10 })
+    await getUser({ timeoutMs: 2_000 })
+    await getUser({ timeoutMs: 0 })
+    expect(timeouts).toEqual([2_000, 1_890, 0])
+  })
+
+  test("an abort ends the pause", async () => {
+    const controller = new AbortController()
+    let calls = 0
+    const inner = createRouterTransport(({ service }) => {
+      service(UserService, {
+        getUser() {
+          calls += 1
+          setTimeout(() => controller.abort(), 5)
+          throw unavailable()
+        },
+      })
+    })
+    const transport = retryTransport(inner, { timeoutMs: 60_000, random: () => 100 })
+    const call = createClient(UserService, transport).getUser({ id: "u1" }, { signal: controller.signal })
+    await expect(call).rejects.toMatchObject({ code: Code.Canceled })
+    expect(calls).toBe(1)
+  })
+})

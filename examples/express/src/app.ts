@@ -1,0 +1,56 @@
+import { ExpressAuth } from "@auth/express"
+import express, { type ErrorRequestHandler, type Express } from "express"
+import { type AppConfig, authConfig } from "./auth.js"
+import { errorPage, signInError } from "./errors.js"
+import { signedIn, signedOut } from "./home.js"
+import { html } from "./html.js"
+import { sendPage } from "./page.js"
+import { csrfToken, currentSession, SessionUnavailable } from "./session.js"
+
+/** The application, without a port: the caller listens. */
+export function createApp(config: AppConfig): Express {
+  const auth = authConfig(config)
+  const app = express()
+  app.disable("x-powered-by")
+  app.use("/auth", ExpressAuth(auth))
+
+  app.get("/", async (request, response) => {
+    const session = await currentSession(request, auth)
+    const token = await csrfToken(request, response, auth)
+    const body = session ? signedIn(session, token) : signedOut(token)
+    const title = session ? `Hello, ${session.user?.name ?? session.user?.email ?? "you"}` : "Nobody is signed in"
+    sendPage(response, 200, title, html`${signInError(request.query.error)}${body}${links(config)}`)
+  })
+
+  app.get("/check-mail", (_request, response) => {
+    const text = html`A link is on its way. This demo's mails all arrive in the <a href="${config.mailboxUrl}">mailbox</a>.`
+    sendPage(response, 200, "Look into your mail", html`<section><p>${text}</p></section>`)
+  })
+
+  app.get("/error", (request, response) => {
+    const { status, title, text } = errorPage(request.query.error)
+    const body = html`<section><p id="error">${text}</p><p><a href="/">Start again</a></p></section>`
+    sendPage(response, status, title, body)
+  })
+
+  app.use(failure)
+  return app
+}
+
+function links({ mailboxUrl }: AppConfig) {
+  return html`<footer>
+<a href="${mailboxUrl}">Mailbox</a> · <a href="/auth/session">The session as JSON</a>
+</footer>`
+}
+
+/** A page for whatever was thrown, and a line in the log unless Auth.js has written one. */
+const failure: ErrorRequestHandler = (error, _request, response, next) => {
+  const outage = error instanceof SessionUnavailable
+  if (!outage) console.error("app:", error)
+  if (response.headersSent) return next(error)
+  const text = outage
+    ? "The service that knows who is signed in does not answer. Nobody has been signed out."
+    : "Something went wrong on our side. The log of the application says what."
+  const body = html`<section class="bad"><p id="error">${text}</p></section><p><a href="/">Try again</a></p>`
+  sendPage(response, outage ? 503 : 500, "Please try again", body)
+}

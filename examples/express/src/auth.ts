@@ -1,0 +1,59 @@
+import type { ExpressAuthConfig } from "@auth/express"
+import Nodemailer from "@auth/express/providers/nodemailer"
+import { AuthwireAdapter } from "@authwire/client"
+import { oidcClientId } from "./config.js"
+import { logError } from "./log.js"
+
+/** What the application has to know about the world: where things are, and the secrets it shares with them. */
+export interface AppConfig {
+  authwireUrl: string
+  authSecret: string
+  issuer: string
+  oidcClientSecret: string
+  smtpUrl: string
+  mailboxUrl: string
+}
+
+declare module "@auth/core/types" {
+  interface User {
+    /** A claim of the demo's provider. Nothing had to be declared in Authwire to keep it. */
+    role?: string | undefined
+  }
+}
+
+/** The configuration of Auth.js. `adapter` is the one line that Authwire needs. */
+export function authConfig(config: AppConfig): ExpressAuthConfig & { basePath: string } {
+  return {
+    adapter: AuthwireAdapter({ url: config.authwireUrl }),
+    session: { strategy: "database" },
+    providers: [
+      {
+        id: "demo",
+        name: "Demo provider",
+        type: "oidc",
+        issuer: config.issuer,
+        clientId: oidcClientId,
+        clientSecret: config.oidcClientSecret,
+        checks: ["pkce", "state", "nonce"],
+        // Ask every time who it is, so that the demo can change people.
+        authorization: { params: { scope: "openid profile email", prompt: "login" } },
+        // The name and the address stand in the answer of the userinfo endpoint, not in the id token (OIDC Core, 5.4).
+        idToken: false,
+        profile: ({ sub, name, email, role }) => ({ id: sub, name, email, role }),
+      },
+      Nodemailer({ name: "e-mail", server: config.smtpUrl, from: "Authwire example <no-reply@example.com>" }),
+    ],
+    callbacks: {
+      // The session that comes in holds the session token, which belongs into the cookie and nowhere else: name what goes out.
+      session: ({ session, user }) => ({
+        user: { id: user.id, name: user.name, email: user.email, role: user.role },
+        expires: session.expires.toISOString(),
+      }),
+    },
+    pages: { signIn: "/", error: "/error", verifyRequest: "/check-mail" },
+    logger: { error: logError },
+    basePath: "/auth",
+    secret: config.authSecret,
+    trustHost: true,
+  }
+}

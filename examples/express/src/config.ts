@@ -1,0 +1,44 @@
+import { randomBytes } from "node:crypto"
+
+/** Everything here speaks plain HTTP and shows sign-in links to whoever asks, so nothing may be reached from outside. */
+export const host = "127.0.0.1"
+
+/** Under which the provider knows the application. */
+export const oidcClientId = "authwire-example"
+
+export interface Config {
+  /** Port of the application. Default 3000; 0 lets the system choose, here and below. */
+  port: number
+  /** Port of the OpenID Connect provider. Default 3001. */
+  oidcPort: number
+  /** Port of the SMTP server that catches the mails. Default 3025. */
+  smtpPort: number
+  /** Port of the page that shows the mails. Default 3002. */
+  mailboxPort: number
+  /** The gRPC door of Authwire. Default `http://127.0.0.1:50051`. */
+  authwireUrl: string
+  /** Auth.js signs cookies and hashes e-mail tokens with it. Default: random, so that links do not outlive the process. */
+  authSecret: string
+  /** Shared by the application and the provider. Default: random; main.ts hands its own to the provider. */
+  oidcClientSecret: string
+}
+
+/** Reads the environment. A value that cannot be used ends the process with one line that names the variable. */
+export function readConfig(environment: NodeJS.ProcessEnv): Config {
+  const port = (variable: string, otherwise: number) => {
+    const text = environment[variable] || String(otherwise)
+    if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
+    console.error(`${variable} is not a port: ${text}`)
+    process.exit(2)
+  }
+  const secret = (variable: string) => environment[variable] || randomBytes(32).toString("base64url")
+  return {
+    port: port("PORT", 3000),
+    oidcPort: port("OIDC_PORT", 3001),
+    smtpPort: port("SMTP_PORT", 3025),
+    mailboxPort: port("MAILBOX_PORT", 3002),
+    authwireUrl: environment.AUTHWIRE_URL || "http://127.0.0.1:50051",
+    authSecret: secret("AUTH_SECRET"),
+    oidcClientSecret: secret("OIDC_CLIENT_SECRET"),
+  }
+}

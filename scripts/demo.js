@@ -1,0 +1,109 @@
+// Starts, watches and ends the processes of the demo; scripts/demo is the way to run it.
+import { fork, spawn } from "node:child_process"
+import { once } from "node:events"
+import { existsSync } from "node:fs"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+
+const authwire = fileURLToPath(new URL("../server/bin/authwire.js", import.meta.url))
+const example = fileURLToPath(new URL("../examples/express/dist/main.js", import.meta.url))
+const graceMs = 5000
+
+const children = []
+let ending = false
+
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(0))
+if (!existsSync(example)) fail("it has not been built; run `make demo`")
+
+const doors = await startAuthwire()
+const addresses = await startExample(doors.grpc)
+await Promise.all([
+  answers(`http://${doors.http}/readyz`),
+  answers(`${addresses.issuer}/.well-known/openid-configuration`),
+  answers(addresses.mailboxUrl),
+  answers(addresses.appUrl),
+])
+console.log(`
+Everything runs:
+
+  the application     ${addresses.appUrl}
+  its mails           ${addresses.mailboxUrl}
+  its OIDC provider   ${addresses.issuer}
+  Authwire            gRPC ${doors.grpc}, HTTP ${doors.http}
+
+Open ${addresses.appUrl} and sign in, as somebody of the demo provider or with a link by e-mail.
+Then ask Authwire who that was, after you signed in as Ada:
+
+  curl http://${doors.http}/authwire.v1.UserService/GetUserByEmail \\
+    -H 'content-type: application/json' -d '{"email": "ada@demo.example"}'
+
+Ctrl-C ends all of it.
+`)
+
+/** Resolves to `{ grpc, http }`, the addresses of both doors. */
+async function startAuthwire() {
+  const child = watched(
+    "authwire",
+    spawn(process.execPath, [authwire, "serve", "--dev"], { stdio: ["ignore", "pipe", 2] }),
+  )
+  const found = { grpc: "", http: "" }
+  const lines = createInterface({ input: child.stdout })
+  return new Promise((resolve) => {
+    lines.on("line", (line) => {
+      // Its hints for a first try are left out: ours come when all is running.
+      if (line.startsWith("authwire: ")) console.log(line)
+      const door = /^authwire: (grpc|http) door listening on (?:http:\/\/)?(\S+)$/.exec(line)
+      if (door) found[door[1]] = door[2]
+      if (found.grpc && found.http) resolve(found)
+    })
+  })
+}
+
+async function startExample(grpcAddress) {
+  const env = { ...process.env, AUTHWIRE_URL: `http://${grpcAddress}` }
+  const child = watched("the example", fork(example, { env }))
+  const [addresses] = await once(child, "message")
+  return addresses
+}
+
+/** Waits until something answers well at the URL; the process behind it listens already, so it takes a moment at most. */
+async function answers(url) {
+  const deadline = Date.now() + 20_000
+  for (;;) {
+    const status = await fetch(url).then((response) => response.status, String)
+    if (status === 200 || ending) return
+    if (Date.now() > deadline) return fail(`${url} does not answer: ${status}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+/** One that ends by itself ends the demo: it has said why, for instance that its port is taken. */
+function watched(name, child) {
+  children.push(child)
+  child.once("exit", (code, signal) => {
+    if (ending) return
+    console.error(`demo: ${name} has ended (${signal ?? `exit code ${code}`})`)
+    end(1)
+  })
+  return child
+}
+
+function fail(message) {
+  console.error(`demo: ${message}`)
+  return end(1)
+}
+
+/** Ends every process that was started, the last one first, and then this one. */
+async function end(code) {
+  if (ending) return
+  ending = true
+  for (const child of children.toReversed()) {
+    if (child.exitCode !== null || child.signalCode !== null) continue
+    const exit = once(child, "exit")
+    child.kill("SIGTERM")
+    const timer = setTimeout(() => child.kill("SIGKILL"), graceMs)
+    await exit
+    clearTimeout(timer)
+  }
+  process.exit(code)
+}

@@ -1,0 +1,158 @@
+import { parseArgs } from "node:util"
+import type { Address } from "../doors/listen.js"
+import { type Flag, type Option, options } from "./options.js"
+
+/** What `authwire` was told, checked. Durations are milliseconds, sizes bytes. */
+export interface Configuration {
+  dev: boolean
+  migrate: boolean
+  databaseUrl: string
+  /** Undefined: the door stays closed. */
+  grpcAddr: Address | undefined
+  httpAddr: Address | undefined
+  reflection: boolean
+  databasePoolSize: number
+  databaseQueueLimit: number
+  databaseStatementTimeoutMs: number
+  databaseConnectTimeoutMs: number
+  maxDeadlineMs: number
+  maxMessageBytes: number
+  shutdownGraceMs: number
+  logLevel: string
+  logFormat: "json" | "text"
+}
+
+/** An option that breaks a rule. The message names the option and the rule, and never repeats a secret. */
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError"
+}
+
+/**
+ * Reads the options of a command from its arguments and the environment. Throws ConfigurationError.
+ *
+ * @returns the configuration, and the arguments that are not options
+ */
+export function readConfiguration(
+  command: "serve" | "migrate",
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): { configuration: Configuration; positionals: string[] } {
+  const known: readonly Option[] = options.filter((option) => (option.commands as readonly string[]).includes(command))
+  const { values, positionals } = parse(known, args)
+
+  const raw = (flag: Flag): { text: string; source: string } | undefined => {
+    const option: Option | undefined = known.find((one) => one.flag === flag)
+    const given = values[flag]
+    if (given !== undefined) return { text: String(given), source: `--${flag}` }
+    const inherited = option?.variable === undefined ? undefined : environment[option.variable]
+    if (inherited !== undefined && inherited !== "") return { text: inherited, source: option?.variable ?? flag }
+    const all: Option | undefined = options.find((one) => one.flag === flag)
+    const preset = (values.dev === true ? all?.devDefault : undefined) ?? all?.default
+    return preset === undefined ? undefined : { text: preset, source: `--${flag}` }
+  }
+  const boolean = (flag: Flag): boolean => {
+    const value = raw(flag)
+    if (value === undefined || ["false", "0", "off"].includes(value.text)) return false
+    if (["true", "1", "on"].includes(value.text)) return true
+    throw new ConfigurationError(`${value.source}: must be true or false`)
+  }
+  const integer = (flag: Flag): number => {
+    const { min = 0, max = Number.MAX_SAFE_INTEGER }: Option = options.find((one) => one.flag === flag) as Option
+    const value = raw(flag)
+    const number = Number(value?.text)
+    if (value === undefined || !/^\d+$/.test(value.text) || number < min || number > max) {
+      throw new ConfigurationError(`${value?.source ?? `--${flag}`}: must be a whole number from ${min} to ${max}`)
+    }
+    return number
+  }
+  const choice = (flag: Flag): string => {
+    const { choices = [] }: Option = options.find((one) => one.flag === flag) as Option
+    const value = raw(flag)
+    if (value === undefined || !choices.includes(value.text)) {
+      throw new ConfigurationError(`${value?.source ?? `--${flag}`}: must be one of ${choices.join(", ")}`)
+    }
+    return value.text
+  }
+  const dev = boolean("dev")
+  const address = (flag: Flag): Address | undefined => {
+    const value = raw(flag)
+    if (value === undefined || value.text === "off") return undefined
+    return readAddress(value.text, value.source, dev)
+  }
+
+  const configuration: Configuration = {
+    dev,
+    migrate: dev || boolean("migrate"),
+    databaseUrl: readDatabaseUrl(raw("database-url")),
+    grpcAddr: address("grpc-addr"),
+    httpAddr: address("http-addr"),
+    reflection: choice("reflection") === "on",
+    databasePoolSize: integer("database-pool-size"),
+    databaseQueueLimit: integer("database-queue-limit"),
+    databaseStatementTimeoutMs: integer("database-statement-timeout-ms"),
+    databaseConnectTimeoutMs: integer("database-connect-timeout-ms"),
+    maxDeadlineMs: integer("max-deadline-ms"),
+    maxMessageBytes: integer("max-message-bytes"),
+    shutdownGraceMs: integer("shutdown-grace-ms"),
+    logLevel: choice("log-level"),
+    logFormat: choice("log-format") as "json" | "text",
+  }
+  if (command === "serve" && configuration.grpcAddr === undefined && configuration.httpAddr === undefined) {
+    throw new ConfigurationError("--grpc-addr, --http-addr: one of the doors must be open, but both are off")
+  }
+  return { configuration, positionals }
+}
+
+function parse(known: readonly Option[], args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: Object.fromEntries(
+        known.map(({ flag, type }) => [flag, { type: type === "boolean" ? "boolean" : "string" } as const]),
+      ),
+    })
+  } catch (error) {
+    // The words of parseArgs name the option and never its value.
+    const reason = error instanceof Error ? (error.message.split(/\. /, 1)[0] ?? "") : ""
+    throw new ConfigurationError(`${reason}; see authwire --help`, { cause: error })
+  }
+}
+
+function readAddress(text: string, source: string, dev: boolean): Address {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text)
+  const host = match?.[1] ?? match?.[2]
+  const port = Number(match?.[3])
+  if (host === undefined || port > 65_535) {
+    throw new ConfigurationError(`${source}: must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off`)
+  }
+  if (dev && !/^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)) {
+    throw new ConfigurationError(`${source}: with --dev only a loopback address, such as 127.0.0.1:${port}`)
+  }
+  return { host, port }
+}
+
+function readDatabaseUrl(value: { text: string; source: string } | undefined): string {
+  if (value === undefined) {
+    throw new ConfigurationError(
+      "--database-url: is required (or AUTHWIRE_DATABASE_URL): mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE;" +
+        " or use --dev for an embedded database",
+    )
+  }
+  const { text, source } = value
+  if (/^sqlite:./.test(text)) return text
+  const url = URL.parse(text)
+  if (url?.protocol !== "mysql:" || url.hostname === "" || url.pathname.length < 2) {
+    throw new ConfigurationError(`${source}: must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE`)
+  }
+  return text
+}
+
+/** A database URL that can be shown: without its password and parameters. */
+export function withoutSecrets(databaseUrl: string): string {
+  const url = URL.parse(databaseUrl)
+  if (url === null || databaseUrl.startsWith("sqlite:")) return databaseUrl
+  url.password = ""
+  url.search = ""
+  return url.href
+}

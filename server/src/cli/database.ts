@@ -1,0 +1,60 @@
+import { mkdirSync } from "node:fs"
+import { dirname } from "node:path"
+import type { Logger } from "pino"
+import { StoreError } from "../store/error.js"
+import { applyMigrations, type Database, migrationStatus, openDatabase, sqlStore } from "../store/sql/index.js"
+import type { Store } from "../store/store.js"
+import { type Configuration, withoutSecrets } from "./configuration.js"
+import { StartError } from "./start-error.js"
+
+/** Opens the configured database. Throws StartError when it cannot be reached. */
+export async function openConfiguredDatabase(configuration: Configuration, log: Logger): Promise<Database> {
+  const { databaseUrl } = configuration
+  try {
+    if (configuration.dev && databaseUrl.startsWith("sqlite:")) {
+      mkdirSync(dirname(databaseUrl.slice("sqlite:".length)), { recursive: true })
+    }
+    return await openDatabase({
+      url: databaseUrl,
+      poolSize: configuration.databasePoolSize,
+      queueLimit: configuration.databaseQueueLimit,
+      statementTimeoutMs: configuration.databaseStatementTimeoutMs,
+      connectTimeoutMs: configuration.databaseConnectTimeoutMs,
+      onRetry: (event) => log.debug(event, "a write conflicted with others: trying again"),
+    })
+  } catch (error) {
+    const cause = rootCause(error)
+    throw new StartError(
+      `cannot open the database at ${withoutSecrets(databaseUrl)} (${cause}): is it running, and is --database-url right?`,
+      { cause: error },
+    )
+  }
+}
+
+/** Opens the store, with pending migrations applied where the configuration says so. Throws StartError otherwise. */
+export async function openMigratedStore(configuration: Configuration, log: Logger): Promise<Store> {
+  const database = await openConfiguredDatabase(configuration, log)
+  try {
+    if (configuration.migrate) {
+      for (const name of await applyMigrations(database)) log.info({ migration: name }, "migration applied")
+    } else {
+      const pending = (await migrationStatus(database)).filter(({ applied }) => !applied).length
+      if (pending > 0) {
+        const what = pending === 1 ? "1 migration is" : `${pending} migrations are`
+        throw new StartError(`${what} pending: run 'authwire migrate up' first, or start with --migrate`)
+      }
+    }
+    return sqlStore(database)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+// What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR.
+function rootCause(error: unknown): string {
+  let cause = error
+  while (cause instanceof StoreError && cause.cause !== undefined) cause = cause.cause
+  if (cause instanceof Error) return "code" in cause ? String(cause.code) : cause.message
+  return String(cause)
+}

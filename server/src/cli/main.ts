@@ -1,0 +1,48 @@
+import { createRequire } from "node:module"
+import { type Configuration, ConfigurationError, readConfiguration } from "./configuration.js"
+import { helpText } from "./help.js"
+import { migrate } from "./migrate.js"
+import { serve } from "./serve.js"
+import { StartError } from "./start-error.js"
+
+/**
+ * Runs the command `authwire`. Resolves to the exit code: 0 when all is well, 1 when something outside is in the way
+ * (one line on standard error says what to do), 2 for a wrong option.
+ */
+export async function main(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  const print = (text: string) => process.stdout.write(text)
+  try {
+    const [command, ...rest] = args
+    if (command === "--version" || command === "-v") {
+      const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
+      print(`authwire ${version}\n`)
+    } else if (args.includes("--help") || args.includes("-h") || command === "help") {
+      print(helpText())
+    } else if (command === "serve") {
+      const { configuration, positionals } = readConfiguration("serve", rest, environment)
+      if (positionals[0] !== undefined) throw new ConfigurationError("serve takes options only; see authwire --help")
+      await serve(configuration, { print, stopped: stopSignal() })
+    } else if (command === "migrate") {
+      const { configuration, positionals } = readConfiguration("migrate", rest, environment)
+      await migrate(configuration as Configuration, positionals, { print })
+    } else {
+      throw new ConfigurationError("the commands are serve and migrate up|down|status; see authwire --help")
+    }
+    return 0
+  } catch (error) {
+    if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
+    process.stderr.write(`authwire: ${error.message}\n`)
+    return error instanceof ConfigurationError ? 2 : 1
+  }
+}
+
+// A second signal ends the process at once, as without us.
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    process.once("SIGTERM", resolve)
+    process.once("SIGINT", resolve)
+  })
+}

@@ -1,0 +1,163 @@
+/** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
+export interface Option {
+  /** The flag, without dashes. */
+  flag: string
+  /** The environment variable; a flag wins over it. */
+  variable?: string
+  type: "boolean" | "text" | "integer" | "address" | "database-url" | "choice"
+  /** What stands in for the value in the help. */
+  placeholder?: string
+  /** As one would write it on the command line. */
+  default?: string
+  /** The default with `--dev`, where it differs. */
+  devDefault?: string
+  choices?: readonly string[]
+  min?: number
+  max?: number
+  help: string
+  commands: readonly ("serve" | "migrate")[]
+}
+
+export const options = [
+  {
+    flag: "dev",
+    type: "boolean",
+    help: "For development: an embedded database under ./.authwire/, migrated by itself; loopback addresses only.",
+    commands: ["serve", "migrate"],
+  },
+  {
+    flag: "database-url",
+    variable: "AUTHWIRE_DATABASE_URL",
+    type: "database-url",
+    placeholder: "URL",
+    devDefault: "sqlite:.authwire/authwire.db",
+    help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
+    commands: ["serve", "migrate"],
+  },
+  {
+    flag: "migrate",
+    variable: "AUTHWIRE_MIGRATE",
+    type: "boolean",
+    help: "Apply pending migrations before serving. Always so with --dev.",
+    commands: ["serve"],
+  },
+  {
+    flag: "grpc-addr",
+    variable: "AUTHWIRE_GRPC_ADDR",
+    type: "address",
+    placeholder: "HOST:PORT",
+    default: "127.0.0.1:50051",
+    help: "Address of the gRPC door. Port 0 picks a free one; off closes the door.",
+    commands: ["serve"],
+  },
+  {
+    flag: "http-addr",
+    variable: "AUTHWIRE_HTTP_ADDR",
+    type: "address",
+    placeholder: "HOST:PORT",
+    default: "127.0.0.1:8080",
+    help: "Address of the HTTP door (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the door.",
+    commands: ["serve"],
+  },
+  {
+    flag: "reflection",
+    variable: "AUTHWIRE_REFLECTION",
+    type: "choice",
+    choices: ["on", "off"],
+    default: "on",
+    help: "Whether the service describes itself (gRPC server reflection).",
+    commands: ["serve"],
+  },
+  {
+    flag: "database-pool-size",
+    variable: "AUTHWIRE_DATABASE_POOL_SIZE",
+    type: "integer",
+    min: 1,
+    max: 1000,
+    default: "10",
+    help: "Connections to MySQL at the most. (SQLite has one.)",
+    commands: ["serve"],
+  },
+  {
+    flag: "database-queue-limit",
+    variable: "AUTHWIRE_DATABASE_QUEUE_LIMIT",
+    type: "integer",
+    min: 0,
+    max: 1_000_000,
+    default: "1000",
+    help: "Calls that may wait for a connection; one more is refused at once with RESOURCE_EXHAUSTED.",
+    commands: ["serve"],
+  },
+  {
+    flag: "database-statement-timeout-ms",
+    variable: "AUTHWIRE_DATABASE_STATEMENT_TIMEOUT_MS",
+    type: "integer",
+    min: 10,
+    max: 600_000,
+    default: "5000",
+    help: "How long one statement may take, in milliseconds.",
+    commands: ["serve"],
+  },
+  {
+    flag: "database-connect-timeout-ms",
+    variable: "AUTHWIRE_DATABASE_CONNECT_TIMEOUT_MS",
+    type: "integer",
+    min: 10,
+    max: 600_000,
+    default: "5000",
+    help: "How long a connection to the database may take to open, in milliseconds.",
+    commands: ["serve", "migrate"],
+  },
+  {
+    flag: "max-deadline-ms",
+    variable: "AUTHWIRE_MAX_DEADLINE_MS",
+    type: "integer",
+    min: 10,
+    max: 3_600_000,
+    default: "30000",
+    help: "How long a call may take, in milliseconds, whatever its caller asks for.",
+    commands: ["serve"],
+  },
+  {
+    flag: "max-message-bytes",
+    variable: "AUTHWIRE_MAX_MESSAGE_BYTES",
+    type: "integer",
+    min: 1024,
+    max: 1_073_741_824,
+    default: "4194304",
+    help: "The largest request, in bytes; a larger one is refused with RESOURCE_EXHAUSTED.",
+    commands: ["serve"],
+  },
+  {
+    flag: "shutdown-grace-ms",
+    variable: "AUTHWIRE_SHUTDOWN_GRACE_MS",
+    type: "integer",
+    min: 0,
+    max: 3_600_000,
+    default: "10000",
+    help: "How long calls under way may take to finish after SIGTERM, in milliseconds.",
+    commands: ["serve"],
+  },
+  {
+    flag: "log-level",
+    variable: "AUTHWIRE_LOG_LEVEL",
+    type: "choice",
+    choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
+    default: "info",
+    help: "The least severe line that is logged; every call is one line at info.",
+    commands: ["serve", "migrate"],
+  },
+  {
+    flag: "log-format",
+    variable: "AUTHWIRE_LOG_FORMAT",
+    type: "choice",
+    choices: ["json", "text"],
+    default: "json",
+    devDefault: "text",
+    help: "One JSON object a line, or text for people. Logs go to standard error.",
+    commands: ["serve", "migrate"],
+  },
+] as const satisfies readonly Option[]
+
+/** The flag of an option. */
+export type Flag = (typeof options)[number]["flag"]

@@ -1,0 +1,54 @@
+import type { DescMethod } from "@bufbuild/protobuf"
+import { status } from "@grpc/grpc-js"
+import type { Logger } from "pino"
+import { codeOf, type Failure, toFailure, toStatus } from "../errors.js"
+import type { Call } from "./call.js"
+import type { Interceptor } from "./interceptor.js"
+
+/**
+ * Writes one line per call (method, code, duration, request id; never contents) and turns whatever was thrown into the
+ * status that the caller sees. What the service did not expect is in the log with its stack, and only there.
+ */
+export function logging(log: Logger, clock: () => number): Interceptor {
+  const record = (method: DescMethod, call: Call, start: number, failure: Failure | undefined): void => {
+    const entry = {
+      method: `${method.parent.typeName}/${method.name}`,
+      door: call.door,
+      code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
+      ...(failure === undefined ? {} : { reason: failure.reason }),
+      duration_ms: Math.round((clock() - start) * 1000) / 1000,
+      request_id: call.requestId,
+    }
+    if (failure?.reason === "INTERNAL") log.error({ ...entry, err: failure.cause }, "call failed")
+    else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
+    else log.info(entry, "call")
+  }
+
+  return {
+    unary: (method, next) => async (request, call) => {
+      const start = clock()
+      try {
+        const answer = await next(request, call)
+        record(method, call, start, undefined)
+        return answer
+      } catch (error) {
+        const failure = toFailure(error)
+        record(method, call, start, failure)
+        throw toStatus(failure, call.requestId)
+      }
+    },
+    stream: (method, next) =>
+      async function* (requests, call) {
+        const start = clock()
+        let failure: Failure | undefined
+        try {
+          yield* next(requests, call)
+        } catch (error) {
+          failure = toFailure(error)
+          throw toStatus(failure, call.requestId)
+        } finally {
+          record(method, call, start, failure)
+        }
+      },
+  }
+}

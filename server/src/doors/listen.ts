@@ -1,0 +1,61 @@
+import type { Server, Socket } from "node:net"
+
+/** Where a door listens: a host or IP address, and a port (0 picks a free one). */
+export interface Address {
+  host: string
+  port: number
+}
+
+/** A port that takes connections. */
+export interface Listener {
+  /** The address in use, with the port that was picked. */
+  readonly address: Address
+  /** Takes no more connections; those that are open stay. */
+  stop(): void
+  /** Resolves once every connection is closed; those still open after `graceMs` are cut. */
+  closed(graceMs: number): Promise<void>
+}
+
+/**
+ * Lets a server listen at an address. Rejects with the system's error (`code` EADDRINUSE, EACCES, EADDRNOTAVAIL,
+ * ENOTFOUND).
+ */
+export async function listen(server: Server, address: Address): Promise<Listener> {
+  const sockets = new Set<Socket>()
+  let allClosed = () => {}
+  server.prependListener("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => {
+      sockets.delete(socket)
+      if (sockets.size === 0) allClosed()
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject)
+    server.listen(address.port, address.host, () => {
+      server.off("error", reject)
+      resolve()
+    })
+  })
+  const bound = server.address()
+  const port = typeof bound === "object" && bound !== null ? bound.port : address.port
+  return {
+    address: { host: address.host, port },
+    stop: () => server.close(),
+    async closed(graceMs) {
+      if (sockets.size === 0) return
+      const timer = setTimeout(() => {
+        for (const socket of sockets) socket.destroy()
+      }, graceMs)
+      await new Promise<void>((resolve) => {
+        allClosed = resolve
+      })
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** An address as it stands in URLs: `127.0.0.1:50051`, `[::1]:50051`. */
+export function formatAddress({ host, port }: Address): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
+}

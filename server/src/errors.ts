@@ -1,0 +1,83 @@
+import type { ErrorReason } from "@authwire/proto"
+import { type BadRequest_FieldViolation, BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { create } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { StoreError } from "./store/error.js"
+
+/** The name of a value of ErrorReason, as it stands in google.rpc.ErrorInfo. */
+export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">
+
+/** One broken rule: the field by its path in the request (`extra`, `update_mask`), and what the rule says. */
+export type FieldViolation = Pick<BadRequest_FieldViolation, "field" | "description">
+
+// The only place that chooses a status code and the words that go with it.
+const statuses: Record<Reason, readonly [code: Code, message: string]> = {
+  INVALID_FIELD: [Code.InvalidArgument, "the request breaks a rule of the schema"],
+  USER_NOT_FOUND: [Code.NotFound, "no such user"],
+  USER_ALREADY_EXISTS: [Code.AlreadyExists, "another user has this id"],
+  EMAIL_ALREADY_EXISTS: [Code.AlreadyExists, "another user has this e-mail address"],
+  ACCOUNT_NOT_FOUND: [Code.NotFound, "the account is linked to nobody"],
+  ACCOUNT_LINKED_TO_ANOTHER_USER: [Code.AlreadyExists, "the account is linked to another user"],
+  SESSION_NOT_FOUND: [Code.NotFound, "no such session, or it has expired"],
+  SESSION_ALREADY_EXISTS: [Code.AlreadyExists, "a session has this token"],
+  VERIFICATION_TOKEN_NOT_FOUND: [Code.NotFound, "no such verification token, or it was used"],
+  VERIFICATION_TOKEN_ALREADY_EXISTS: [Code.AlreadyExists, "the identifier has this verification token already"],
+  AUTHENTICATOR_NOT_FOUND: [Code.NotFound, "no such authenticator"],
+  AUTHENTICATOR_ALREADY_EXISTS: [Code.AlreadyExists, "an authenticator has this credential id"],
+  COUNTER_REGRESSION: [Code.FailedPrecondition, "the counter is lower than the stored one"],
+  CONFLICT: [Code.Aborted, "the write conflicted with others; nothing was written"],
+  DATABASE_UNAVAILABLE: [Code.Unavailable, "the database cannot be reached"],
+  STATEMENT_TIMEOUT: [Code.DeadlineExceeded, "the database took too long"],
+  QUEUE_FULL: [Code.ResourceExhausted, "too many calls wait for the database"],
+  DEADLINE_EXCEEDED: [Code.DeadlineExceeded, "the deadline of the call has passed"],
+  CANCELLED: [Code.Canceled, "the caller cancelled the call"],
+  SHUTTING_DOWN: [Code.Unavailable, "the service is shutting down"],
+  INTERNAL: [Code.Internal, "internal error"],
+  SERVICE_UNKNOWN: [Code.NotFound, "no such service"],
+}
+
+/** A failure that has a reason. Its message is the reason's, so nothing of a request can be in it. */
+export class Failure extends Error {
+  override readonly name = "Failure"
+  readonly reason: Reason
+  readonly violations: readonly FieldViolation[]
+
+  constructor(reason: Reason, options: { cause?: unknown; violations?: readonly FieldViolation[] } = {}) {
+    const violations = options.violations ?? []
+    const detail = violations.map(({ field, description }) => `${field}: ${description}`).join("; ")
+    super(detail === "" ? statuses[reason][1] : detail, { cause: options.cause })
+    this.reason = reason
+    this.violations = violations
+  }
+}
+
+/** Finds the reason of whatever was thrown: what has none is INTERNAL, with the original as its cause for the log. */
+export function toFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof StoreError) {
+    const violations = error.field === undefined ? [] : [{ field: error.field, description: error.message }]
+    return new Failure(error.reason, { cause: error.cause ?? error, violations })
+  }
+  return new Failure("INTERNAL", { cause: error })
+}
+
+/** What a caller gets to see of a failure: code, message, ErrorInfo and, for broken field rules, BadRequest. */
+export function toStatus(failure: Failure, requestId: string): ConnectError {
+  const error = new ConnectError(failure.message, statuses[failure.reason][0])
+  error.details.push({
+    desc: ErrorInfoSchema,
+    value: { reason: failure.reason, domain: "authwire", metadata: { request_id: requestId } },
+  })
+  if (failure.violations.length > 0) {
+    error.details.push({
+      desc: BadRequestSchema,
+      value: create(BadRequestSchema, { fieldViolations: [...failure.violations] }),
+    })
+  }
+  return error
+}
+
+/** The status code of a reason. */
+export function codeOf(reason: Reason): Code {
+  return statuses[reason][0]
+}

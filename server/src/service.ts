@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import {
+  AccountService,
+  AuthenticatorService,
+  SessionService,
+  UserService,
+  VerificationTokenService,
+} from "@authwire/proto"
+import { Health } from "@authwire/proto/health"
+import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
+import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
+import type { Logger } from "pino"
+import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
+import { logging } from "./dispatch/logging.js"
+import { validation } from "./dispatch/validation.js"
+import type { Readiness } from "./readiness.js"
+import { accountService } from "./services/account.js"
+import { authenticatorService } from "./services/authenticator.js"
+import { healthService } from "./services/health.js"
+import { reflectionService } from "./services/reflection.js"
+import { sessionService } from "./services/session.js"
+import { userService } from "./services/user.js"
+import { verificationTokenService } from "./services/verification-token.js"
+import type { Store } from "./store/store.js"
+
+export interface ServiceOptions {
+  store: Store
+  readiness: Readiness
+  log: Logger
+  /** Names users that come without an id. */
+  newId: () => string
+  /** A clock for durations, in milliseconds. */
+  clock: () => number
+  reflection: boolean
+  maxDeadlineMs: number
+}
+
+/** Everything that Authwire serves, behind one dispatch. */
+export function createService(options: ServiceOptions): Dispatch {
+  const { store, readiness, newId } = options
+  const services = [
+    register(UserService, userService({ users: store.users, newId })),
+    register(AccountService, accountService(store)),
+    register(SessionService, sessionService(store)),
+    register(VerificationTokenService, verificationTokenService(store)),
+    register(AuthenticatorService, authenticatorService(store)),
+  ]
+  const serviceNames = services.map(({ desc }) => desc.typeName)
+  services.push(register(Health, healthService({ readiness, serviceNames })))
+  if (options.reflection) {
+    const require = createRequire(import.meta.url)
+    const reflection = reflectionService({
+      descriptorSet: readFileSync(require.resolve("@authwire/proto/descriptors.binpb")),
+      serviceNames: [...serviceNames, Health, ServerReflectionV1, ServerReflectionV1Alpha].map((service) =>
+        typeof service === "string" ? service : service.typeName,
+      ),
+    })
+    services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
+  }
+  return createDispatch({
+    services,
+    interceptors: [logging(options.log, options.clock), validation()],
+    maxDeadlineMs: options.maxDeadlineMs,
+  })
+}

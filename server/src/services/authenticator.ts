@@ -1,0 +1,29 @@
+import type { AuthenticatorService } from "@authwire/proto"
+import type { Implementation } from "../dispatch/call.js"
+import type { AuthenticatorStore } from "../store/store.js"
+import { found } from "./found.js"
+import { fromAuthenticator, toAuthenticator } from "./wire.js"
+
+/** The authenticators of the store, on the wire. */
+export function authenticatorService(deps: {
+  authenticators: AuthenticatorStore
+}): Implementation<typeof AuthenticatorService> {
+  const { authenticators } = deps
+  return {
+    async createAuthenticator(request, call) {
+      return { authenticator: fromAuthenticator(await authenticators.create(call, toAuthenticator(request))) }
+    },
+    async getAuthenticator(request, call) {
+      const authenticator = found(await authenticators.get(call, request.credentialId), "AUTHENTICATOR_NOT_FOUND")
+      return { authenticator: fromAuthenticator(authenticator) }
+    },
+    async listAuthenticatorsByUserId(request, call) {
+      const list = await authenticators.listByUserId(call, request.userId)
+      return { authenticators: list.map(fromAuthenticator) }
+    },
+    async updateAuthenticatorCounter(request, call) {
+      const updated = await authenticators.updateCounter(call, request.credentialId, request.newCounter)
+      return { authenticator: fromAuthenticator(found(updated, "AUTHENTICATOR_NOT_FOUND")) }
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import { type Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import type { Call, Implementation } from "../dispatch/call.js"
+import { Failure } from "../errors.js"
+import type { Readiness } from "../readiness.js"
+
+/**
+ * grpc.health.v1.Health: the whole service (an empty name) and each of `serviceNames` are SERVING while the service is
+ * ready, that is, while its database answers and it does not shut down.
+ */
+export function healthService(deps: {
+  readiness: Readiness
+  serviceNames: readonly string[]
+}): Implementation<typeof Health> {
+  const { readiness } = deps
+  const known = new Set(["", ...deps.serviceNames])
+  const current = () => (readiness.ready ? Status.SERVING : Status.NOT_SERVING)
+
+  return {
+    async check({ service }) {
+      if (!known.has(service)) throw new Failure("SERVICE_UNKNOWN")
+      return { status: current() }
+    },
+    async *watch({ service }, call: Call) {
+      if (!known.has(service)) {
+        yield { status: Status.SERVICE_UNKNOWN }
+        await readiness.changed(call.signal, () => false)
+        return
+      }
+      for (;;) {
+        const status = current()
+        yield { status }
+        await readiness.changed(call.signal, () => current() !== status)
+        // Aborted with nothing new to say. A shutdown has: NOT_SERVING is the last word.
+        if (current() === status) return
+      }
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import type { SessionService } from "@authwire/proto"
+import type { Implementation } from "../dispatch/call.js"
+import type { SessionStore } from "../store/store.js"
+import { found } from "./found.js"
+import { fromSession, fromUser, toSession, toSessionPatch } from "./wire.js"
+
+/** The sessions of the store, on the wire. */
+export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {
+  const { sessions } = deps
+  return {
+    async createSession(request, call) {
+      return { session: fromSession(await sessions.create(call, toSession(request))) }
+    },
+    async getSessionAndUser(request, call) {
+      const { session, user } = found(await sessions.getWithUser(call, request.sessionToken), "SESSION_NOT_FOUND")
+      return { session: fromSession(session), user: fromUser(user) }
+    },
+    async updateSession(request, call) {
+      const session = await sessions.update(call, request.sessionToken, toSessionPatch(request))
+      return { session: fromSession(found(session, "SESSION_NOT_FOUND")) }
+    },
+    async deleteSession(request, call) {
+      return { session: fromSession(found(await sessions.delete(call, request.sessionToken), "SESSION_NOT_FOUND")) }
+    },
+  }
+}

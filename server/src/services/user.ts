@@ -1,0 +1,30 @@
+import type { UserService } from "@authwire/proto"
+import type { Implementation } from "../dispatch/call.js"
+import type { UserStore } from "../store/store.js"
+import { found } from "./found.js"
+import { fromUser, toUser, toUserPatch } from "./wire.js"
+
+/** The users of the store, on the wire. `newId` names a user that comes without an id. */
+export function userService(deps: { users: UserStore; newId: () => string }): Implementation<typeof UserService> {
+  const { users, newId } = deps
+  return {
+    async createUser(request, call) {
+      return { user: fromUser(await users.create(call, toUser(request, request.id ?? newId()))) }
+    },
+    async getUser(request, call) {
+      return { user: fromUser(found(await users.get(call, request.id), "USER_NOT_FOUND")) }
+    },
+    async getUserByEmail(request, call) {
+      return { user: fromUser(found(await users.getByEmail(call, request.email), "USER_NOT_FOUND")) }
+    },
+    async getUserByAccount(request, call) {
+      return { user: fromUser(found(await users.getByAccount(call, request), "USER_NOT_FOUND")) }
+    },
+    async updateUser(request, call) {
+      return { user: fromUser(found(await users.update(call, request.id, toUserPatch(request)), "USER_NOT_FOUND")) }
+    },
+    async deleteUser(request, call) {
+      return { user: fromUser(found(await users.delete(call, request.id), "USER_NOT_FOUND")) }
+    },
+  }
+}

@@ -1,0 +1,25 @@
+import type { VerificationTokenService } from "@authwire/proto"
+import type { Implementation } from "../dispatch/call.js"
+import type { VerificationTokenStore } from "../store/store.js"
+import { found } from "./found.js"
+import { fromVerificationToken, required, toDate } from "./wire.js"
+
+/** The verification tokens of the store, on the wire. */
+export function verificationTokenService(deps: {
+  verificationTokens: VerificationTokenStore
+}): Implementation<typeof VerificationTokenService> {
+  const { verificationTokens } = deps
+  return {
+    async createVerificationToken(request, call) {
+      const { identifier, token } = request
+      const expires = toDate(required(request.expires, "expires"))
+      return {
+        verificationToken: fromVerificationToken(await verificationTokens.create(call, { identifier, token, expires })),
+      }
+    },
+    async useVerificationToken(request, call) {
+      const token = found(await verificationTokens.use(call, request), "VERIFICATION_TOKEN_NOT_FOUND")
+      return { verificationToken: fromVerificationToken(token) }
+    },
+  }
+}

@@ -1,0 +1,205 @@
+import {
+  type AccountSchema,
+  AccountType,
+  type AuthenticatorSchema,
+  type CreateAuthenticatorRequest,
+  type CreateSessionRequest,
+  type CreateUserRequest,
+  type LinkAccountRequest,
+  type SessionSchema,
+  type UpdateSessionRequest,
+  type UpdateUserRequest,
+  type UserSchema,
+  type VerificationTokenSchema,
+} from "@authwire/proto"
+import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
+import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
+import { Failure } from "../errors.js"
+import type * as domain from "../store/types.js"
+
+// The one mapping between the wire and the domain. Requests have passed the rules of the schema by now, so what these
+// functions assume of a field stands there.
+
+/** Fractions of a millisecond are dropped, also before 1970. */
+export function toDate(timestamp: Timestamp): Date {
+  return new Date(Number(timestamp.seconds) * 1000 + Math.floor(timestamp.nanos / 1_000_000))
+}
+
+export function toUser(request: CreateUserRequest, id: string): domain.User {
+  return {
+    id,
+    email: request.email,
+    emailVerified: request.emailVerified && toDate(request.emailVerified),
+    name: request.name,
+    image: request.image,
+    extra: toExtra(request.extra),
+  }
+}
+
+export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
+  const patch: domain.UserPatch = {}
+  for (const path of request.updateMask?.paths ?? []) {
+    if (path === "email") patch.email = request.email ?? null
+    else if (path === "email_verified")
+      patch.emailVerified = request.emailVerified ? toDate(request.emailVerified) : null
+    else if (path === "name") patch.name = request.name ?? null
+    else if (path === "image") patch.image = request.image ?? null
+    else if (path === "extra") patch.extra = toExtra(request.extra)
+  }
+  return patch
+}
+
+export function fromUser(user: domain.User): MessageInitShape<typeof UserSchema> {
+  return {
+    id: user.id,
+    emailVerified: user.emailVerified && timestampFromDate(user.emailVerified),
+    email: user.email,
+    name: user.name,
+    image: user.image,
+    extra: fromExtra(user.extra),
+  }
+}
+
+const accountTypes = {
+  [AccountType.OAUTH]: "oauth",
+  [AccountType.OIDC]: "oidc",
+  [AccountType.EMAIL]: "email",
+  [AccountType.WEBAUTHN]: "webauthn",
+} as const
+
+const accountTypeValues = {
+  oauth: AccountType.OAUTH,
+  oidc: AccountType.OIDC,
+  email: AccountType.EMAIL,
+  webauthn: AccountType.WEBAUTHN,
+} as const
+
+export function toAccount(request: LinkAccountRequest): domain.Account {
+  return {
+    userId: request.userId,
+    type: accountTypes[request.type as keyof typeof accountTypes],
+    provider: request.provider,
+    providerAccountId: request.providerAccountId,
+    access_token: request.accessToken,
+    token_type: request.tokenType,
+    id_token: request.idToken,
+    refresh_token: request.refreshToken,
+    scope: request.scope,
+    expires_in: request.expiresIn,
+    expires_at: request.expiresAt,
+    authorization_details: request.authorizationDetails?.items.map((item) => {
+      refuseNonFinite(item, "authorization_details")
+      return item
+    }),
+    extra: toExtra(request.extra),
+  }
+}
+
+export function fromAccount(account: domain.Account): MessageInitShape<typeof AccountSchema> {
+  return {
+    userId: account.userId,
+    type: accountTypeValues[account.type],
+    provider: account.provider,
+    providerAccountId: account.providerAccountId,
+    accessToken: account.access_token,
+    tokenType: account.token_type,
+    idToken: account.id_token,
+    refreshToken: account.refresh_token,
+    scope: account.scope,
+    expiresIn: account.expires_in,
+    expiresAt: account.expires_at,
+    // The schema takes objects only, so objects is what was stored.
+    authorizationDetails: account.authorization_details && { items: account.authorization_details as JsonObject[] },
+    extra: fromExtra(account.extra),
+  }
+}
+
+export function toSession(request: CreateSessionRequest): domain.Session {
+  return {
+    sessionToken: request.sessionToken,
+    userId: request.userId,
+    expires: toDate(required(request.expires, "expires")),
+    extra: toExtra(request.extra),
+  }
+}
+
+export function toSessionPatch(request: UpdateSessionRequest): domain.SessionPatch {
+  const patch: domain.SessionPatch = {}
+  for (const path of request.updateMask?.paths ?? []) {
+    if (path === "user_id") patch.userId = request.userId
+    else if (path === "expires") patch.expires = request.expires && toDate(request.expires)
+    else if (path === "extra") patch.extra = toExtra(request.extra)
+  }
+  return patch
+}
+
+export function fromSession(session: domain.Session): MessageInitShape<typeof SessionSchema> {
+  return {
+    sessionToken: session.sessionToken,
+    userId: session.userId,
+    expires: timestampFromDate(session.expires),
+    extra: fromExtra(session.extra),
+  }
+}
+
+export function fromVerificationToken(
+  token: domain.VerificationToken,
+): MessageInitShape<typeof VerificationTokenSchema> {
+  return { identifier: token.identifier, token: token.token, expires: timestampFromDate(token.expires) }
+}
+
+export function toAuthenticator(request: CreateAuthenticatorRequest): domain.Authenticator {
+  return {
+    credentialID: request.credentialId,
+    userId: request.userId,
+    providerAccountId: request.providerAccountId,
+    credentialPublicKey: request.credentialPublicKey,
+    counter: request.counter,
+    credentialDeviceType: request.credentialDeviceType,
+    credentialBackedUp: request.credentialBackedUp,
+    transports: request.transports,
+    extra: toExtra(request.extra),
+  }
+}
+
+export function fromAuthenticator(authenticator: domain.Authenticator): MessageInitShape<typeof AuthenticatorSchema> {
+  return {
+    credentialId: authenticator.credentialID,
+    userId: authenticator.userId,
+    providerAccountId: authenticator.providerAccountId,
+    credentialPublicKey: authenticator.credentialPublicKey,
+    counter: authenticator.counter,
+    credentialDeviceType: authenticator.credentialDeviceType,
+    credentialBackedUp: authenticator.credentialBackedUp,
+    transports: authenticator.transports,
+    extra: fromExtra(authenticator.extra),
+  }
+}
+
+/** A field that the schema's `required` rule guarantees. */
+export function required<T>(value: T | undefined, field: string): T {
+  if (value === undefined) throw new Failure("INVALID_FIELD", { violations: [{ field, description: "is required" }] })
+  return value
+}
+
+function toExtra(extra: JsonObject | undefined): domain.Extra {
+  if (extra === undefined) return {}
+  refuseNonFinite(extra, "extra")
+  return extra
+}
+
+function fromExtra(extra: domain.Extra): JsonObject | undefined {
+  for (const _ in extra) return extra
+  return undefined
+}
+
+// A google.protobuf.Value can hold NaN and infinities; JSON cannot, and would keep null in their place.
+function refuseNonFinite(value: domain.JsonValue, field: string): void {
+  if (typeof value === "number") {
+    if (Number.isFinite(value)) return
+    throw new Failure("INVALID_FIELD", { violations: [{ field, description: "numbers must be finite" }] })
+  }
+  if (typeof value === "object" && value !== null) {
+    for (const part of Object.values(value)) refuseNonFinite(part, field)
+  }
+}

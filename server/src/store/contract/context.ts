@@ -1,0 +1,113 @@
+import { randomUUID } from "node:crypto"
+import type { Store } from "../store.js"
+import type { Account, Authenticator, Session, User } from "../types.js"
+
+export interface StoreOptions {
+  /** The time in milliseconds since 1970-01-01T00:00:00Z. */
+  clock?: () => number
+  /** How many calls may use the database at the same time, and how many may wait. */
+  poolSize?: number
+  queueLimit?: number
+  /** Called before a write that conflicted with others is tried again. */
+  onRetry?: () => void
+}
+
+/** A database with the tables in it, and a way into it that is not the store's. */
+export interface StoreDatabase {
+  /** Opens a store with connections of its own. `drop()` closes it. */
+  openStore(options?: StoreOptions): Promise<Store>
+  /**
+   * Runs a statement with `?` for each parameter, on one connection: between BEGIN and COMMIT it holds locks. Text is
+   * returned as strings, whatever the column's type, and moments are in milliseconds since 1970-01-01T00:00:00Z.
+   */
+  sql(statement: string, parameters?: unknown[]): Promise<Record<string, unknown>[]>
+  /** A moment as a parameter of `sql`. */
+  moment(ms: number): unknown
+  drop(): Promise<void>
+}
+
+export type OpenStoreDatabase = () => Promise<StoreDatabase>
+
+/** What the parts of the contract share. Tests run in one database, so they make names of their own. */
+export interface ContractContext {
+  readonly store: Store
+  /** A second store in the same database, as another process has it. */
+  readonly other: Store
+  readonly database: StoreDatabase
+  readonly clock: { now: number }
+}
+
+/** Nobody in particular. */
+export const anyone = {}
+
+export const day = 86_400_000
+
+export function newId(): string {
+  return randomUUID()
+}
+
+export function newUser(user: Partial<User> = {}): User {
+  return { id: newId(), extra: {}, ...user }
+}
+
+export function newAccount(userId: string, account: Partial<Account> = {}): Account {
+  return { provider: "github", providerAccountId: newId(), userId, type: "oauth", extra: {}, ...account }
+}
+
+export function newSession(userId: string, expires: number, session: Partial<Session> = {}): Session {
+  return { sessionToken: newId(), userId, expires: new Date(expires), extra: {}, ...session }
+}
+
+export function newAuthenticator(userId: string, authenticator: Partial<Authenticator> = {}): Authenticator {
+  return {
+    credentialID: newId(),
+    userId,
+    providerAccountId: newId(),
+    credentialPublicKey: "cHVibGlj",
+    counter: 0,
+    credentialDeviceType: "singleDevice",
+    credentialBackedUp: false,
+    extra: {},
+    ...authenticator,
+  }
+}
+
+/** Pairs of keys that some collation of some database finds equal, and that are two different keys. */
+export const differentKeys: [difference: string, one: string, another: string][] = [
+  ["case", "k-a", "k-A"],
+  ["accents", "k-e", "k-é"],
+  ["Unicode form", "k-\u00e9", "k-e\u0301"],
+  ["a trailing space", "k", "k "],
+  ["a trailing tab", "k", "k\t"],
+  ["width", "k-a", "k-ａ"],
+  ["ligatures", "k-ss", "k-ß"],
+  ["what is not to be seen", "k", "k\u200b"],
+  ["emoji", "k-🙂", "k-🙃"],
+  ["case beyond ASCII", "k-ж", "k-Ж"],
+  ["digits of other scripts", "k-1", "k-١"],
+  ["K and the Kelvin sign", "k-K", "k-\u212a"],
+]
+
+/** Text that is easily damaged. */
+export const oddText = "Zoë 🙂 \u{1F469}\u200d\u{1F680} \\ ' \" ` ; -- % _ \t\n\r é e\u0301 \uFEFF\u200b end "
+
+/** JSON that is easily damaged: by numbers, order, depth, or names that JavaScript knows. */
+export const oddExtra = JSON.parse(
+  '{"z":1,"a":[1.1,1e21,-5,9007199254740991,0.1,true,false,null,""],"2":"two","1":"one","nested":{"é":{"🙂":[]},"":{}},' +
+    '"__proto__":{"polluted":true},"constructor":"c","toString":null,"not-before-policy":0,"n\\u0000l":"\\u0000\\ud83d\\ude42"}',
+)
+
+/** How often each outcome occurs: "ok", or the reason of the error. */
+export async function outcomes(calls: Promise<unknown>[]): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const call of await Promise.allSettled(calls)) {
+    const outcome = call.status === "fulfilled" ? "ok" : (call.reason.reason ?? String(call.reason))
+    counts[outcome] = (counts[outcome] ?? 0) + 1
+  }
+  return counts
+}
+
+/** The numbers from 0 up to `count`, which is excluded. */
+export function range(count: number): number[] {
+  return [...Array(count).keys()]
+}

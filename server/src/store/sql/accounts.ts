@@ -1,0 +1,88 @@
+import { StoreError } from "../error.js"
+import type { AccountStore, Caller } from "../store.js"
+import type { Account } from "../types.js"
+import type { Database } from "./database.js"
+import { checkJsonSize, mergeExtra } from "./extra.js"
+import { failsBy } from "./statement-error.js"
+import { userNotFound } from "./user-not-found.js"
+
+const nullableFields = [
+  "access_token",
+  "token_type",
+  "id_token",
+  "refresh_token",
+  "scope",
+  "expires_in",
+  "expires_at",
+  "authorization_details",
+] as const
+
+export function accountStore(database: Database): AccountStore {
+  const { accounts } = database.tables
+  const accountByKey = `SELECT ${accounts.columns("a")} FROM accounts a WHERE ${accounts.keyIs}`
+
+  /** Links what nobody has linked; null when somebody has. */
+  const insert = (caller: Caller, account: Account): Promise<Account | null> =>
+    database.statements(caller, async (sql) => {
+      try {
+        await sql.write(accounts.insert, accounts.insertCells(account))
+        return account
+      } catch (error) {
+        if (failsBy(error, "duplicate")) return null
+        throw failsBy(error, "no-parent") ? userNotFound() : error
+      }
+    })
+
+  /** Links again what the same user has linked; null when nobody has. */
+  const update = (caller: Caller, account: Account): Promise<Account | null> =>
+    database.transaction(caller, async (sql) => {
+      const stored = accounts.first(await sql.read(accountByKey + database.forUpdate, accounts.keyCells(account)))
+      if (stored === null) return null
+      if (stored.userId !== account.userId) {
+        throw new StoreError("ACCOUNT_LINKED_TO_ANOTHER_USER", "the account is linked to another user")
+      }
+      const linked = linkAgain(stored, account)
+      checkJsonSize("extra", linked.extra)
+      await sql.write(accounts.update, accounts.updateCells(linked))
+      return linked
+    })
+
+  return {
+    async link(caller, given) {
+      const account = { ...given, token_type: given.token_type?.toLowerCase() }
+      checkJsonSize("extra", account.extra)
+      checkJsonSize("authorization_details", account.authorization_details)
+      // Each of the two can be overtaken by somebody who links or unlinks meanwhile; then it is the other one's turn.
+      for (;;) {
+        const linked = (await insert(caller, account)) ?? (await update(caller, account))
+        if (linked !== null) return linked
+      }
+    },
+
+    unlink: (caller, key) =>
+      database.transaction(caller, async (sql) => {
+        const cells = accounts.keyCells(key)
+        const account = accounts.first(await sql.read(accountByKey + database.forUpdate, cells))
+        if (account !== null) await sql.write(`DELETE FROM accounts WHERE ${accounts.keyIs}`, cells)
+        return account
+      }),
+
+    get: (caller, key) =>
+      database.statements(caller, async (sql) => accounts.first(await sql.read(accountByKey, accounts.keyCells(key)))),
+  }
+}
+
+/** The fields given replace those stored; one that is null in `extra` is cleared. */
+function linkAgain(stored: Account, given: Account): Account {
+  const extra = mergeExtra(stored.extra, given.extra)
+  const account: Account = { ...stored, type: given.type, extra }
+  const replace = <Field extends keyof Account>(field: Field) => {
+    account[field] = given[field]
+  }
+  for (const field of nullableFields) {
+    const value = given[field]
+    if (value !== undefined || given.extra[field] === null) replace(field)
+    if (value !== undefined) delete extra[field]
+  }
+  return account
+}

@@ -1,0 +1,56 @@
+import { StoreError } from "../error.js"
+import type { AuthenticatorStore } from "../store.js"
+import type { Database } from "./database.js"
+import { checkJsonSize } from "./extra.js"
+import { failsBy } from "./statement-error.js"
+import { userNotFound } from "./user-not-found.js"
+
+export function authenticatorStore(database: Database): AuthenticatorStore {
+  const { authenticators } = database.tables
+  const selectAuthenticator = `SELECT ${authenticators.columns("a")} FROM authenticators a`
+  const authenticatorById = `${selectAuthenticator} WHERE ${authenticators.keyIs}`
+  const authenticatorsByUserId = `${selectAuthenticator} WHERE a.user_id = ? ORDER BY a.credential_id`
+  const raiseCounter = `UPDATE authenticators SET counter = ? WHERE ${authenticators.keyIs} AND counter <= ?`
+
+  return {
+    async create(caller, authenticator) {
+      checkJsonSize("extra", authenticator.extra)
+      return database.statements(caller, async (sql) => {
+        try {
+          await sql.write(authenticators.insert, authenticators.insertCells(authenticator))
+          return authenticator
+        } catch (error) {
+          if (failsBy(error, "duplicate")) {
+            throw new StoreError("AUTHENTICATOR_ALREADY_EXISTS", "the credential id is taken")
+          }
+          throw failsBy(error, "no-parent") ? userNotFound() : error
+        }
+      })
+    },
+
+    get: (caller, credentialID) =>
+      database.statements(caller, async (sql) =>
+        authenticators.first(await sql.read(authenticatorById, authenticators.keyCells({ credentialID }))),
+      ),
+
+    listByUserId: (caller, userId) =>
+      database.statements(caller, async (sql) => {
+        const rows = await sql.read(authenticatorsByUserId, [authenticators.cell("userId", userId)])
+        return rows.map((cells) => authenticators.row(cells))
+      }),
+
+    updateCounter: (caller, credentialID, newCounter) =>
+      database.statements(caller, async (sql) => {
+        const key = authenticators.keyCells({ credentialID })
+        for (;;) {
+          const raised = await sql.write(raiseCounter, [newCounter, ...key, newCounter])
+          const authenticator = authenticators.first(await sql.read(authenticatorById, key))
+          if (authenticator === null || raised === 1) return authenticator
+          if (authenticator.counter > newCounter) {
+            throw new StoreError("COUNTER_REGRESSION", "the new counter is lower than the stored one")
+          }
+          // It was made between the two statements.
+        }
+      }),
+  }
+}

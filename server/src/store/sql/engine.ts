@@ -1,0 +1,39 @@
+import type { DataSource, QueryRunner } from "typeorm"
+import type { Engine } from "./column-types.js"
+import type { Cell } from "./table.js"
+
+export interface Result {
+  /** Of a statement that reads: its rows, as cells in the order of the columns. */
+  rows: Cell[][]
+  /** Of a statement that writes: how many rows matched its condition, also when it changed nothing in them. */
+  matched: number
+}
+
+/** A connection that one unit of work has for itself. Everything it throws is a StatementError. */
+export interface Connection {
+  /** Whether it was used before: then its other end may have gone away unnoticed. */
+  readonly reused: boolean
+  /** Runs a prepared statement; without cells, one that cannot be prepared (BEGIN, COMMIT). */
+  run(statement: string, cells?: Cell[]): Promise<Result>
+  /** Gives it back for others, or ends it if it broke. */
+  release(): void
+  /** Ends it. */
+  discard(): void
+}
+
+/** What differs between the databases. */
+export interface SqlEngine {
+  readonly engine: Engine
+  readonly dataSource: DataSource
+  /** How many units of work may run at the same time. */
+  readonly concurrency: number
+  /** The statement that begins a transaction which will write. */
+  readonly begin: string
+  /** What a SELECT ends with that locks its rows until the transaction ends. */
+  readonly forUpdate: string
+  connect(): Promise<Connection>
+  /** Runs TypeORM's own queries on a connection that nobody uses afterwards. Failures of the database are StatementErrors. */
+  withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
+  /** Ends all connections. Statements under way throw. */
+  close(): Promise<void>
+}

@@ -1,0 +1,17 @@
+import { StoreError } from "../error.js"
+import type { Extra, JsonValue } from "../types.js"
+
+/** The most bytes that `extra` and `authorization_details` may have as JSON. */
+export const maxJsonBytes = 65_536
+
+/** Throws INVALID_FIELD for a value that is too large. `field` is its contract name. */
+export function checkJsonSize(field: string, value: JsonValue | undefined): void {
+  if (value !== undefined && Buffer.byteLength(JSON.stringify(value)) > maxJsonBytes) {
+    throw new StoreError("INVALID_FIELD", `${field} must not exceed ${maxJsonBytes} bytes as JSON`, { field })
+  }
+}
+
+/** Both together, the second's where both have a key. Spreading copies a key `__proto__` as it does any other. */
+export function mergeExtra(stored: Extra, given: Extra | undefined): Extra {
+  return { ...stored, ...given }
+}

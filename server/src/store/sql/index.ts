@@ -1,0 +1,20 @@
+export type { RetryEvent } from "./backoff.js"
+export type { Engine } from "./column-types.js"
+export type { Database } from "./database.js"
+export { type Entities, entities } from "./entities.js"
+export {
+  applyMigrations,
+  type MigrationState,
+  migrationStatus,
+  pendingMigrations,
+  revertLastMigration,
+} from "./migrate.js"
+export {
+  openDatabase,
+  openSqlStore,
+  type SqlDatabaseOptions,
+  type SqlStore,
+  type SqlStoreOptions,
+  sqlStore,
+} from "./open.js"
+export { parseDatabaseUrl } from "./url.js"

@@ -1,0 +1,8 @@
+import { users } from "./0001-users.js"
+import { accounts } from "./0002-accounts.js"
+import { sessions } from "./0003-sessions.js"
+import { verificationTokens } from "./0004-verification-tokens.js"
+import { authenticators } from "./0005-authenticators.js"
+
+/** All migrations, in their order. */
+export const migrations = [users, accounts, sessions, verificationTokens, authenticators]

@@ -1,0 +1,148 @@
+import type { Socket } from "node:net"
+import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
+import { type DataSource, QueryFailedError } from "typeorm"
+import type { Connection, Result, SqlEngine } from "./engine.js"
+import { statementError } from "./mysql-errors.js"
+import { StatementError } from "./statement-error.js"
+import type { Cell } from "./table.js"
+
+export interface MysqlEngineOptions {
+  /** Of type "mysql" or "mariadb". */
+  dataSource: DataSource
+  poolSize: number
+  statementTimeoutMs: number
+}
+
+/** A connection of mysql2 as it is, beside what its types tell. */
+type MysqlConnection = PoolConnection & { readonly stream: Socket }
+
+// The server ends a SELECT itself when it takes too long, which keeps the connection; it gets this much time to say so.
+const graceMs = 500
+
+export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlEngineOptions): SqlEngine {
+  const engine = dataSource.options.type === "mariadb" ? "mariadb" : "mysql"
+  const sessionStatements = [
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    `SET SESSION ${[
+      // A second is the shortest that there is. Whoever waits longer does so by trying again, and can be told meanwhile
+      // that nobody waits for him any more.
+      "innodb_lock_wait_timeout = 1",
+      "time_zone = '+00:00'",
+      // A value that does not fit is an error, never cut.
+      "sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
+      engine === "mysql"
+        ? `max_execution_time = ${statementTimeoutMs}`
+        : `max_statement_time = ${statementTimeoutMs / 1000}`,
+    ].join(", ")}`,
+  ]
+  const open = new Set<MysqlConnection>()
+  const interrupts = new Set<() => void>()
+
+  /** Has the connection do one thing; ends the connection when that takes too long. */
+  function exchange(
+    connection: MysqlConnection,
+    start: (done: (error: QueryError | null, result?: unknown) => void) => void,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer)
+        interrupts.delete(interrupt)
+      }
+      const giveUp = (failure: "timeout" | "unavailable", message: string) => {
+        end()
+        // Its answer may still come: nobody else must get it.
+        destroy(connection)
+        reject(new StatementError(failure, message))
+      }
+      const interrupt = () => giveUp("unavailable", "the store is closed")
+      const timer = setTimeout(() => giveUp("timeout", "no answer in time"), statementTimeoutMs + graceMs)
+      interrupts.add(interrupt)
+      const done = (error: QueryError | null, result?: unknown) => {
+        end()
+        if (error === null) return resolve(resultOf(result))
+        const failure = statementError(error)
+        // What a server refuses that shuts down or is read-only now may be welcome at the one that follows.
+        if (failure.failure === "unavailable") destroy(connection)
+        reject(failure)
+      }
+      try {
+        start(done)
+      } catch (error) {
+        done(error as QueryError)
+      }
+    })
+  }
+
+  function destroy(connection: MysqlConnection) {
+    open.delete(connection)
+    connection.destroy()
+    // mysql2 says goodbye and waits for the answer, which may never come.
+    connection.stream.destroy()
+  }
+
+  async function setUp(connection: MysqlConnection) {
+    // mysql2 emits errors also when nobody asked anything; without a listener they would end the process.
+    connection.on("error", () => {})
+    connection.stream.once("close", () => open.delete(connection))
+    open.add(connection)
+    try {
+      for (const sql of sessionStatements) await exchange(connection, (done) => connection.query(sql, done))
+    } catch (error) {
+      destroy(connection)
+      throw error
+    }
+  }
+
+  return {
+    engine,
+    dataSource,
+    concurrency: poolSize,
+    begin: "START TRANSACTION",
+    forUpdate: " FOR UPDATE",
+
+    async connect(): Promise<Connection> {
+      const runner = dataSource.createQueryRunner()
+      let connection: MysqlConnection
+      try {
+        connection = await runner.connect()
+      } catch (error) {
+        throw new StatementError("unavailable", statementError(error).message, statementError(error).code)
+      }
+      const reused = open.has(connection)
+      if (!reused) await setUp(connection)
+      return {
+        reused,
+        run: (sql, cells) =>
+          exchange(connection, (done) => {
+            if (cells === undefined) connection.query(sql, done)
+            else connection.execute({ sql, values: cells, rowsAsArray: true }, done)
+          }),
+        release: () => void runner.release(),
+        discard: () => destroy(connection),
+      }
+    },
+
+    async withQueryRunner(work) {
+      const runner = dataSource.createQueryRunner()
+      try {
+        return await work(runner)
+      } catch (error) {
+        throw error instanceof QueryFailedError ? statementError(error.driverError) : error
+      } finally {
+        await runner.connect().then(destroy, () => {})
+        await runner.release()
+      }
+    },
+
+    async close() {
+      for (const interrupt of interrupts) interrupt()
+      await dataSource.destroy().catch(() => {})
+      for (const connection of open) destroy(connection)
+    },
+  }
+}
+
+function resultOf(result: unknown): Result {
+  if (Array.isArray(result)) return { rows: result as Cell[][], matched: 0 }
+  return { rows: [], matched: (result as ResultSetHeader).affectedRows }
+}

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto"
+import { StoreError } from "../error.js"
+import type { SessionStore } from "../store.js"
+import type { Session } from "../types.js"
+import type { Database } from "./database.js"
+import type { SessionRow } from "./entities.js"
+import { checkJsonSize, mergeExtra } from "./extra.js"
+import { failsBy } from "./statement-error.js"
+import { userNotFound } from "./user-not-found.js"
+
+/** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
+export function sessionStore(database: Database, clock: () => number): SessionStore {
+  const { sessions, users } = database.tables
+  const sessionByHash = `SELECT ${sessions.columns("s")} FROM sessions s WHERE ${sessions.keyIs}`
+  const sessionAndUserByHash = `SELECT ${sessions.columns("s")}, ${users.columns("u")}
+    FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.token_hash = ?`
+  const deleteSession = `DELETE FROM sessions WHERE ${sessions.keyIs}`
+
+  return {
+    async create(caller, session) {
+      checkJsonSize("extra", session.extra)
+      return database.statements(caller, async (sql) => {
+        try {
+          await sql.write(sessions.insert, sessions.insertCells(rowOf(session)))
+          return session
+        } catch (error) {
+          if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
+          throw failsBy(error, "no-parent") ? userNotFound() : error
+        }
+      })
+    },
+
+    getWithUser: (caller, sessionToken) =>
+      database.statements(caller, async (sql) => {
+        const key = keyOf(sessionToken)
+        const [cells] = await sql.read(sessionAndUserByHash, sessions.keyCells(key))
+        if (cells === undefined) return null
+        const session = { sessionToken, ...sessions.row(cells) }
+        const now = new Date(clock())
+        if (session.expires >= now) return { session, user: users.row(cells, sessions.width) }
+        await sql.write(`${deleteSession} AND expires < ?`, [...sessions.keyCells(key), sessions.cell("expires", now)])
+        return null
+      }),
+
+    update: (caller, sessionToken, patch) =>
+      database.transaction(caller, async (sql) => {
+        const key = keyOf(sessionToken)
+        const [cells] = await sql.read(sessionByHash + database.forUpdate, sessions.keyCells(key))
+        if (cells === undefined) return null
+        const stored = sessions.row(cells)
+        if (stored.expires < new Date(clock())) return null
+        const session: Session = {
+          sessionToken,
+          userId: patch.userId ?? stored.userId,
+          expires: patch.expires ?? stored.expires,
+          extra: mergeExtra(stored.extra, patch.extra),
+        }
+        checkJsonSize("extra", session.extra)
+        try {
+          await sql.write(sessions.update, sessions.updateCells(rowOf(session)))
+        } catch (error) {
+          throw failsBy(error, "no-parent") ? userNotFound() : error
+        }
+        return session
+      }),
+
+    delete: (caller, sessionToken) =>
+      database.transaction(caller, async (sql) => {
+        const key = sessions.keyCells(keyOf(sessionToken))
+        const [cells] = await sql.read(sessionByHash + database.forUpdate, key)
+        if (cells === undefined) return null
+        await sql.write(deleteSession, key)
+        return { sessionToken, ...sessions.row(cells) }
+      }),
+  }
+}
+
+function keyOf(sessionToken: string): Pick<SessionRow, "tokenHash"> {
+  return { tokenHash: createHash("sha256").update(sessionToken).digest() }
+}
+
+function rowOf({ sessionToken, ...rest }: Session): SessionRow {
+  return { ...keyOf(sessionToken), ...rest }
+}

@@ -1,0 +1,96 @@
+import type Libsql from "libsql"
+import { type DataSource, QueryFailedError } from "typeorm"
+import type { Connection, Result, SqlEngine } from "./engine.js"
+import { type Failure, StatementError } from "./statement-error.js"
+import type { Cell } from "./table.js"
+
+/** How long SQLite waits for another process's lock. It waits in the event loop's place, so: briefly. */
+export const busyTimeoutMs = 20
+
+const failures: [prefix: string, failure: Failure][] = [
+  ["SQLITE_CONSTRAINT_PRIMARYKEY", "duplicate"],
+  ["SQLITE_CONSTRAINT_UNIQUE", "duplicate"],
+  ["SQLITE_CONSTRAINT_FOREIGNKEY", "no-parent"],
+  ["SQLITE_BUSY", "conflict"],
+  ["SQLITE_LOCKED", "conflict"],
+  ["SQLITE_IOERR", "unavailable"],
+  ["SQLITE_FULL", "unavailable"],
+  ["SQLITE_CANTOPEN", "unavailable"],
+  ["SQLITE_READONLY", "unavailable"],
+  ["SQLITE_CORRUPT", "unavailable"],
+  ["SQLITE_NOTADB", "unavailable"],
+]
+
+/** SQLite has one connection and answers at once: no statement waits or runs long, and nothing is left to close. */
+export function sqliteEngine(dataSource: DataSource): SqlEngine {
+  const statements = new Map<string, Libsql.Statement>()
+
+  function prepared(database: Libsql.Database, sql: string): Libsql.Statement {
+    let statement = statements.get(sql)
+    if (statement === undefined) {
+      statement = database.prepare(sql)
+      if (statement.reader) statement.raw()
+      statements.set(sql, statement)
+    }
+    return statement
+  }
+
+  /**
+   * Takes the lock before a statement that writes. A prepared statement that meets a lock is left half-way, and what
+   * follows on the connection is not committed as long as it is; BEGIN and COMMIT are not prepared.
+   */
+  function write(database: Libsql.Database, statement: Libsql.Statement, cells: Cell[]): number {
+    if (database.inTransaction) return statement.run(cells).changes
+    database.exec("BEGIN IMMEDIATE")
+    try {
+      const { changes } = statement.run(cells)
+      database.exec("COMMIT")
+      return changes
+    } catch (error) {
+      if (database.inTransaction) database.exec("ROLLBACK")
+      throw error
+    }
+  }
+
+  async function run(sql: string, cells?: Cell[]): Promise<Result> {
+    const database: Libsql.Database = await dataSource.createQueryRunner().connect()
+    if (!database.open) throw new StatementError("unavailable", "the database is closed")
+    try {
+      if (cells === undefined) {
+        database.exec(sql)
+        return { rows: [], matched: 0 }
+      }
+      const statement = prepared(database, sql)
+      if (statement.reader) return { rows: statement.all(cells) as Cell[][], matched: 0 }
+      return { rows: [], matched: write(database, statement, cells) }
+    } catch (error) {
+      throw statementError(error)
+    }
+  }
+
+  const connection: Connection = { reused: true, run, release() {}, discard() {} }
+  return {
+    engine: "sqlite",
+    dataSource,
+    concurrency: 1,
+    begin: "BEGIN IMMEDIATE",
+    forUpdate: "",
+    connect: async () => connection,
+    async withQueryRunner(work) {
+      try {
+        return await work(dataSource.createQueryRunner())
+      } catch (error) {
+        throw error instanceof QueryFailedError ? statementError(error.driverError) : error
+      }
+    },
+    close: () => dataSource.destroy(),
+  }
+}
+
+/** Classifies what libsql threw. Its messages name tables and columns, and quote nothing. */
+export function statementError(error: unknown): StatementError {
+  const { message, code } = error as { message: string; code?: string }
+  // The code of a file that cannot be opened is the empty string.
+  const failure = code === "" ? "unavailable" : failures.find(([prefix]) => code?.startsWith(prefix))?.[1]
+  return new StatementError(failure ?? "fault", message, code)
+}

@@ -1,0 +1,104 @@
+import { StoreError } from "../error.js"
+import type { UserStore } from "../store.js"
+import type { User, UserPatch } from "../types.js"
+import type { Database } from "./database.js"
+import { emailKey } from "./email-key.js"
+import type { UserRow } from "./entities.js"
+import { checkJsonSize, mergeExtra } from "./extra.js"
+import { failsBy } from "./statement-error.js"
+
+export function userStore(database: Database): UserStore {
+  const { users, accounts } = database.tables
+  const selectUser = `SELECT ${users.columns("u")} FROM users u`
+  const userById = `${selectUser} WHERE u.id = ?`
+  const userByEmail = `${selectUser} WHERE u.email_key = ?`
+  const userByAccount = `SELECT ${users.columns("u")} FROM accounts a JOIN users u ON u.id = a.user_id
+    WHERE a.provider = ? AND a.provider_account_id = ?`
+
+  return {
+    async create(caller, user) {
+      checkJsonSize("extra", user.extra)
+      const row = rowOf(user)
+      return database.statements(caller, async (sql) => {
+        for (;;) {
+          try {
+            await sql.write(users.insert, users.insertCells(row))
+            return user
+          } catch (error) {
+            if (!failsBy(error, "duplicate")) throw error
+          }
+          // Which of the two it was says only the text of the error. If both have gone meanwhile, there is room now.
+          const sameId = await sql.read(userById, users.keyCells(row))
+          if (sameId.length > 0) throw new StoreError("USER_ALREADY_EXISTS", "the user id is taken")
+          const sameEmail = await sql.read(userByEmail, [users.cell("emailKey", row.emailKey)])
+          if (sameEmail.length > 0) throw emailAlreadyExists()
+        }
+      })
+    },
+
+    get: (caller, id) =>
+      database.statements(caller, async (sql) => users.first(await sql.read(userById, users.keyCells({ id })))),
+
+    async getByEmail(caller, email) {
+      const key = emailKey(email)
+      if (key === undefined) return null
+      return database.statements(caller, async (sql) =>
+        users.first(await sql.read(userByEmail, [users.cell("emailKey", key)])),
+      )
+    },
+
+    getByAccount: (caller, key) =>
+      database.statements(caller, async (sql) => users.first(await sql.read(userByAccount, accounts.keyCells(key)))),
+
+    update: (caller, id, patch) =>
+      database.transaction(caller, async (sql) => {
+        const user = users.first(await sql.read(userById + database.forUpdate, users.keyCells({ id })))
+        if (user === null) return null
+        const changed = applyPatch(user, patch)
+        checkJsonSize("extra", changed.extra)
+        try {
+          await sql.write(users.update, users.updateCells(rowOf(changed)))
+        } catch (error) {
+          throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
+        }
+        return changed
+      }),
+
+    delete: (caller, id) =>
+      database.transaction(caller, async (sql) => {
+        const key = users.keyCells({ id })
+        // The lock keeps others from giving the user a new session, account or authenticator: to insert one, they need
+        // a shared lock on this row for its foreign key.
+        const user = users.first(await sql.read(userById + database.forUpdate, key))
+        if (user === null) return null
+        await sql.write("DELETE FROM sessions WHERE user_id = ?", key)
+        await sql.write("DELETE FROM accounts WHERE user_id = ?", key)
+        await sql.write("DELETE FROM authenticators WHERE user_id = ?", key)
+        await sql.write(`DELETE FROM users WHERE ${users.keyIs}`, key)
+        return user
+      }),
+  }
+}
+
+function rowOf(user: User): UserRow {
+  return { ...user, emailKey: emailKey(user.email) }
+}
+
+/** A field that is cleared stands in `extra` as null, so that it reads back as null and not as absent. */
+function applyPatch(user: User, patch: UserPatch): User {
+  const extra = mergeExtra(user.extra, patch.extra)
+  const changed: User = { ...user, extra }
+  for (const field of ["email", "name", "image"] as const) {
+    const value = patch[field]
+    if (value === undefined) continue
+    changed[field] = value ?? undefined
+    if (value === null) extra[field] = null
+    else delete extra[field]
+  }
+  if (patch.emailVerified !== undefined) changed.emailVerified = patch.emailVerified ?? undefined
+  return changed
+}
+
+function emailAlreadyExists(): StoreError {
+  return new StoreError("EMAIL_ALREADY_EXISTS", "another user has the e-mail address")
+}

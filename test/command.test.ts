@@ -1,0 +1,158 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, type TestDatabase } from "./support/databases.js"
+import { run, startServer } from "./support/server.js"
+
+describe("authwire", () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+  })
+  afterAll(() => database.drop())
+
+  test("--help names every command and option", async () => {
+    const { code, stdout } = await run(["--help"])
+    expect(code).toBe(0)
+    for (const word of [
+      "serve",
+      "migrate up|down|status",
+      "--dev",
+      "--database-url",
+      "AUTHWIRE_DATABASE_URL",
+      "--grpc-addr",
+    ]) {
+      expect(stdout).toContain(word)
+    }
+  })
+
+  test("--version", async () => {
+    expect(await run(["--version"])).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^authwire \d+\.\d+\.\d+\n$/),
+      stderr: "",
+    })
+  })
+
+  test.each([
+    ["no command", [], /^authwire: the commands are serve and migrate/],
+    ["an unknown command", ["start"], /^authwire: the commands are/],
+    ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope.*authwire --help/],
+    ["no database", ["serve"], /^authwire: --database-url: is required.*--dev/],
+    ["a wrong database", ["serve", "--database-url=postgres://x/y"], /^authwire: --database-url: must be mysql:/],
+    ["a wrong address", ["serve", "--dev", "--grpc-addr=50051"], /^authwire: --grpc-addr: must be HOST:PORT/],
+    ["a wrong port", ["serve", "--dev", "--http-addr=127.0.0.1:70000"], /^authwire: --http-addr: must be HOST:PORT/],
+    [
+      "an open address with --dev",
+      ["serve", "--dev", "--grpc-addr=0.0.0.0:0"],
+      /^authwire: --grpc-addr: with --dev only a loopback/,
+    ],
+    [
+      "both doors off",
+      ["serve", "--dev", "--grpc-addr=off", "--http-addr=off"],
+      /^authwire: --grpc-addr, --http-addr: one of the doors/,
+    ],
+    [
+      "a wrong number",
+      ["serve", "--dev", "--database-pool-size=0"],
+      /^authwire: --database-pool-size: must be a whole number from 1 to 1000/,
+    ],
+    ["a wrong choice", ["serve", "--dev", "--log-level=loud"], /^authwire: --log-level: must be one of trace, debug/],
+    [
+      "a wrong migration command",
+      ["migrate", "sideways", "--dev"],
+      /^authwire: migrate: must be one of up, down, status/,
+    ],
+  ])("%s: one line that says what to do, exit code 2", async (_, args, message) => {
+    const { code, stdout, stderr } = await run(args)
+    expect(stderr).toMatch(message)
+    expect(stderr.trim().split("\n")).toHaveLength(1)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+  })
+
+  test("a wrong variable is named as the variable", async () => {
+    const { stderr } = await run(["serve", "--dev"], { AUTHWIRE_MAX_DEADLINE_MS: "soon" })
+    expect(stderr).toMatch(/^authwire: AUTHWIRE_MAX_DEADLINE_MS: must be a whole number/)
+  })
+
+  test("an unreachable database: one line, without the password, exit code 1", async () => {
+    const { code, stderr } = await run(["serve", "--database-url=mysql://user:hunter2@127.0.0.1:1/authwire"])
+    expect(stderr).toMatch(/^authwire: .*mysql:\/\/user@127\.0\.0\.1:1\/authwire.*--database-url/)
+    expect(stderr.trim().split("\n")).toHaveLength(1)
+    expect(stderr).not.toContain("hunter2")
+    expect(code).toBe(1)
+  })
+
+  test("pending migrations: one line, exit code 1; migrate status, up and down; then it serves", async () => {
+    const env = {
+      AUTHWIRE_DATABASE_URL: database.url,
+      AUTHWIRE_GRPC_ADDR: "127.0.0.1:0",
+      AUTHWIRE_HTTP_ADDR: "127.0.0.1:0",
+    }
+    const refused = await run(["serve"], env)
+    expect(refused.stderr).toMatch(/^authwire: \d+ migrations? (is|are) pending.*authwire migrate up.*--migrate\n$/)
+    expect(refused.code).toBe(1)
+
+    const before = await run(["migrate", "status"], env)
+    expect(before).toMatchObject({ code: 0, stderr: "" })
+    expect(before.stdout).toMatch(/^pending /m)
+    expect(before.stdout).not.toMatch(/^applied /m)
+
+    const up = await run(["migrate", "up"], env)
+    expect(up).toMatchObject({ code: 0, stderr: "" })
+    const after = await run(["migrate", "status"], env)
+    expect(after.stdout).not.toMatch(/^pending /m)
+    expect(await run(["migrate", "up"], env)).toMatchObject({ code: 0, stdout: "nothing is pending\n" })
+
+    const applied = after.stdout.trim().split("\n").length
+    for (let index = 0; index < applied; index++) expect((await run(["migrate", "down"], env)).code).toBe(0)
+    expect(await run(["migrate", "down"], env)).toMatchObject({ code: 0, stdout: "nothing is applied\n" })
+    expect((await run(["migrate", "status"], env)).stdout).toBe(before.stdout)
+
+    await run(["migrate", "up"], env)
+    const server = await startServer({ databaseUrl: database.url })
+    expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
+    expect(await server.stop("SIGINT")).toBe(0)
+  })
+
+  test("a taken port: one line that names the flag, exit code 1", async () => {
+    const taken = createServer().listen(0, "127.0.0.1")
+    await new Promise((resolve) => taken.once("listening", resolve))
+    const { port } = taken.address() as { port: number }
+    for (const [flag, other] of [
+      ["--grpc-addr", "--http-addr"],
+      ["--http-addr", "--grpc-addr"],
+    ]) {
+      const { code, stderr } = await run([
+        "serve",
+        "--migrate",
+        `--database-url=${database.url}`,
+        `${flag}=127.0.0.1:${port}`,
+        `${other}=127.0.0.1:0`,
+        "--log-level=silent",
+      ])
+      expect(stderr).toBe(
+        `authwire: ${flag}: 127.0.0.1:${port} is taken by another process: stop that, or choose another address (port 0 picks a free one)\n`,
+      )
+      expect(code).toBe(1)
+    }
+    taken.close()
+  })
+
+  test("--dev makes ./.authwire/, migrates, and says what to try", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "authwire-dev-"))
+    const previous = process.cwd()
+    process.chdir(folder)
+    try {
+      const server = await startServer({ databaseUrl: "", args: ["--dev"] })
+      expect(server.output()).toMatch(/grpcurl -plaintext 127\.0\.0\.1:\d+ list/)
+      expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
+      expect(await server.stop()).toBe(0)
+    } finally {
+      process.chdir(previous)
+      await rm(folder, { recursive: true })
+    }
+  })
+})

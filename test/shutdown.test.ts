@@ -1,0 +1,64 @@
+import { AuthwireError, createAuthwireClient } from "@authwire/client"
+import { describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets } from "./support/databases.js"
+import { startServer } from "./support/server.js"
+
+describe.each(databaseTargets())("SIGTERM under load on %s", (target) => {
+  test("every call in flight ends well or with UNAVAILABLE, no write is half done, and the server exits with 0", async () => {
+    const database = await createDatabase(target)
+    const server = await startServer({ databaseUrl: database.url })
+    const client = createAuthwireClient({ url: server.grpcUrl })
+    const { adapter } = client
+    const created: string[] = []
+    const deleted: string[] = []
+    const failures: unknown[] = []
+    let calls = 0
+    let stopping = false
+
+    // Each worker creates a user with children, and deletes every other one, until the first failure after the signal.
+    const worker = async () => {
+      for (let round = 0; ; round++) {
+        const id = crypto.randomUUID()
+        try {
+          await adapter.createUser({ id, email: `${id}@example.com`, emailVerified: null })
+          created.push(id)
+          await adapter.createSession({ sessionToken: id, userId: id, expires: new Date(Date.now() + 60_000) })
+          await adapter.linkAccount({ userId: id, type: "oauth", provider: "p", providerAccountId: id })
+          calls += 3
+          if (round % 2 === 0) continue
+          await adapter.deleteUser(id)
+          deleted.push(id)
+        } catch (error) {
+          failures.push(error)
+          if (stopping) return
+        }
+      }
+    }
+    const workers = Array.from({ length: 20 }, worker)
+    while (calls < 300) await new Promise((resolve) => setImmediate(resolve))
+    stopping = true
+    expect(await server.stop("SIGTERM")).toBe(0)
+    await Promise.all(workers)
+    client.close()
+
+    expect(failures.length).toBeGreaterThan(0)
+    for (const failure of failures) {
+      expect(failure).toBeInstanceOf(AuthwireError)
+      expect((failure as AuthwireError).code).toBe("UNAVAILABLE")
+    }
+    // What was answered is there, what was deleted is gone, and nobody's children are left behind.
+    const ids = new Set((await database.query("SELECT id FROM users")).map(({ id }) => String(id)))
+    for (const id of deleted) expect(ids.has(id)).toBe(false)
+    const undeleted = new Set(created).difference(new Set(deleted))
+    const missing = [...undeleted].filter((id) => !ids.has(id))
+    // A deletion whose answer was lost may have been done: at most one for each worker.
+    expect(missing.length).toBeLessThanOrEqual(20)
+    for (const table of ["sessions", "accounts"]) {
+      const orphans = await database.query(
+        `SELECT COUNT(*) AS n FROM ${table} LEFT JOIN users ON users.id = ${table}.user_id WHERE users.id IS NULL`,
+      )
+      expect(Number(orphans[0]?.n)).toBe(0)
+    }
+    await database.drop()
+  })
+})

@@ -1,0 +1,41 @@
+import teardown from "./global-teardown.js"
+import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
+
+const variables = { mysql: "AUTHWIRE_TEST_MYSQL_URL", mariadb: "AUTHWIRE_TEST_MARIADB_URL" }
+const remedies = {
+  mysql: "set AUTHWIRE_TEST_MYSQL_URL or install MySQL 8.4+",
+  mariadb: "set AUTHWIRE_TEST_MARIADB_URL or install MariaDB 10.11+",
+}
+
+/**
+ * Finds or starts the database servers that the tests run against, and tells the workers by environment variables:
+ *
+ * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL: a server to use; its user may create databases. Not set: a
+ *   server is started for this run, if its program is installed.
+ * - AUTHWIRE_TEST_REQUIRE=all: a missing server fails the run.
+ * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb` (default: all three).
+ */
+export default async function setup() {
+  const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite,mysql,mariadb").split(",")
+  const leftOut = []
+  const toStart = []
+  for (const engine of /** @type {const} */ (["mysql", "mariadb"])) {
+    if (!wanted.includes(engine)) delete process.env[variables[engine]]
+    else if (process.env[variables[engine]]) continue
+    else if (findServer(engine) === undefined) leftOut.push(`left out: ${engine} (${remedies[engine]})`)
+    else toStart.push(engine)
+  }
+  if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
+  process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()
+  globalThis.authwireTestLeftOut = leftOut
+  const starts = await Promise.allSettled(
+    toStart.map(async (engine) => {
+      const server = await createServerProcess(engine, process.env.AUTHWIRE_TEST_RUN_FOLDER)
+      process.env[variables[engine]] = server.url
+    }),
+  )
+  const failed = starts.find((start) => start.status === "rejected")
+  if (failed === undefined) return
+  teardown()
+  throw failed.reason
+}

@@ -1,0 +1,15 @@
+import { globSync, readFileSync, rmSync } from "node:fs"
+
+/** Ends every server that this run started, also one that a test left behind, and names what was left out. */
+export default function teardown() {
+  const folder = process.env.AUTHWIRE_TEST_RUN_FOLDER
+  for (const pidFile of globSync(`${folder}/*/authwire-test.pid`)) {
+    try {
+      process.kill(Number(readFileSync(pidFile, "utf8")), "SIGKILL")
+    } catch (error) {
+      if (error.code !== "ESRCH") throw error
+    }
+  }
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+  if (globalThis.authwireTestLeftOut.length > 0) console.log(globalThis.authwireTestLeftOut.join("\n"))
+}

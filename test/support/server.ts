@@ -1,0 +1,88 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+
+export interface ServerProcess {
+  /** URL of the gRPC door, for AuthwireAdapter and others: `http://127.0.0.1:…`. */
+  readonly grpcUrl: string
+  /** URL of the HTTP door. */
+  readonly httpUrl: string
+  readonly pid: number
+  /** All that it wrote so far, on both outputs. */
+  output(): string
+  /** Sends a signal (default SIGTERM) and resolves to the exit code once it has ended; null if the signal ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
+
+/**
+ * Starts `authwire serve` as a process of its own, on free loopback ports, with pending migrations applied. Rejects with
+ * its output when it ends before both doors listen.
+ */
+export async function startServer(options: {
+  databaseUrl: string
+  /** More arguments; a flag given here wins. */
+  args?: string[]
+  env?: Record<string, string>
+}): Promise<ServerProcess> {
+  const child = authwire(
+    ["serve", "--migrate", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
+    { AUTHWIRE_DATABASE_URL: options.databaseUrl, ...options.env },
+  )
+  let output = ""
+  const doors: Record<string, string> = {}
+  const closed = once(child, "close") as Promise<[number | null]>
+  const listening = new Promise<void>((resolve) => {
+    const collect = (chunk: Buffer) => {
+      output += chunk.toString()
+      for (const [, door, address] of output.matchAll(
+        /^authwire: (grpc|http) door listening on (?:http:\/\/)?(\S+)$/gm,
+      )) {
+        if (door !== undefined) doors[door] = `http://${address}`
+      }
+      if (doors.grpc !== undefined && doors.http !== undefined) resolve()
+    }
+    child.stdout?.on("data", collect)
+    child.stderr?.on("data", collect)
+  })
+  await Promise.race([listening, closed])
+  if (doors.grpc === undefined || doors.http === undefined) throw new Error(`authwire serve did not start:\n${output}`)
+  return {
+    grpcUrl: doors.grpc,
+    httpUrl: doors.http,
+    pid: child.pid as number,
+    output: () => output,
+    async stop(signal = "SIGTERM") {
+      child.kill(signal)
+      const [code] = await closed
+      return code
+    },
+  }
+}
+
+/** Runs the command `authwire` to its end. */
+export async function run(
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = authwire(args, env)
+  let stdout = ""
+  let stderr = ""
+  child.stdout?.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString()
+  })
+  child.stderr?.on("data", (chunk: Buffer) => {
+    stderr += chunk.toString()
+  })
+  const [code] = (await once(child, "close")) as [number | null]
+  return { code, stdout, stderr }
+}
+
+function authwire(args: string[], env: Record<string, string>): ChildProcess {
+  const { AUTHWIRE_DATABASE_URL: _, ...inherited } = process.env
+  return spawn(process.execPath, [command, ...args], {
+    env: { ...inherited, NODE_OPTIONS: "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+}

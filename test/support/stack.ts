@@ -1,0 +1,41 @@
+import { createDatabase, type DatabaseTarget, type TestDatabase } from "./databases.js"
+import { type Example, startExample } from "./example.js"
+import { type ServerProcess, startServer } from "./server.js"
+
+/** A database, Authwire on it, and the example application on that. */
+export interface Stack {
+  readonly database: TestDatabase
+  readonly example: Example
+  readonly server: ServerProcess
+  /** Starts Authwire again, at the address that it had, after `server.stop()`. */
+  restartServer(): Promise<void>
+  remove(): Promise<void>
+}
+
+export async function startStack(target: DatabaseTarget): Promise<Stack> {
+  // Whatever has started is ended in reverse, also when the next part does not start.
+  const started = new AsyncDisposableStack()
+  try {
+    const database = await createDatabase(target)
+    started.defer(() => database.drop())
+    let server = await startServer({ databaseUrl: database.url })
+    started.defer(async () => void (await server.stop()))
+    const { grpcUrl } = server
+    const example = await startExample(grpcUrl)
+    started.defer(() => example.stop())
+    return {
+      database,
+      example,
+      get server() {
+        return server
+      },
+      async restartServer() {
+        server = await startServer({ databaseUrl: database.url, args: [`--grpc-addr=${new URL(grpcUrl).host}`] })
+      },
+      remove: () => started.disposeAsync(),
+    }
+  } catch (error) {
+    await started.disposeAsync()
+    throw error
+  }
+}

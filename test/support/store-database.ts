@@ -1,0 +1,42 @@
+import type { StoreDatabase } from "../../server/src/store/contract.js"
+import { applyMigrations, openSqlStore, type SqlStore } from "../../server/src/store/sql/index.js"
+import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "./databases.js"
+
+/** Makes a database with the tables in it, for the store's tests. */
+export async function createStoreDatabase(target: DatabaseTarget): Promise<StoreDatabase & TestDatabase> {
+  const database = await createDatabase(target)
+  const stores: SqlStore[] = []
+
+  async function openStore(options: Parameters<StoreDatabase["openStore"]>[0] = {}) {
+    const store = await openSqlStore({ url: database.url, ...options })
+    stores.push(store)
+    return store
+  }
+
+  await applyMigrations((await openStore()).database)
+  return {
+    ...database,
+    openStore,
+    sql: async (statement, parameters) => (await database.query(statement, parameters)).map(plainRow),
+    moment: (ms) =>
+      target === "sqlite" ? new Date(ms).toISOString().replace("T", " ").replace("Z", "") : new Date(ms),
+    async drop() {
+      for (const store of stores) await store.close()
+      await database.drop()
+    },
+  }
+}
+
+/** Text and moments come as different types from the engines. */
+function plainRow(row: Row): Row {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plainValue(value)]))
+}
+
+function plainValue(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8")
+  if (value instanceof Date) return value.getTime()
+  if (typeof value === "string" && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/.test(value)) {
+    return Date.parse(`${value.replace(" ", "T")}Z`)
+  }
+  return value
+}

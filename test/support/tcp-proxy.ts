@@ -1,0 +1,70 @@
+import { once } from "node:events"
+import { connect, createServer, type Socket } from "node:net"
+
+/** A network that can fail, between a client and a server on 127.0.0.1. */
+export interface TcpProxy {
+  /** Where it listens on 127.0.0.1. */
+  readonly port: number
+  /** Resets every connection and refuses new ones. */
+  cut(): Promise<void>
+  /** Accepts connections and passes nothing, on old ones neither. What was sent meanwhile arrives after restore(). */
+  hang(): void
+  /** Undoes cut() and hang(). */
+  restore(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens a proxy on a free port of 127.0.0.1 that passes everything to `targetPort`. */
+export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  let hanging = false
+
+  const server = createServer((near) => {
+    const far = connect(targetPort, targetHost)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.on("data", (chunk) => to.write(chunk))
+      from.on("error", () => to.destroy())
+      from.on("close", () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+      if (hanging) from.pause()
+    }
+  })
+
+  async function listen(port: number): Promise<number> {
+    server.listen(port, "127.0.0.1")
+    await once(server, "listening")
+    const address = server.address()
+    if (address === null || typeof address === "string") throw new Error("no port")
+    return address.port
+  }
+
+  async function cut() {
+    if (!server.listening) return
+    const closed = once(server, "close")
+    server.close()
+    for (const socket of sockets) socket.resetAndDestroy()
+    await closed
+  }
+
+  const port = await listen(0)
+  return {
+    port,
+    cut,
+    hang() {
+      hanging = true
+      for (const socket of sockets) socket.pause()
+    },
+    async restore() {
+      hanging = false
+      for (const socket of sockets) socket.resume()
+      if (!server.listening) await listen(port)
+    },
+    close: cut,
+  }
+}
