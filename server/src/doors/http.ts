@@ -35,8 +35,11 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
   http1.removeAllListeners("connection")
   http1.on("connection", (socket: Socket) => {
     byPreface(socket, (protocol) => {
-      if (protocol === "h2") http2Server.emit("connection", socket)
-      else for (const accept of toHttp1) accept.call(http1, socket)
+      if (protocol === "h2") {
+        // HTTP/1.1 answers a client that has ended its side; to HTTP/2 that is the end of the connection.
+        socket.allowHalfOpen = false
+        http2Server.emit("connection", socket)
+      } else for (const accept of toHttp1) accept.call(http1, socket)
     })
   })
   const listener = await listen(http1, options.address)
@@ -60,6 +63,7 @@ function byPreface(socket: Socket, decided: (protocol: "h1" | "h2") => void): vo
   const giveUp = () => socket.destroy()
   socket.setTimeout(10_000, giveUp)
   socket.on("error", giveUp)
+  socket.on("end", giveUp)
   const read = () => {
     const chunk: Buffer | null = socket.read()
     if (chunk === null) return
@@ -69,6 +73,7 @@ function byPreface(socket: Socket, decided: (protocol: "h1" | "h2") => void): vo
     if (matches && compared < preface.length) return
     socket.off("readable", read)
     socket.off("error", giveUp)
+    socket.off("end", giveUp)
     socket.setTimeout(0)
     socket.off("timeout", giveUp)
     socket.unshift(seen)
