@@ -1,4 +1,6 @@
 import type { EntitySchemaColumnOptions } from "typeorm"
+import type { JsonValue } from "../types.js"
+import { jsonText } from "./extra.js"
 
 /** The databases that the store speaks with. A Group Replication cluster is `mysql`. */
 export type Engine = "mysql" | "mariadb" | "sqlite"
@@ -31,7 +33,7 @@ const utf8 = {
 }
 
 const json = {
-  to: (value: unknown) => (value === undefined ? null : JSON.stringify(value)),
+  to: (value: unknown) => (value === undefined ? null : jsonText(value as JsonValue)),
   from: (text: string | null): unknown => (text === null ? null : JSON.parse(text)),
 }
 

@@ -2,7 +2,7 @@ import { createRequire } from "node:module"
 import type Libsql from "libsql"
 import mysql from "mysql2"
 import { createConnection } from "mysql2/promise"
-import { DataSource } from "typeorm"
+import { DataSource, type Logger } from "typeorm"
 import type { Engine } from "./column-types.js"
 import { entities } from "./entities.js"
 import { migrations } from "./migrations/index.js"
@@ -80,6 +80,16 @@ function common(engine: Engine) {
     migrations,
     migrationsTableName: "authwire_migrations",
     synchronize: false,
-    logging: false,
+    logger: silent,
   }
+}
+
+/** TypeORM would write to the console, queries with their values; what fails is thrown as well. */
+const silent: Logger = {
+  logQuery() {},
+  logQueryError() {},
+  logQuerySlow() {},
+  logSchemaBuild() {},
+  logMigration() {},
+  log() {},
 }

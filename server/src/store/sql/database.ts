@@ -33,6 +33,8 @@ export interface Database {
   transaction<T>(caller: Caller, work: (sql: Statements) => Promise<T>): Promise<T>
   /** Runs what needs TypeORM's own way of running queries, as migrations do, on a connection that is ended then. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
+  /** The same, while no other process does so: for changes of the tables. The work may run more than once. */
+  withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   ping(caller: Caller): Promise<void>
   close(): Promise<void>
 }
@@ -58,6 +60,17 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
     } finally {
       // Also after an abort the place stays taken until the connection that was being made has come and gone.
       lease.close().finally(() => entrance.leave())
+    }
+  }
+
+  async function alone<T>(work: () => Promise<T>): Promise<T> {
+    await entrance.enter(undefined)
+    try {
+      return await work()
+    } catch (error) {
+      throw storeError(error)
+    } finally {
+      entrance.leave()
     }
   }
 
@@ -118,16 +131,9 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
         }),
       ),
 
-    async withQueryRunner(work) {
-      await entrance.enter(undefined)
-      try {
-        return await engine.withQueryRunner(work)
-      } catch (error) {
-        throw storeError(error)
-      } finally {
-        entrance.leave()
-      }
-    },
+    withQueryRunner: (work) => alone(() => engine.withQueryRunner(work)),
+
+    withSchemaLock: (work) => alone(() => withBackoff(options, undefined, () => engine.withSchemaLock(work))),
 
     async ping({ signal }) {
       signal?.throwIfAborted()

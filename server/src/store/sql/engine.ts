@@ -34,6 +34,8 @@ export interface SqlEngine {
   connect(): Promise<Connection>
   /** Runs TypeORM's own queries on a connection that nobody uses afterwards. Failures of the database are StatementErrors. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
+  /** The same, while no other process does so: for changes of the tables. */
+  withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** Ends all connections. Statements under way throw. */
   close(): Promise<void>
 }

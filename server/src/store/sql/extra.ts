@@ -4,6 +4,14 @@ import type { Extra, JsonValue } from "../types.js"
 /** The most bytes that `extra` and `authorization_details` may have as JSON. */
 export const maxJsonBytes = 65_536
 
+/** A value as JSON, exactly: JSON.stringify alone makes 0 of -0, which JSON can say and JSON.parse reads. */
+export function jsonText(value: JsonValue): string {
+  return JSON.stringify(value, (_key, part: unknown) => (Object.is(part, -0) ? rawJson("-0") : part))
+}
+
+// In Node since 21, in TypeScript's library not yet.
+const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown }
+
 /** Throws INVALID_FIELD for a value that is too large. `field` is its contract name. */
 export function checkJsonSize(field: string, value: JsonValue | undefined): void {
   if (value !== undefined && Buffer.byteLength(JSON.stringify(value)) > maxJsonBytes) {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net"
 import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
-import { type DataSource, QueryFailedError } from "typeorm"
+import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { statementError } from "./mysql-errors.js"
 import { StatementError } from "./statement-error.js"
@@ -18,6 +18,9 @@ type MysqlConnection = PoolConnection & { readonly stream: Socket }
 
 // The server ends a SELECT itself when it takes too long, which keeps the connection; it gets this much time to say so.
 const graceMs = 500
+
+// How long another process that changes the tables is waited for.
+const schemaLockSeconds = 60
 
 export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlEngineOptions): SqlEngine {
   const engine = dataSource.options.type === "mariadb" ? "mariadb" : "mysql"
@@ -93,6 +96,18 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     }
   }
 
+  async function withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T> {
+    const runner = dataSource.createQueryRunner()
+    try {
+      return await work(runner)
+    } catch (error) {
+      throw error instanceof QueryFailedError ? statementError(error.driverError) : error
+    } finally {
+      await runner.connect().then(destroy, () => {})
+      await runner.release()
+    }
+  }
+
   return {
     engine,
     dataSource,
@@ -122,17 +137,18 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
       }
     },
 
-    async withQueryRunner(work) {
-      const runner = dataSource.createQueryRunner()
-      try {
-        return await work(runner)
-      } catch (error) {
-        throw error instanceof QueryFailedError ? statementError(error.driverError) : error
-      } finally {
-        await runner.connect().then(destroy, () => {})
-        await runner.release()
-      }
-    },
+    withQueryRunner,
+
+    withSchemaLock: (work) =>
+      withQueryRunner(async (runner) => {
+        // Changing a large table takes as long as it takes.
+        if (engine === "mariadb") await runner.query("SET SESSION max_statement_time = 0")
+        const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"
+        const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds}) AS got`)
+        if (Number(row.got) !== 1) throw new StatementError("conflict", "another process is changing the tables")
+        // The lock ends with the connection.
+        return work(runner)
+      }),
 
     async close() {
       for (const interrupt of interrupts) interrupt()

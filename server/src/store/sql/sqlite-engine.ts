@@ -1,5 +1,5 @@
 import type Libsql from "libsql"
-import { type DataSource, QueryFailedError } from "typeorm"
+import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { type Failure, StatementError } from "./statement-error.js"
 import type { Cell } from "./table.js"
@@ -68,7 +68,15 @@ export function sqliteEngine(dataSource: DataSource): SqlEngine {
     }
   }
 
-  const connection: Connection = { reused: true, run, release() {}, discard() {} }
+  async function withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T> {
+    try {
+      return await work(dataSource.createQueryRunner())
+    } catch (error) {
+      throw error instanceof QueryFailedError ? statementError(error.driverError) : error
+    }
+  }
+
+  const connection: Connection = { reused: false, run, release() {}, discard() {} }
   return {
     engine: "sqlite",
     dataSource,
@@ -76,13 +84,19 @@ export function sqliteEngine(dataSource: DataSource): SqlEngine {
     begin: "BEGIN IMMEDIATE",
     forUpdate: "",
     connect: async () => connection,
-    async withQueryRunner(work) {
-      try {
-        return await work(dataSource.createQueryRunner())
-      } catch (error) {
-        throw error instanceof QueryFailedError ? statementError(error.driverError) : error
-      }
-    },
+    withQueryRunner,
+    withSchemaLock: (work) =>
+      withQueryRunner(async (runner) => {
+        await run("BEGIN IMMEDIATE")
+        try {
+          const result = await work(runner)
+          await run("COMMIT")
+          return result
+        } catch (error) {
+          await run("ROLLBACK")
+          throw error
+        }
+      }),
     close: () => dataSource.destroy(),
   }
 }

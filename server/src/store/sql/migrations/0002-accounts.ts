@@ -27,6 +27,7 @@ export const accounts = migration({
       PRIMARY KEY (provider, provider_account_id),
       INDEX accounts_user_id (user_id),
       CONSTRAINT accounts_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id)
+        ON DELETE NO ACTION ON UPDATE NO ACTION
     ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
   sqlite: [
     `CREATE TABLE "accounts" (
@@ -43,7 +44,8 @@ export const accounts = migration({
       "expires_at" double,
       "authorization_details" text,
       "extra" text NOT NULL,
-      CONSTRAINT "accounts_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id"),
+      CONSTRAINT "accounts_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id")
+        ON DELETE NO ACTION ON UPDATE NO ACTION,
       PRIMARY KEY ("provider", "provider_account_id")
     )`,
     `CREATE INDEX "accounts_user_id" ON "accounts" ("user_id")`,

@@ -17,6 +17,7 @@ export const sessions = migration({
       INDEX sessions_user_id (user_id),
       INDEX sessions_expires (expires),
       CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id)
+        ON DELETE NO ACTION ON UPDATE NO ACTION
     ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
   sqlite: [
     `CREATE TABLE "sessions" (
@@ -25,6 +26,7 @@ export const sessions = migration({
       "expires" datetime NOT NULL,
       "extra" text NOT NULL,
       CONSTRAINT "sessions_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id")
+        ON DELETE NO ACTION ON UPDATE NO ACTION
     )`,
     `CREATE INDEX "sessions_user_id" ON "sessions" ("user_id")`,
     `CREATE INDEX "sessions_expires" ON "sessions" ("expires")`,

@@ -22,6 +22,7 @@ export const authenticators = migration({
       PRIMARY KEY (credential_id),
       INDEX authenticators_user_id (user_id),
       CONSTRAINT authenticators_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id)
+        ON DELETE NO ACTION ON UPDATE NO ACTION
     ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
   sqlite: [
     `CREATE TABLE "authenticators" (
@@ -35,6 +36,7 @@ export const authenticators = migration({
       "transports" text,
       "extra" text NOT NULL,
       CONSTRAINT "authenticators_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "users" ("id")
+        ON DELETE NO ACTION ON UPDATE NO ACTION
     )`,
     `CREATE INDEX "authenticators_user_id" ON "authenticators" ("user_id")`,
   ],

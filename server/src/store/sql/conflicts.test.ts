@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
+import { createStoreDatabase } from "../../../../test/support/store-database.js"
+import { newId, newUser } from "../contract/context.js"
+import type { StoreDatabase } from "../contract.js"
+import type { RetryEvent } from "./index.js"
+import { openSqlStore, type SqlStore } from "./index.js"
+
+const anyone = {}
+
+/** The number of the conflict, and the code that the driver has for it. */
+const conflicts: [number: number, code: string, name: string][] = [
+  [1213, "ER_LOCK_DEADLOCK", "a deadlock"],
+  [1205, "ER_LOCK_WAIT_TIMEOUT", "a lock that is held too long"],
+  [3101, "ER_TRANSACTION_ROLLBACK_DURING_COMMIT", "a replication group that certified another write"],
+  [1180, "ER_ERROR_DURING_COMMIT", "a cluster that certified another write"],
+]
+
+describe.each(databaseTargets().filter((target) => target !== "sqlite"))("conflicts on %s", (target) => {
+  let database: StoreDatabase & TestDatabase
+  let store: SqlStore
+  const retries: RetryEvent[] = []
+  let onRetry = async () => {}
+
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    store = await openSqlStore({
+      url: database.url,
+      random: () => 0.1,
+      onRetry(event) {
+        retries.push(event)
+        void onRetry()
+      },
+    })
+  })
+  afterAll(async () => {
+    await store.close()
+    await database.drop()
+  })
+
+  /** Makes every change of the table's rows fail with an error number. */
+  async function failing(
+    table: string,
+    action: "INSERT" | "UPDATE" | "DELETE",
+    errno: number,
+    work: () => Promise<void>,
+  ) {
+    await database.query(
+      `CREATE TRIGGER failing BEFORE ${action} ON ${table} FOR EACH ROW
+       SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = ${errno}, MESSAGE_TEXT = 'on purpose'`,
+    )
+    retries.length = 0
+    try {
+      await work()
+    } finally {
+      await database.query("DROP TRIGGER IF EXISTS failing")
+      onRetry = async () => {}
+    }
+  }
+
+  test.each(conflicts)("%i (%s) is tried 10 times, then CONFLICT, with nothing written", async (errno, code) => {
+    const { id } = await store.users.create(anyone, newUser({ name: "before" }))
+    const inserted = newUser()
+    await failing("users", "INSERT", errno, async () => {
+      const conflict = { reason: "CONFLICT", cause: { code } }
+      await expect(store.users.create(anyone, inserted)).rejects.toMatchObject(conflict)
+    })
+    expect(retries.map(({ tries }) => tries)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(retries).toMatchObject(Array(9).fill({ code }))
+    await failing("users", "UPDATE", errno, async () => {
+      const conflict = { reason: "CONFLICT" }
+      await expect(store.users.update(anyone, id, { name: "after" })).rejects.toMatchObject(conflict)
+    })
+    expect(retries).toHaveLength(9)
+    const rows = await database.sql("SELECT id, name FROM users WHERE id IN (?, ?)", [id, inserted.id])
+    expect(rows).toEqual([{ id, name: "before" }])
+  })
+
+  test("the delays are random below a bound that doubles up to half a second", async () => {
+    await failing("users", "INSERT", 1213, async () => {
+      await expect(store.users.create(anyone, newUser())).rejects.toMatchObject({ reason: "CONFLICT" })
+    })
+    const bounds = [4, 8, 16, 32, 64, 128, 256, 500, 500]
+    expect(retries.map(({ delayMs }) => Math.round(delayMs * 100) / 100)).toEqual(bounds.map((bound) => bound / 10))
+  })
+
+  test("once the others are done, the write is done as a whole", async () => {
+    const { id } = await store.users.create(anyone, newUser())
+    const sessionToken = newId()
+    await store.sessions.create(anyone, { sessionToken, userId: id, expires: new Date(), extra: {} })
+    await failing("users", "DELETE", 1213, async () => {
+      // By then the sessions are deleted, and again by each try.
+      onRetry = async () => {
+        if (retries.length === 3) await database.query("DROP TRIGGER failing")
+      }
+      expect(await store.users.delete(anyone, id)).toMatchObject({ id })
+    })
+    expect(retries.length).toBeGreaterThanOrEqual(3)
+    expect(await database.sql("SELECT id FROM users WHERE id = ?", [id])).toEqual([])
+    expect(await database.sql("SELECT user_id FROM sessions WHERE user_id = ?", [id])).toEqual([])
+  })
+
+  test("a real deadlock is survived", async () => {
+    const { id } = await store.users.create(anyone, newUser())
+    const sessionToken = newId()
+    await store.sessions.create(anyone, { sessionToken, userId: id, expires: new Date(), extra: {} })
+    retries.length = 0
+    await database.query("BEGIN")
+    // Many changed rows make the other transaction the more expensive one, so that the store's is the victim.
+    for (let n = 0; n < 20; n++) await database.query("INSERT INTO users (id, extra) VALUES (?, '{}')", [newId()])
+    await database.query("UPDATE sessions SET extra = '{}', expires = NOW() WHERE user_id = ?", [id])
+    const deleting = store.users.delete(anyone, id)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await database.query("UPDATE users SET name = 'x' WHERE id = ?", [id])
+    await database.query("COMMIT")
+    expect(await deleting).toMatchObject({ id, name: "x" })
+    expect(retries).toMatchObject([{ code: "ER_LOCK_DEADLOCK" }])
+    expect(await database.sql("SELECT id FROM users WHERE id = ?", [id])).toEqual([])
+  })
+
+  test("what is no conflict is not tried again, and quotes nothing", async () => {
+    const user = newUser({ name: "secret" })
+    await database.query("UPDATE users SET name = NULL")
+    await database.query("ALTER TABLE users MODIFY name VARCHAR(3) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL")
+    retries.length = 0
+    const error: Error = await store.users.create(anyone, user).then(
+      () => new Error("created"),
+      (error) => error,
+    )
+    expect(error).toMatchObject({ name: "StatementError", failure: "fault", code: "ER_DATA_TOO_LONG" })
+    expect(`${error.message} ${JSON.stringify(error)}`).not.toContain("secret")
+    expect(retries).toEqual([])
+    expect(await database.sql("SELECT id FROM users WHERE id = ?", [user.id])).toEqual([])
+    await database.query("ALTER TABLE users MODIFY name TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL")
+  })
+})
+
+if (databaseTargets().includes("sqlite")) {
+  test("on SQLite a lock that is held too long is CONFLICT, and the next write is done and kept", async () => {
+    const database = await createStoreDatabase("sqlite")
+    const tries: number[] = []
+    const options = {
+      url: database.url,
+      random: () => 0.01,
+      onRetry: (event: RetryEvent) => void tries.push(event.tries),
+    }
+    const store = await openSqlStore(options)
+    const [refused, transacted, kept] = [newUser(), newUser(), newUser()]
+    await store.users.create(anyone, transacted)
+    await database.query("BEGIN IMMEDIATE")
+    await expect(store.users.create(anyone, refused)).rejects.toMatchObject({ reason: "CONFLICT" })
+    await expect(store.users.update(anyone, transacted.id, { name: "x" })).rejects.toMatchObject({ reason: "CONFLICT" })
+    expect(tries).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    await database.query("COMMIT")
+    await store.users.create(anyone, kept)
+    await store.close()
+    const rows = await database.sql("SELECT id, name FROM users ORDER BY rowid")
+    expect(rows).toEqual([
+      { id: transacted.id, name: null },
+      { id: kept.id, name: null },
+    ])
+    await database.drop()
+  })
+}

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
+import {
+  applyMigrations,
+  type Database,
+  migrationStatus,
+  openDatabase,
+  openSqlStore,
+  pendingMigrations,
+  revertLastMigration,
+} from "./index.js"
+
+const names = ["0001-users", "0002-accounts", "0003-sessions", "0004-verification-tokens", "0005-authenticators"]
+const tables = ["accounts", "authenticators", "sessions", "users", "verification_tokens"]
+
+describe.each(databaseTargets())("migrations on %s", (target) => {
+  let empty: TestDatabase
+  let database: Database
+
+  const tablesThere = async () => {
+    const sql =
+      target === "sqlite"
+        ? "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        : "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name"
+    return (await empty.query(sql)).map((row) => row.name).filter((name) => name !== "authwire_migrations")
+  }
+
+  beforeAll(async () => {
+    empty = await createDatabase(target)
+    // The tables must not depend on what a database is set to.
+    if (target !== "sqlite") {
+      await empty.query(`ALTER DATABASE ${new URL(empty.url).pathname.slice(1)} CHARACTER SET latin1`)
+    }
+    database = await openDatabase({ url: empty.url })
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  test("in an empty database all are pending, and looking changes nothing", async () => {
+    expect(await pendingMigrations(database)).toEqual(names)
+    expect(await migrationStatus(database)).toEqual(names.map((name) => ({ name, applied: false, known: true })))
+    expect(await tablesThere()).toEqual([])
+  })
+
+  test("are applied in their order, by one of several processes at the same time", async () => {
+    const others = await Promise.all([openDatabase({ url: empty.url }), openDatabase({ url: empty.url })])
+    const applied = await Promise.all([database, ...others].map(applyMigrations))
+    expect(applied.flat()).toEqual(names)
+    expect(await tablesThere()).toEqual(tables)
+    expect(await pendingMigrations(database)).toEqual([])
+    expect(await applyMigrations(database)).toEqual([])
+    for (const other of others) await other.close()
+  })
+
+  test("make exactly the tables that the entities declare", async () => {
+    await applyMigrations(database)
+    const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log()
+    expect(upQueries.map(({ query }) => query)).toEqual([])
+  })
+
+  // TypeORM does not compare collations.
+  test("give every column exactly the collation that its entity declares", async () => {
+    if (target === "sqlite") return
+    await applyMigrations(database)
+    const declared = database.dataSource.entityMetadatas.flatMap(({ tableName, columns }) =>
+      columns.map(({ databaseName, collation }) => ({
+        column: `${tableName}.${databaseName}`,
+        collation: collation ?? null,
+      })),
+    )
+    const sql = `SELECT CONCAT(table_name, '.', column_name) AS \`column\`, collation_name AS collation
+      FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name <> 'authwire_migrations'`
+    const found = await empty.query(sql)
+    expect(found).toEqual(expect.arrayContaining(declared))
+    expect(found).toHaveLength(declared.length)
+    expect(new Set(declared.map(({ collation }) => collation))).toEqual(new Set([null, "utf8mb4_bin"]))
+  })
+
+  test("give every table a primary key, and no key that cascades", async () => {
+    for (const table of tables) {
+      if (target === "sqlite") {
+        const columns = await empty.query(`SELECT name FROM pragma_table_info('${table}') WHERE pk > 0`)
+        expect([table, columns.length > 0]).toEqual([table, true])
+        const cascading = `SELECT on_delete FROM pragma_foreign_key_list('${table}') WHERE on_delete <> 'NO ACTION'`
+        expect(await empty.query(cascading)).toEqual([])
+        continue
+      }
+      const where = "WHERE table_schema = DATABASE() AND table_name = ?"
+      expect(await empty.query(`SELECT engine AS engine FROM information_schema.tables ${where}`, [table])).toEqual([
+        { engine: "InnoDB" },
+      ])
+      const keys = `SELECT constraint_name AS name FROM information_schema.table_constraints ${where} AND constraint_type = 'PRIMARY KEY'`
+      expect(await empty.query(keys, [table])).toHaveLength(1)
+    }
+    if (target !== "sqlite") {
+      const rules =
+        "SELECT table_name AS name, delete_rule AS rule FROM information_schema.referential_constraints WHERE constraint_schema = DATABASE() ORDER BY table_name"
+      const found = await empty.query(rules)
+      expect(found.map((row) => row.name)).toEqual(["accounts", "authenticators", "sessions"])
+      for (const { rule } of found) expect(["NO ACTION", "RESTRICT"]).toContain(rule)
+    }
+  })
+
+  test("one that a newer version applied is shown, and reverting it is refused", async () => {
+    const name = "0099-future-0000000000099"
+    await empty.query("INSERT INTO authwire_migrations (timestamp, name) VALUES (99, ?)", [name])
+    expect(await migrationStatus(database)).toContainEqual({ name: "0099-future", applied: true, known: false })
+    expect(await pendingMigrations(database)).toEqual([])
+    await expect(revertLastMigration(database)).rejects.toThrow("0099-future")
+    await empty.query("DELETE FROM authwire_migrations WHERE name = ?", [name])
+  })
+
+  test("are reverted one by one, down to nothing, and can be applied again", async () => {
+    for (const name of [...names].reverse()) expect(await revertLastMigration(database)).toBe(name)
+    expect(await revertLastMigration(database)).toBeUndefined()
+    expect(await tablesThere()).toEqual([])
+    expect(await applyMigrations(database)).toEqual(names)
+  })
+
+  test("one that fails leaves what it found", async () => {
+    expect(await revertLastMigration(database)).toBe("0005-authenticators")
+    await empty.query("CREATE TABLE authenticators (a INTEGER PRIMARY KEY)")
+    await expect(applyMigrations(database)).rejects.toThrow("authenticators")
+    expect(await pendingMigrations(database)).toEqual(["0005-authenticators"])
+    await empty.query("DROP TABLE authenticators")
+    expect(await applyMigrations(database)).toEqual(["0005-authenticators"])
+  })
+
+  test("a store works in the same process that applied them, also after a change of tables", async () => {
+    const store = await openSqlStore({ url: empty.url })
+    await store.users.create({}, { id: "u", extra: {} })
+    await empty.query("ALTER TABLE users ADD COLUMN later INTEGER")
+    expect(await store.users.get({}, "u")).toEqual({ id: "u", extra: {} })
+    await store.close()
+  })
+})
+
+if (databaseTargets().includes("sqlite")) {
+  test("a database in memory is migrated by its own store", async () => {
+    const store = await openSqlStore({ url: "sqlite::memory:" })
+    expect(await applyMigrations(store.database)).toEqual(names)
+    expect(await store.users.create({}, { id: "u", extra: {} })).toEqual({ id: "u", extra: {} })
+    expect(await store.users.get({}, "u")).toEqual({ id: "u", extra: {} })
+    await store.close()
+  })
+}

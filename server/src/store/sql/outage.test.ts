@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { databaseTargets, type TcpProxy, type TestDatabase, tcpProxy } from "../../../../test/support/databases.js"
+import { createStoreDatabase } from "../../../../test/support/store-database.js"
+import { newSession, newUser, range } from "../contract/context.js"
+import type { StoreDatabase } from "../contract.js"
+import { openSqlStore, type SqlStore } from "./index.js"
+
+const anyone = {}
+const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
+const timeout = { name: "StoreError", reason: "STATEMENT_TIMEOUT" }
+
+describe.each(databaseTargets().filter((target) => target !== "sqlite"))("the network to %s", (target) => {
+  let database: StoreDatabase & TestDatabase
+  let proxy: TcpProxy
+  let store: SqlStore
+  const user = newUser({ name: "Ada" })
+  const others = range(20).map((n) => newUser({ name: String(n) }))
+  const session = newSession(user.id, Date.now() + 86_400_000)
+
+  const urlThrough = (port: number, changes: Partial<URL> = {}) => {
+    const url = Object.assign(new URL(database.url), { host: `127.0.0.1:${port}` }, changes)
+    return url.href
+  }
+  const msOf = async (call: Promise<unknown>) => {
+    const start = performance.now()
+    await call.catch(() => {})
+    return performance.now() - start
+  }
+
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    const { hostname, port } = new URL(database.url)
+    proxy = await tcpProxy(Number(port || 3306), hostname)
+    store = await openSqlStore({
+      url: urlThrough(proxy.port),
+      poolSize: 4,
+      statementTimeoutMs: 300,
+      connectTimeoutMs: 400,
+    })
+    for (const each of [user, ...others]) await store.users.create(anyone, each)
+    await store.sessions.create(anyone, session)
+  })
+  afterAll(async () => {
+    await store.close()
+    await proxy.close()
+    await database.drop()
+  })
+
+  test("is cut: everything fails with DATABASE_UNAVAILABLE at once, and works again when it is back", async () => {
+    await proxy.cut()
+    const calls = [
+      () => store.users.get(anyone, user.id),
+      () => store.users.create(anyone, newUser()),
+      () => store.users.update(anyone, user.id, { name: "x" }),
+      () => store.sessions.getWithUser(anyone, session.sessionToken),
+      () => store.ping(anyone),
+    ]
+    for (const call of calls) {
+      await expect(call()).rejects.toMatchObject(unavailable)
+      expect(await msOf(call())).toBeLessThan(200)
+    }
+    await expect(store.users.get(anyone, user.id)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } })
+    await proxy.restore()
+    await store.ping(anyone)
+    expect(await store.users.get(anyone, user.id)).toEqual(user)
+    expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
+  })
+
+  test("is cut for a moment while nobody calls: the calls that follow do not notice", async () => {
+    await Promise.all(others.map(({ id }) => store.users.get(anyone, id)))
+    await proxy.cut()
+    await proxy.restore()
+    expect(await Promise.all(others.map(({ id }) => store.users.get(anyone, id)))).toEqual(others)
+    await proxy.cut()
+    await proxy.restore()
+    expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
+  })
+
+  test("is cut under way: a read is made again, a write is not", async () => {
+    await database.query("BEGIN")
+    await database.query("UPDATE users SET name = 'locked' WHERE id = ?", [user.id])
+    const sql = `SELECT name FROM users WHERE id = ?${store.database.forUpdate}`
+    const reading = store.database.statements(anyone, ({ read }) => read(sql, [user.id]))
+    const writing = store.users.update(anyone, user.id, { name: "updated" })
+    const ends = Promise.allSettled([reading, writing])
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    await proxy.cut()
+    await proxy.restore()
+    await database.query("ROLLBACK")
+    const [read, written] = await ends
+    expect(read).toMatchObject({ status: "fulfilled", value: [["Ada"]] })
+    expect(written).toMatchObject({ status: "rejected", reason: unavailable })
+    expect(await database.sql("SELECT name FROM users WHERE id = ?", [user.id])).toEqual([{ name: "Ada" }])
+  })
+
+  test("hangs: STATEMENT_TIMEOUT, and a late answer is nobody else's", async () => {
+    await Promise.all(others.map(({ id }) => store.users.get(anyone, id)))
+    proxy.hang()
+    const hanging = [
+      store.users.get(anyone, user.id),
+      store.users.getByEmail(anyone, "nobody@example.com"),
+      store.users.update(anyone, user.id, { name: "Ada" }),
+    ]
+    for (const call of hanging) {
+      await expect(call).rejects.toMatchObject(timeout)
+    }
+    await proxy.restore()
+    expect(await Promise.all(others.map(({ id }) => store.users.get(anyone, id)))).toEqual(others)
+    expect(await store.users.get(anyone, user.id)).toEqual(user)
+  })
+
+  test("hangs while a connection is made: DATABASE_UNAVAILABLE in time, and a caller can leave before", async () => {
+    await proxy.cut()
+    await expect(store.users.get(anyone, user.id)).rejects.toMatchObject(unavailable)
+    await proxy.restore()
+    proxy.hang()
+    const gone = new Error("the caller is gone")
+    const leaving = new AbortController()
+    const left = store.users.get({ signal: leaving.signal }, user.id)
+    setTimeout(() => leaving.abort(gone), 50)
+    const [ms] = await Promise.all([msOf(left), expect(left).rejects.toBe(gone)])
+    expect(ms).toBeLessThan(300)
+    const call = store.users.get(anyone, user.id)
+    expect(await msOf(call)).toBeGreaterThan(350)
+    await expect(call).rejects.toMatchObject(unavailable)
+    await expect(store.ping(anyone)).rejects.toMatchObject(unavailable)
+    await proxy.restore()
+    expect(await store.users.get(anyone, user.id)).toEqual(user)
+  })
+
+  test("hangs: the store can be closed all the same", async () => {
+    const closing = await openSqlStore({ url: urlThrough(proxy.port), statementTimeoutMs: 60_000 })
+    await Promise.all(others.map(({ id }) => closing.users.get(anyone, id)))
+    proxy.hang()
+    const call = closing.users.get(anyone, user.id)
+    const refused = expect(call).rejects.toMatchObject(unavailable)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(await msOf(closing.close())).toBeLessThan(200)
+    await refused
+    await proxy.restore()
+  })
+
+  test("a statement that takes too long is STATEMENT_TIMEOUT", async () => {
+    // A product of so many rows takes minutes.
+    const table = "information_schema.collations"
+    const slow = `SELECT COUNT(*) FROM ${table} a, ${table} b, ${table} c, ${table} d`
+    const call = store.database.statements(anyone, ({ read }) => read(slow, []))
+    expect(await msOf(call)).toBeLessThan(1500)
+    await expect(call).rejects.toMatchObject(timeout)
+    expect(await store.users.get(anyone, user.id)).toEqual(user)
+  })
+
+  test("a server that ends our connections is no outage", async () => {
+    await Promise.all(others.map(({ id }) => store.users.get(anyone, id)))
+    const name = new URL(database.url).pathname.slice(1)
+    const ours = await database.query(
+      "SELECT id FROM information_schema.processlist WHERE db = ? AND id <> CONNECTION_ID()",
+      [name],
+    )
+    expect(ours.length).toBeGreaterThan(3)
+    for (const { id } of ours) await database.query("KILL ?", [Number(id)])
+    expect(await Promise.all(others.map(({ id }) => store.users.get(anyone, id)))).toEqual(others)
+  })
+
+  describe("opening", () => {
+    test.each<[string, string, () => Promise<string> | string]>([
+      [
+        "nobody listens",
+        "ECONNREFUSED",
+        async () => {
+          const gone = await tcpProxy(1)
+          await gone.close()
+          return urlThrough(gone.port)
+        },
+      ],
+      ["the name is unknown", "ENOTFOUND", () => "mysql://root@nowhere.invalid/x"],
+      [
+        "the password is wrong",
+        "ER_ACCESS_DENIED_ERROR",
+        () => urlThrough(proxy.port, { username: "x", password: "y" }),
+      ],
+      ["there is no such database", "ER_BAD_DB_ERROR", () => urlThrough(proxy.port, { pathname: "/nothing" })],
+    ])("DATABASE_UNAVAILABLE: %s (%s)", async (_, code, url) => {
+      const opening = openSqlStore({ url: await url() })
+      await expect(opening).rejects.toMatchObject({ ...unavailable, cause: { code } })
+    })
+  })
+})

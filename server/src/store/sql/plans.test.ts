@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
+import { createStoreDatabase } from "../../../../test/support/store-database.js"
+import { newAccount, newAuthenticator, newSession, newUser, range } from "../contract/context.js"
+import type { StoreDatabase } from "../contract.js"
+import type { Store } from "../store.js"
+import type { Statements } from "./database.js"
+import { type Database, openDatabase, sqlStore } from "./index.js"
+import type { Cell } from "./table.js"
+
+const anyone = {}
+
+/** How a statement finds the rows of one table, by which index. */
+interface Access {
+  table: unknown
+  type: unknown
+  key: unknown
+}
+
+describe.each(databaseTargets())("plans on %s", (target) => {
+  let tables: StoreDatabase & TestDatabase
+  let database: Database
+  const recorded: [statement: string, cells: Cell[]][] = []
+
+  const users = range(50).map((n) => newUser({ email: `${n}@example.com` }))
+  const user = users[7] as (typeof users)[0]
+  const account = newAccount(user.id)
+  const session = newSession(user.id, Date.now() + 86_400_000)
+  const authenticator = newAuthenticator(user.id)
+
+  /** A store that notes every statement that it runs. */
+  const recordingStore = () => {
+    const recording = (sql: Statements): Statements => ({
+      read(statement, cells) {
+        recorded.push([statement, cells])
+        return sql.read(statement, cells)
+      },
+      write(statement, cells) {
+        recorded.push([statement, cells])
+        return sql.write(statement, cells)
+      },
+    })
+    return sqlStore({
+      ...database,
+      statements: (caller, work) => database.statements(caller, (sql) => work(recording(sql))),
+      transaction: (caller, work) => database.transaction(caller, (sql) => work(recording(sql))),
+    })
+  }
+
+  beforeAll(async () => {
+    tables = await createStoreDatabase(target)
+    database = await openDatabase({ url: tables.url, poolSize: 1 })
+    const store = recordingStore()
+    for (const each of users) {
+      await store.users.create(anyone, each)
+      await store.accounts.link(anyone, newAccount(each.id))
+      await store.sessions.create(anyone, newSession(each.id, Date.now()))
+      await store.authenticators.create(anyone, newAuthenticator(each.id))
+    }
+    await store.accounts.link(anyone, account)
+    await store.sessions.create(anyone, session)
+    await store.authenticators.create(anyone, authenticator)
+  })
+  afterAll(async () => {
+    await database.close()
+    await tables.drop()
+  })
+
+  const run = (statement: string, cells: Cell[] = []) =>
+    database.statements(anyone, (sql) => sql.read(statement, cells))
+
+  /** The plan of a statement, for parameters of the types that the store sends. */
+  async function planOf([statement, cells]: [string, Cell[]]): Promise<Access[]> {
+    if (target === "mysql") {
+      const rows = await run(`EXPLAIN FORMAT=TRADITIONAL ${statement}`, cells)
+      return rows.map(([, , table, , type, , key]) => ({ table, type, key }))
+    }
+    if (target === "mariadb") {
+      const rows = await run(`EXPLAIN ${statement}`, cells)
+      return rows.map(([, , table, type, , key]) => ({ table, type, key }))
+    }
+    const rows = await run(`EXPLAIN QUERY PLAN ${statement}`, cells)
+    // Such as "SEARCH u USING INDEX users_email_key (email_key=?)".
+    const words = rows.map(([, , , detail]) => String(detail).split(" "))
+    return words
+      .filter(([type]) => type === "SEARCH" || type === "SCAN")
+      .map(([type, table, , , key]) => ({
+        table,
+        type: type === "SEARCH" ? "const" : "ALL",
+        key: key?.startsWith("sqlite_autoindex") ? "PRIMARY" : key,
+      }))
+  }
+
+  test.each<[string, (store: Store) => Promise<unknown>, Access[]]>([
+    ["users.get", (store) => store.users.get(anyone, user.id), [{ table: "u", type: "const", key: "PRIMARY" }]],
+    [
+      "users.getByEmail",
+      (store) => store.users.getByEmail(anyone, user.email as string),
+      [{ table: "u", type: "const", key: "users_email_key" }],
+    ],
+    [
+      "users.getByAccount",
+      (store) => store.users.getByAccount(anyone, account),
+      [
+        { table: "a", type: "const", key: "PRIMARY" },
+        { table: "u", type: "const", key: "PRIMARY" },
+      ],
+    ],
+    [
+      "sessions.getWithUser",
+      (store) => store.sessions.getWithUser(anyone, session.sessionToken),
+      [
+        { table: "s", type: "const", key: "PRIMARY" },
+        { table: "u", type: "const", key: "PRIMARY" },
+      ],
+    ],
+    ["accounts.get", (store) => store.accounts.get(anyone, account), [{ table: "a", type: "const", key: "PRIMARY" }]],
+    [
+      "authenticators.get",
+      (store) => store.authenticators.get(anyone, authenticator.credentialID),
+      [{ table: "a", type: "const", key: "PRIMARY" }],
+    ],
+  ])("%s is one statement that reads one row by a unique index", async (_, call, plan) => {
+    recorded.length = 0
+    expect(await call(recordingStore())).not.toBeNull()
+    expect(recorded).toHaveLength(1)
+    expect(await planOf(recorded[0] as (typeof recorded)[0])).toEqual(plan)
+  })
+
+  test("every other statement finds its rows by an index too", async () => {
+    recorded.length = 0
+    const store = recordingStore()
+    const expired = newSession(user.id, 0)
+    await store.sessions.create(anyone, expired)
+    await store.sessions.getWithUser(anyone, expired.sessionToken)
+    await store.sessions.update(anyone, session.sessionToken, { expires: new Date(0) })
+    await store.sessions.delete(anyone, session.sessionToken)
+    await store.users.update(anyone, user.id, { name: "Ada" })
+    await store.users.create(anyone, user).catch(() => {})
+    await store.accounts.link(anyone, account)
+    await store.accounts.unlink(anyone, account)
+    const token = { identifier: "i", token: "t", expires: new Date() }
+    await store.verificationTokens.create(anyone, token)
+    await store.verificationTokens.use(anyone, token)
+    await store.authenticators.listByUserId(anyone, user.id)
+    await store.authenticators.updateCounter(anyone, authenticator.credentialID, 1)
+    if (target !== "sqlite") await tables.query("ANALYZE TABLE users, accounts, sessions, authenticators")
+    await store.users.delete(anyone, user.id)
+    const searches = recorded.filter(([statement]) => !statement.startsWith("INSERT"))
+    expect(searches.length).toBeGreaterThan(15)
+    for (const search of searches) {
+      for (const { type, key } of await planOf(search)) {
+        expect({ search, type, key }).toMatchObject({ type: expect.not.stringMatching(/ALL|index/) })
+      }
+    }
+  })
+
+  if (target !== "sqlite") {
+    test("a statement is prepared once on each connection, and then only executed", async () => {
+      const store = sqlStore(database)
+      const count = async () => {
+        const rows = await run(
+          "SHOW SESSION STATUS WHERE Variable_name LIKE 'Com_stmt_%' OR Variable_name = 'Questions'",
+        )
+        return Object.fromEntries(rows.map(([name, value]) => [name, Number(value)]))
+      }
+      await store.users.getByAccount(anyone, account)
+      await count()
+      const before = await count()
+      for (const _ of range(10)) await store.users.getByAccount(anyone, account)
+      const after = await count()
+      expect(after.Com_stmt_prepare).toBe(before.Com_stmt_prepare)
+      // Counting is the eleventh.
+      expect(after.Com_stmt_execute).toBe((before.Com_stmt_execute as number) + 11)
+      expect(after.Questions).toBe((before.Questions as number) + 11)
+    })
+  }
+})
