@@ -38,6 +38,7 @@ describe.each(databaseTargets())("AuthwireAdapter on %s", (target) => {
         image: `data:image/png;base64,${"A".repeat(100_000)}`,
         role: "admin",
         level: 3.25,
+        minusZero: -0,
         big: Number.MAX_SAFE_INTEGER,
         active: false,
         nothing: null,
@@ -51,6 +52,7 @@ describe.each(databaseTargets())("AuthwireAdapter on %s", (target) => {
       expect(JSON.parse(String(row?.extra))).toEqual({
         role: "admin",
         level: 3.25,
+        minusZero: -0,
         big: Number.MAX_SAFE_INTEGER,
         active: false,
         nothing: null,

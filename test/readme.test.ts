@@ -56,15 +56,20 @@ describe("what the README says", () => {
     expect(stdout).toMatch(printed.find(([pattern]) => pattern.test(command))?.[1] as RegExp)
   })
 
+  const inExpress =
+    "import express from 'express'\nimport { ExpressAuth } from '@auth/express'\nconst app = express()\n"
   test.each([
-    ["the adapter in Express", 0, "import express from 'express'\nconst app = express()\n"],
-    ["the typed clients", 1, ""],
-  ])("%s runs as written", async (_, index, prelude) => {
-    await authwire.adapter.createUser({ id: crypto.randomUUID(), email: `${index}@example.com`, emailVerified: null })
-    const snippet = adjusted(blocks("Plug it into Auth.js", "ts")[index] as string)
-    const file = `${root}/build/readme-${index}.mjs`
+    ["the adapter in Express", "Plug it into Auth.js", 0, "import express from 'express'\nconst app = express()\n"],
+    ["the typed clients", "Plug it into Auth.js", 1, ""],
+    ["JWT sessions in Express", "JWT sessions, and who is signed in elsewhere", 0, inExpress],
+    ["a backend that reads cookies", "JWT sessions, and who is signed in elsewhere", 1, "const cookieHeader = 'a=b'\n"],
+  ])("%s runs as written", async (name, heading, index, prelude) => {
+    const email = `${name.replaceAll(" ", ".")}@example.com`
+    await authwire.adapter.createUser({ id: crypto.randomUUID(), email, emailVerified: null })
+    const snippet = adjusted(blocks(heading, "ts")[index] as string).replace("ada@example.com", email)
+    const file = `${root}/build/readme-${name.replaceAll(" ", "-")}.mjs`
     mkdirSync(`${root}/build`, { recursive: true })
-    writeFileSync(file, prelude + snippet.replace("ada@example.com", `${index}@example.com`))
+    writeFileSync(file, prelude + snippet)
     try {
       await promisify(execFile)(process.execPath, [file], {
         env: { ...process.env, NODE_OPTIONS: "", AUTH_SECRET: "x" },

@@ -12,6 +12,8 @@ export interface Browser {
   submit(page: Page, form: string | undefined, fields?: Record<string, string>): Promise<Page>
   /** The value of a cookie that this URL would be sent. */
   cookie(url: string | URL, name: string): string | undefined
+  /** Gives the cookie that `cookie` finds another value. */
+  setCookie(url: string | URL, name: string, value: string): void
 }
 
 interface Cookie {
@@ -72,6 +74,11 @@ export function createBrowser(): Browser {
       return request(action, new URLSearchParams({ ...own, ...fields }))
     },
     cookie: (url, name) => cookiesFor(new URL(url)).find((cookie) => cookie.name === name)?.value,
+    setCookie(url, name, value) {
+      const cookie = cookiesFor(new URL(url)).find((one) => one.name === name)
+      if (cookie === undefined) throw new Error(`no cookie ${name}`)
+      cookie.value = value
+    },
   }
 }
 

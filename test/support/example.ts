@@ -17,12 +17,12 @@ export interface Example {
 
 const program = fileURLToPath(new URL("../../examples/express/dist/main.js", import.meta.url))
 
-/** Starts the example on free ports, against the Authwire at that URL. */
-export async function startExample(authwireUrl: string): Promise<Example> {
+/** Starts the example on free ports, against the Authwire at that URL. `environment` goes on top of its own. */
+export async function startExample(authwireUrl: string, environment: Record<string, string> = {}): Promise<Example> {
   const ports = { PORT: "0", OIDC_PORT: "0", SMTP_PORT: "0", MAILBOX_PORT: "0" }
   const child: ChildProcess = spawn(process.execPath, [program], {
     // Nothing of the caller's environment: AUTH_URL or AUTH_SECRET would change what Auth.js does.
-    env: { PATH: process.env.PATH, ...ports, AUTHWIRE_URL: authwireUrl },
+    env: { PATH: process.env.PATH, ...ports, ...environment, AUTHWIRE_URL: authwireUrl },
     stdio: ["ignore", "pipe", "pipe"],
   })
   const lines: string[] = []

@@ -1,10 +1,15 @@
 import teardown from "./global-teardown.js"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
+import { hasTool } from "./tools.ts"
 
 const variables = { mysql: "AUTHWIRE_TEST_MYSQL_URL", mariadb: "AUTHWIRE_TEST_MARIADB_URL" }
 const remedies = {
   mysql: "set AUTHWIRE_TEST_MYSQL_URL or install MySQL 8.4+",
   mariadb: "set AUTHWIRE_TEST_MARIADB_URL or install MariaDB 10.11+",
+}
+const tools = {
+  grpcurl: "go install github.com/fullstorydev/grpcurl/cmd/grpcurl@latest",
+  curl: "install curl",
 }
 
 /**
@@ -12,7 +17,7 @@ const remedies = {
  *
  * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL: a server to use; its user may create databases. Not set: a
  *   server is started for this run, if its program is installed.
- * - AUTHWIRE_TEST_REQUIRE=all: a missing server fails the run.
+ * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run.
  * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb` (default: all three).
  */
 export default async function setup() {
@@ -25,8 +30,13 @@ export default async function setup() {
     else if (findServer(engine) === undefined) leftOut.push(`left out: ${engine} (${remedies[engine]})`)
     else toStart.push(engine)
   }
+  for (const [tool, remedy] of Object.entries(tools)) {
+    if (!hasTool(tool)) leftOut.push(`left out: what needs ${tool} (${remedy})`)
+  }
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
   process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()
+  // Half an hour from the others, and half an hour of daylight saving: who forgets that times are UTC will see it.
+  process.env.TZ ??= "Australia/Lord_Howe"
   globalThis.authwireTestLeftOut = leftOut
   const starts = await Promise.allSettled(
     toStart.map(async (engine) => {

@@ -14,6 +14,9 @@ export interface ServerProcess {
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
+/** The secret that servers have in tests, unless their environment says otherwise. */
+export const testSecret = "a-secret-of-the-tests-and-of-nobody-else"
+
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 
 /**
@@ -28,7 +31,7 @@ export async function startServer(options: {
 }): Promise<ServerProcess> {
   const child = authwire(
     ["serve", "--migrate", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
-    { AUTHWIRE_DATABASE_URL: options.databaseUrl, ...options.env },
+    { AUTHWIRE_DATABASE_URL: options.databaseUrl, AUTH_SECRET: testSecret, ...options.env },
   )
   let output = ""
   const doors: Record<string, string> = {}

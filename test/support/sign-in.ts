@@ -33,6 +33,16 @@ export async function requestLink(browser: Browser, example: Example, email: str
   throw new Error(`no mail for ${email} arrived:\n${example.output()}`)
 }
 
+/** The front page, once the application reaches its server again: it tries to connect every second or two. */
+export async function homeWhenBack(browser: Browser, { appUrl }: Example): Promise<Page> {
+  const deadline = Date.now() + 15_000
+  for (;;) {
+    const page = await browser.open(appUrl)
+    if (page.status === 200 || Date.now() > deadline) return page
+    await delay(100)
+  }
+}
+
 /** Rows with their key columns as text: MySQL gives bytes. */
 export async function rows(database: TestDatabase, table: string, where = "1 = 1", params: unknown[] = []) {
   const found = await database.query(`SELECT * FROM ${table} WHERE ${where}`, params)

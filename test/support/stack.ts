@@ -12,7 +12,8 @@ export interface Stack {
   remove(): Promise<void>
 }
 
-export async function startStack(target: DatabaseTarget): Promise<Stack> {
+/** @param environment - More variables for the example application. */
+export async function startStack(target: DatabaseTarget, environment: Record<string, string> = {}): Promise<Stack> {
   // Whatever has started is ended in reverse, also when the next part does not start.
   const started = new AsyncDisposableStack()
   try {
@@ -21,7 +22,7 @@ export async function startStack(target: DatabaseTarget): Promise<Stack> {
     let server = await startServer({ databaseUrl: database.url })
     started.defer(async () => void (await server.stop()))
     const { grpcUrl } = server
-    const example = await startExample(grpcUrl)
+    const example = await startExample(grpcUrl, environment)
     started.defer(() => example.stop())
     return {
       database,
