@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { createDatabase, type TestDatabase } from "./support/databases.js"
-import { run, startServer } from "./support/server.js"
+import { run, startServer, testSecret } from "./support/server.js"
 
 describe("authwire", () => {
   let database: TestDatabase
@@ -40,6 +40,7 @@ describe("authwire", () => {
     ["no command", [], /^authwire: the commands are serve and migrate/],
     ["an unknown command", ["start"], /^authwire: the commands are/],
     ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope.*authwire --help/],
+    ["no secret", ["serve", "--database-url=sqlite:x"], /^authwire: AUTH_SECRET: is required.*--dev/],
     ["no database", ["serve"], /^authwire: --database-url: is required.*--dev/],
     ["a wrong database", ["serve", "--database-url=postgres://x/y"], /^authwire: --database-url: must be mysql:/],
     ["a wrong address", ["serve", "--dev", "--grpc-addr=50051"], /^authwire: --grpc-addr: must be HOST:PORT/],
@@ -78,7 +79,8 @@ describe("authwire", () => {
   })
 
   test("an unreachable database: one line, without the password, exit code 1", async () => {
-    const { code, stderr } = await run(["serve", "--database-url=mysql://user:hunter2@127.0.0.1:1/authwire"])
+    const url = "mysql://user:hunter2@127.0.0.1:1/authwire"
+    const { code, stderr } = await run(["serve", `--database-url=${url}`], { AUTH_SECRET: testSecret })
     expect(stderr).toMatch(/^authwire: .*mysql:\/\/user@127\.0\.0\.1:1\/authwire.*--database-url/)
     expect(stderr.trim().split("\n")).toHaveLength(1)
     expect(stderr).not.toContain("hunter2")
@@ -87,6 +89,7 @@ describe("authwire", () => {
 
   test("pending migrations: one line, exit code 1; migrate status, up and down; then it serves", async () => {
     const env = {
+      AUTH_SECRET: testSecret,
       AUTHWIRE_DATABASE_URL: database.url,
       AUTHWIRE_GRPC_ADDR: "127.0.0.1:0",
       AUTHWIRE_HTTP_ADDR: "127.0.0.1:0",
@@ -125,14 +128,17 @@ describe("authwire", () => {
       ["--grpc-addr", "--http-addr"],
       ["--http-addr", "--grpc-addr"],
     ]) {
-      const { code, stderr } = await run([
-        "serve",
-        "--migrate",
-        `--database-url=${database.url}`,
-        `${flag}=127.0.0.1:${port}`,
-        `${other}=127.0.0.1:0`,
-        "--log-level=silent",
-      ])
+      const { code, stderr } = await run(
+        [
+          "serve",
+          "--migrate",
+          `--database-url=${database.url}`,
+          `${flag}=127.0.0.1:${port}`,
+          `${other}=127.0.0.1:0`,
+          "--log-level=silent",
+        ],
+        { AUTH_SECRET: testSecret },
+      )
       expect(stderr).toBe(
         `authwire: ${flag}: 127.0.0.1:${port} is taken by another process: stop that, or choose another address (port 0 picks a free one)\n`,
       )

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
-import { setTimeout as delay } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Browser, createBrowser, textOf } from "./support/browser.js"
 import { databaseTargets } from "./support/databases.js"
 import {
+  homeWhenBack,
   moment,
   type PersonName,
   person,
@@ -180,13 +180,7 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
     expect(stack.example.output()).toMatch(/^app: AdapterError <- .*$/m)
 
     await stack.restartServer()
-    const deadline = Date.now() + 15_000
-    let page = await browser.open(stack.example.appUrl)
-    while (page.status !== 200 && Date.now() < deadline) {
-      await delay(100)
-      page = await browser.open(stack.example.appUrl)
-    }
-    expect(textOf(page, "name")).toBe("Grace Hopper")
+    expect(textOf(await homeWhenBack(browser, stack.example), "name")).toBe("Grace Hopper")
     expect(textOf(await signIn(newcomer, "Grace"), "name")).toBe("Grace Hopper")
     expect(await usersWithEmail(stack.database, "grace@demo.example")).toEqual([before])
     expect(await rows(stack.database, "accounts", "user_id = ?", [before?.id])).toHaveLength(1)

@@ -89,6 +89,7 @@ describe("health and reflection", () => {
           "authwire.v1.SessionService",
           "authwire.v1.VerificationTokenService",
           "authwire.v1.AuthenticatorService",
+          "authwire.v1.TokenService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",
           "grpc.reflection.v1alpha.ServerReflection",

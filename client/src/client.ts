@@ -2,11 +2,13 @@ import {
   AccountService,
   AuthenticatorService,
   SessionService,
+  TokenService,
   UserService,
   VerificationTokenService,
 } from "@authwire/proto"
-import { createClient, type Transport } from "@connectrpc/connect"
+import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter.js"
+import { createRemoteJwt, type RemoteJwtMethods } from "./jwt.js"
 import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.js"
 import { retryTransport } from "./retry.js"
 
@@ -20,6 +22,10 @@ import { retryTransport } from "./retry.js"
 export interface AuthwireClient extends ServiceClients {
   /** The adapter of Auth.js. */
   adapter: AuthwireAdapterMethods
+  /** For Auth.js's `jwt` option. */
+  jwt: RemoteJwtMethods
+  /** The token service: issues and reads the tokens of Auth.js. */
+  tokens: Client<typeof TokenService>
   /** Closes the connection. Calls in progress may still end; later calls fail. */
   close(): void
 }
@@ -40,7 +46,8 @@ export function clientOver(transport: Transport, address: string, options: Conne
     verificationTokens: createClient(VerificationTokenService, calls),
     authenticators: createClient(AuthenticatorService, calls),
   }
-  return { adapter: createAdapter(clients, address), ...clients }
+  const tokens = createClient(TokenService, calls)
+  return { adapter: createAdapter(clients, address), jwt: createRemoteJwt(tokens, address), tokens, ...clients }
 }
 
 /** A transport that sends headers with every call. Those of the call win. */

@@ -1,12 +1,14 @@
 import type { AuthwireAdapterMethods } from "./adapter.js"
 import { type AuthwireClient, clientOver } from "./client.js"
 import { type FetchOptions, fetchAddress, fetchTransport } from "./fetch-transport.js"
+import type { RemoteJwtMethods } from "./jwt.js"
 import { type ConnectionOptions, checkOptions } from "./options.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
 export type { FetchOptions } from "./fetch-transport.js"
+export type { RemoteJwtMethods } from "./jwt.js"
 export type { ConnectionOptions } from "./options.js"
 
 /** How to reach the service over fetch. */
@@ -24,6 +26,20 @@ export interface AuthwireOptions extends ConnectionOptions, FetchOptions {}
  */
 export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethods {
   return createAuthwireClient(options).adapter
+}
+
+/**
+ * `encode` and `decode` for Auth.js's `jwt` option, with the secrets of the service: the application can have JWT
+ * sessions without holding the secret that encrypts them.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @example
+ * ```ts
+ * Auth(request, { session: { strategy: "jwt" }, jwt: RemoteJwt({ url }), adapter: AuthwireAdapter({ url }), providers })
+ * ```
+ */
+export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
+  return createAuthwireClient(options).jwt
 }
 
 /**

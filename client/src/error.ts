@@ -150,7 +150,8 @@ function statusName(code: Code): StatusName {
 
 /** The message of an error that did not come from the service: of the network, of a proxy, of the client itself. */
 function foreignDetail(error: ConnectError, address: string): string {
-  const said = error.rawMessage.slice(0, maxDetailLength)
+  // grpc-js leaves the heading of a note behind that is mostly empty.
+  const said = error.rawMessage.slice(0, maxDetailLength).replace(/\.?( Resolution note: ?)?\.?$/, "")
   switch (error.code) {
     case Code.Unavailable:
       return `cannot reach Authwire at ${address}: ${said}. Is it running?`

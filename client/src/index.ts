@@ -3,6 +3,7 @@ import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./error.js"
 import { type GrpcTargetOptions, grpcAddress } from "./grpc-target.js"
 import { grpcTransport } from "./grpc-transport.js"
+import type { RemoteJwtMethods } from "./jwt.js"
 import { type ConnectionOptions, checkOptions } from "./options.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter.js"
@@ -10,6 +11,7 @@ export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
 export type { GrpcTargetOptions, TlsOptions } from "./grpc-target.js"
 export { type GrpcTransport, grpcTransport } from "./grpc-transport.js"
+export type { RemoteJwtMethods } from "./jwt.js"
 export type { ConnectionOptions } from "./options.js"
 
 /** How to reach the service over gRPC. */
@@ -29,6 +31,20 @@ export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions {}
  */
 export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethods {
   return createAuthwireClient(options).adapter
+}
+
+/**
+ * `encode` and `decode` for Auth.js's `jwt` option, with the secrets of the service: the application can have JWT
+ * sessions without holding the secret that encrypts them.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @example
+ * ```ts
+ * Auth(request, { session: { strategy: "jwt" }, jwt: RemoteJwt({ url }), adapter: AuthwireAdapter({ url }), providers })
+ * ```
+ */
+export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
+  return createAuthwireClient(options).jwt
 }
 
 /**

@@ -34,6 +34,12 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   SHUTTING_DOWN: [Code.Unavailable, "the service is shutting down"],
   INTERNAL: [Code.Internal, "internal error"],
   SERVICE_UNKNOWN: [Code.NotFound, "no such service"],
+  MISSING_SECRET: [Code.FailedPrecondition, "neither the request nor the service has a secret"],
+  TOKEN_MALFORMED: [Code.Unauthenticated, "this is not a token"],
+  TOKEN_ALGORITHM_NOT_ALLOWED: [Code.Unauthenticated, "the token's algorithm is not one that Auth.js uses"],
+  NO_MATCHING_SECRET: [Code.Unauthenticated, "no secret decrypts the token with this salt"],
+  TOKEN_EXPIRED: [Code.Unauthenticated, "the token has expired"],
+  TOKEN_NOT_YET_VALID: [Code.Unauthenticated, "the token is not valid yet"],
 }
 
 /** A failure that has a reason. Its message is the reason's, so nothing of a request can be in it. */

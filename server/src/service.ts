@@ -4,6 +4,7 @@ import {
   AccountService,
   AuthenticatorService,
   SessionService,
+  TokenService,
   UserService,
   VerificationTokenService,
 } from "@authwire/proto"
@@ -20,6 +21,7 @@ import { authenticatorService } from "./services/authenticator.js"
 import { healthService } from "./services/health.js"
 import { reflectionService } from "./services/reflection.js"
 import { sessionService } from "./services/session.js"
+import { tokenService } from "./services/token.js"
 import { userService } from "./services/user.js"
 import { verificationTokenService } from "./services/verification-token.js"
 import type { Store } from "./store/store.js"
@@ -33,6 +35,10 @@ export interface ServiceOptions {
   /** A clock for durations, in milliseconds. */
   clock: () => number
   reflection: boolean
+  /** What encrypts and decrypts tokens, the newest first. */
+  secrets: readonly string[]
+  /** Whether the session cookies of the applications have the secure prefix. */
+  secureCookie: boolean
   maxDeadlineMs: number
 }
 
@@ -45,6 +51,7 @@ export function createService(options: ServiceOptions): Dispatch {
     register(SessionService, sessionService(store)),
     register(VerificationTokenService, verificationTokenService(store)),
     register(AuthenticatorService, authenticatorService(store)),
+    register(TokenService, tokenService(options)),
   ]
   const serviceNames = services.map(({ desc }) => desc.typeName)
   services.push(register(Health, healthService({ readiness, serviceNames })))

@@ -17,6 +17,8 @@ export interface Config {
   mailboxPort: number
   /** The gRPC door of Authwire. Default `http://127.0.0.1:50051`. */
   authwireUrl: string
+  /** Where sessions are: rows of Authwire, or tokens that Authwire encrypts and the browser keeps. Default "database". */
+  sessionStrategy: "database" | "jwt"
   /** Auth.js signs cookies and hashes e-mail tokens with it. Default: random, so that links do not outlive the process. */
   authSecret: string
   /** Shared by the application and the provider. Default: random; main.ts hands its own to the provider. */
@@ -32,12 +34,18 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     process.exit(2)
   }
   const secret = (variable: string) => environment[variable] || randomBytes(32).toString("base64url")
+  const sessionStrategy = environment.SESSION_STRATEGY || "database"
+  if (sessionStrategy !== "database" && sessionStrategy !== "jwt") {
+    console.error(`SESSION_STRATEGY is neither database nor jwt: ${sessionStrategy}`)
+    process.exit(2)
+  }
   return {
     port: port("PORT", 3000),
     oidcPort: port("OIDC_PORT", 3001),
     smtpPort: port("SMTP_PORT", 3025),
     mailboxPort: port("MAILBOX_PORT", 3002),
     authwireUrl: environment.AUTHWIRE_URL || "http://127.0.0.1:50051",
+    sessionStrategy,
     authSecret: secret("AUTH_SECRET"),
     oidcClientSecret: secret("OIDC_CLIENT_SECRET"),
   }

@@ -1,6 +1,7 @@
 import { Auth } from "@auth/core"
-import { SessionTokenError } from "@auth/core/errors"
+import { JWTSessionError, SessionTokenError } from "@auth/core/errors"
 import { type ExpressAuthConfig, getSession, type Session } from "@auth/express"
+import { AuthwireError } from "@authwire/client"
 import type { Request, Response } from "express"
 
 /** It cannot be told who is signed in. The log has the reason already. */
@@ -15,13 +16,20 @@ export async function currentSession(request: Request, auth: ExpressAuthConfig):
   const logger = {
     ...auth.logger,
     error(error: Error) {
-      if (error instanceof SessionTokenError) failures.push(error)
+      if (error instanceof SessionTokenError || (error instanceof JWTSessionError && !isRefusal(error)))
+        failures.push(error)
       auth.logger?.error?.(error)
     },
   }
   const session = await getSession(request, { ...auth, logger })
   if (failures.length > 0) throw new SessionUnavailable("no session", { cause: failures[0] })
   return session
+}
+
+/** Whether a token was read and refused: it has expired, say. Then nobody is signed in, and that is no failure. */
+function isRefusal(error: JWTSessionError): boolean {
+  const cause = error.cause?.err
+  return !(cause instanceof AuthwireError) || cause.code === "UNAUTHENTICATED"
 }
 
 /** The token that every form to Auth.js carries, and its cookie set on the response: so the page needs no script. */

@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util"
+import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
 import type { Address } from "../doors/listen.js"
 import { type Flag, type Option, options } from "./options.js"
 
@@ -7,6 +8,10 @@ export interface Configuration {
   dev: boolean
   migrate: boolean
   databaseUrl: string
+  /** The newest first; empty with --dev where none is given, and for migrate. */
+  secrets: readonly string[]
+  /** Whether session cookies have the secure prefix. */
+  secureCookie: boolean
   /** Undefined: the door stays closed. */
   grpcAddr: Address | undefined
   httpAddr: Address | undefined
@@ -37,17 +42,20 @@ export function readConfiguration(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): { configuration: Configuration; positionals: string[] } {
-  const known: readonly Option[] = options.filter((option) => (option.commands as readonly string[]).includes(command))
+  const all: readonly Option[] = options
+  const known = all.filter(({ commands }) => commands.includes(command))
+  const optionOf = (flag: Flag) => all.find((option) => option.flag === flag)
   const { values, positionals } = parse(known, args)
 
   const raw = (flag: Flag): { text: string; source: string } | undefined => {
-    const option: Option | undefined = known.find((one) => one.flag === flag)
+    const option = optionOf(flag)
     const given = values[flag]
     if (given !== undefined) return { text: String(given), source: `--${flag}` }
     const inherited = option?.variable === undefined ? undefined : environment[option.variable]
-    if (inherited !== undefined && inherited !== "") return { text: inherited, source: option?.variable ?? flag }
-    const all: Option | undefined = options.find((one) => one.flag === flag)
-    const preset = (values.dev === true ? all?.devDefault : undefined) ?? all?.default
+    if (inherited !== undefined && inherited !== "" && option !== undefined && known.includes(option)) {
+      return { text: inherited, source: option.variable ?? flag }
+    }
+    const preset = (values.dev === true ? option?.devDefault : undefined) ?? option?.default
     return preset === undefined ? undefined : { text: preset, source: `--${flag}` }
   }
   const boolean = (flag: Flag): boolean => {
@@ -57,7 +65,7 @@ export function readConfiguration(
     throw new ConfigurationError(`${value.source}: must be true or false`)
   }
   const integer = (flag: Flag): number => {
-    const { min = 0, max = Number.MAX_SAFE_INTEGER }: Option = options.find((one) => one.flag === flag) as Option
+    const { min = 0, max = Number.MAX_SAFE_INTEGER } = optionOf(flag) ?? {}
     const value = raw(flag)
     const number = Number(value?.text)
     if (value === undefined || !/^\d+$/.test(value.text) || number < min || number > max) {
@@ -66,7 +74,7 @@ export function readConfiguration(
     return number
   }
   const choice = (flag: Flag): string => {
-    const { choices = [] }: Option = options.find((one) => one.flag === flag) as Option
+    const { choices = [] } = optionOf(flag) ?? {}
     const value = raw(flag)
     if (value === undefined || !choices.includes(value.text)) {
       throw new ConfigurationError(`${value?.source ?? `--${flag}`}: must be one of ${choices.join(", ")}`)
@@ -84,6 +92,8 @@ export function readConfiguration(
     dev,
     migrate: dev || boolean("migrate"),
     databaseUrl: readDatabaseUrl(raw("database-url")),
+    secrets: command === "serve" ? readSecrets(environment, dev) : [],
+    secureCookie: secureCookieFromEnvironment(environment),
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
     reflection: choice("reflection") === "on",
@@ -109,7 +119,9 @@ function parse(known: readonly Option[], args: readonly string[]) {
       args: [...args],
       allowPositionals: true,
       options: Object.fromEntries(
-        known.map(({ flag, type }) => [flag, { type: type === "boolean" ? "boolean" : "string" } as const]),
+        known.flatMap(({ flag, type }) =>
+          flag === undefined ? [] : [[flag, { type: type === "boolean" ? "boolean" : "string" } as const]],
+        ),
       ),
     })
   } catch (error) {
@@ -146,6 +158,16 @@ function readDatabaseUrl(value: { text: string; source: string } | undefined): s
     throw new ConfigurationError(`${source}: must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE`)
   }
   return text
+}
+
+function readSecrets(environment: Readonly<Record<string, string | undefined>>, dev: boolean): readonly string[] {
+  const secrets = secretsFromEnvironment(environment)
+  if (secrets.length === 0 && !dev) {
+    throw new ConfigurationError(
+      "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
+    )
+  }
+  return secrets
 }
 
 /** A database URL that can be shown: without its password and parameters. */

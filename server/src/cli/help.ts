@@ -8,10 +8,11 @@ export function helpText(): string {
     const defaults = [
       preset === undefined ? "" : `Default: ${preset}.`,
       devDefault === undefined ? "" : `With --dev: ${devDefault}.`,
-      variable === undefined ? "" : `[${variable}]`,
+      variable === undefined || flag === undefined ? "" : `[${variable}]`,
     ]
     const text = [help, ...defaults].filter((part) => part !== "").join(" ")
-    return `  --${flag}${value === undefined ? "" : ` ${value}`}\n${wrap(text, 96, "      ")}`
+    const name = flag === undefined ? variable : `--${flag}${value === undefined ? "" : ` ${value}`}`
+    return `  ${name}\n${wrap(text, 96, "      ")}`
   }
   const of = (command: string) =>
     (options as readonly Option[]).filter((one) => one.commands.includes(command as "serve"))
@@ -26,7 +27,7 @@ Options of serve:
 ${of("serve").map(line).join("\n")}
 
 Options of migrate: ${of("migrate")
-    .map(({ flag }) => `--${flag}`)
+    .map(({ flag, variable }) => (flag === undefined ? variable : `--${flag}`))
     .join(", ")}.
 
 Try it:
@@ -39,11 +40,15 @@ Try it:
 export function configurationPage(): string {
   const row = (option: Option): string => {
     const preset = option.default === undefined ? "" : `\`${option.default}\``
-    const dev = option.devDefault === undefined ? "" : `with \`--dev\`: \`${option.devDefault}\``
+    const dev =
+      option.devDefault === undefined
+        ? ""
+        : `with \`--dev\`: ${option.flag === undefined ? option.devDefault : `\`${option.devDefault}\``}`
     const range =
       option.min === undefined ? "" : ` From ${option.min.toLocaleString("en")} to ${option.max?.toLocaleString("en")}.`
     const variable = option.variable === undefined ? "" : `\`${option.variable}\``
-    return `| \`--${option.flag}\` | ${variable} | ${[preset, dev].filter(Boolean).join("; ")} | ${option.help}${range} | ${option.commands.join(", ")} |`
+    const flag = option.flag === undefined ? "(none)" : `\`--${option.flag}\``
+    return `| ${flag} | ${variable} | ${[preset, dev].filter(Boolean).join("; ")} | ${option.help}${range} | ${option.commands.join(", ")} |`
   }
   return `# Configuration
 

@@ -1,10 +1,10 @@
 /** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
 export interface Option {
-  /** The flag, without dashes. */
-  flag: string
+  /** The flag, without dashes. Secrets have none: they never stand on a command line. */
+  flag?: string
   /** The environment variable; a flag wins over it. */
   variable?: string
-  type: "boolean" | "text" | "integer" | "address" | "database-url" | "choice"
+  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url"
   /** What stands in for the value in the help. */
   placeholder?: string
   /** As one would write it on the command line. */
@@ -22,7 +22,7 @@ export const options = [
   {
     flag: "dev",
     type: "boolean",
-    help: "For development: an embedded database under ./.authwire/, migrated by itself; loopback addresses only.",
+    help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only.",
     commands: ["serve", "migrate"],
   },
   {
@@ -33,6 +33,25 @@ export const options = [
     devDefault: "sqlite:.authwire/authwire.db",
     help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
     commands: ["serve", "migrate"],
+  },
+  {
+    variable: "AUTH_SECRET",
+    type: "secret",
+    devDefault: "a random one, kept in .authwire/secret",
+    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required unless --dev.",
+    commands: ["serve"],
+  },
+  {
+    variable: "AUTH_SECRET_1..3",
+    type: "secret",
+    help: "More secrets, to change them without signing anybody out: a higher number is newer, and newer than AUTH_SECRET; the newest encrypts, all decrypt.",
+    commands: ["serve"],
+  },
+  {
+    variable: "SERVICE_AUTH_URL",
+    type: "url",
+    help: "URL of the applications (else AUTH_URL): GetToken looks for the cookie with the __Secure- prefix unless this is unset or starts with http://.",
+    commands: ["serve"],
   },
   {
     flag: "migrate",
@@ -160,4 +179,4 @@ export const options = [
 ] as const satisfies readonly Option[]
 
 /** The flag of an option. */
-export type Flag = (typeof options)[number]["flag"]
+export type Flag = Extract<(typeof options)[number], { flag: string }>["flag"]

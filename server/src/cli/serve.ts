@@ -9,6 +9,7 @@ import { createService } from "../service.js"
 import type { Configuration } from "./configuration.js"
 import { openMigratedStore } from "./database.js"
 import { createLog } from "./log.js"
+import { devSecret } from "./secret.js"
 import { StartError } from "./start-error.js"
 
 /**
@@ -31,6 +32,8 @@ export async function serve(
       newId: randomUUID,
       clock: () => performance.now(),
       reflection: configuration.reflection,
+      secrets: configuration.secrets.length > 0 ? configuration.secrets : [devSecret()],
+      secureCookie: configuration.secureCookie,
       maxDeadlineMs: configuration.maxDeadlineMs,
     })
     const { maxMessageBytes } = configuration

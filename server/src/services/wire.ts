@@ -16,6 +16,7 @@ import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { Failure } from "../errors.js"
 import type * as domain from "../store/types.js"
+import { checkJson } from "./json.js"
 
 // The one mapping between the wire and the domain. Requests have passed the rules of the schema by now, so what these
 // functions assume of a field stands there.
@@ -88,7 +89,8 @@ export function toAccount(request: LinkAccountRequest): domain.Account {
     expires_in: request.expiresIn,
     expires_at: request.expiresAt,
     authorization_details: request.authorizationDetails?.items.map((item) => {
-      refuseNonFinite(item, "authorization_details")
+      // The list that they stand in is a level too.
+      checkJson(item, "authorization_details", 1)
       return item
     }),
     extra: toExtra(request.extra),
@@ -184,22 +186,10 @@ export function required<T>(value: T | undefined, field: string): T {
 
 function toExtra(extra: JsonObject | undefined): domain.Extra {
   if (extra === undefined) return {}
-  refuseNonFinite(extra, "extra")
+  checkJson(extra, "extra")
   return extra
 }
 
 function fromExtra(extra: domain.Extra): JsonObject | undefined {
-  for (const _ in extra) return extra
-  return undefined
-}
-
-// A google.protobuf.Value can hold NaN and infinities; JSON cannot, and would keep null in their place.
-function refuseNonFinite(value: domain.JsonValue, field: string): void {
-  if (typeof value === "number") {
-    if (Number.isFinite(value)) return
-    throw new Failure("INVALID_FIELD", { violations: [{ field, description: "numbers must be finite" }] })
-  }
-  if (typeof value === "object" && value !== null) {
-    for (const part of Object.values(value)) refuseNonFinite(part, field)
-  }
+  return Object.keys(extra).length === 0 ? undefined : extra
 }

@@ -176,6 +176,48 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_SERVICE_UNKNOWN = 22;
    */
   SERVICE_UNKNOWN = 22,
+
+  /**
+   * FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with.
+   *
+   * @generated from enum value: ERROR_REASON_MISSING_SECRET = 23;
+   */
+  MISSING_SECRET = 23,
+
+  /**
+   * UNAUTHENTICATED: this is not a token.
+   *
+   * @generated from enum value: ERROR_REASON_TOKEN_MALFORMED = 24;
+   */
+  TOKEN_MALFORMED = 24,
+
+  /**
+   * UNAUTHENTICATED: the token's `alg`, `enc` or `zip` is not one that Auth.js uses.
+   *
+   * @generated from enum value: ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED = 25;
+   */
+  TOKEN_ALGORITHM_NOT_ALLOWED = 25,
+
+  /**
+   * UNAUTHENTICATED: no secret, with the salt of the request, decrypts the token.
+   *
+   * @generated from enum value: ERROR_REASON_NO_MATCHING_SECRET = 26;
+   */
+  NO_MATCHING_SECRET = 26,
+
+  /**
+   * UNAUTHENTICATED: the token has expired, more than 15 seconds ago.
+   *
+   * @generated from enum value: ERROR_REASON_TOKEN_EXPIRED = 27;
+   */
+  TOKEN_EXPIRED = 27,
+
+  /**
+   * UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds.
+   *
+   * @generated from enum value: ERROR_REASON_TOKEN_NOT_YET_VALID = 28;
+   */
+  TOKEN_NOT_YET_VALID = 28,
 }
 
 /**

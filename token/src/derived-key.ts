@@ -1,0 +1,46 @@
+import { hkdf } from "@panva/hkdf"
+import { base64url, calculateJwkThumbprint } from "jose"
+import { keyCache } from "./key-cache.js"
+
+/** The encryption of new tokens (RFC 7518, section 5.2.5). */
+export const currentEncryption = "A256CBC-HS512"
+
+/** Length of the key and hash of its thumbprint, for each encryption that is accepted. */
+const encryptions = new Map([
+  [currentEncryption, { keyBytes: 64, thumbprint: "sha512" }],
+  ["A256GCM", { keyBytes: 32, thumbprint: "sha256" }],
+] as const)
+
+/** The encryptions that tokens may have. */
+export const allowedEncryptions: string[] = [...encryptions.keys()]
+
+/** A content encryption key, and what tokens call it. */
+export interface DerivedKey {
+  readonly key: Uint8Array
+  /** The JWK thumbprint of the key (RFC 7638), base64url: the `kid` of tokens that it encrypts. */
+  readonly kid: string
+}
+
+/**
+ * The key of a secret and a salt, as Auth.js derives it: HKDF with SHA-256 (RFC 5869).
+ *
+ * Keys are remembered by the module and not by an object of the caller's, because the functions of the contract take
+ * none. They depend on nothing but the arguments, so that shows in nothing but the time it takes.
+ *
+ * @throws TypeError if the secret is not a string or is empty, or the salt is not a string or longer than 989 bytes.
+ */
+export async function derivedKey(secret: string, salt: string, enc: string): Promise<DerivedKey> {
+  if (typeof salt !== "string") throw new TypeError("the parameter salt must be a string")
+  return remembered(secret, salt, enc)
+}
+
+const remembered = keyCache(deriveKey)
+
+async function deriveKey(secret: string, salt: string, enc: string): Promise<DerivedKey> {
+  const encryption = encryptions.get(enc as typeof currentEncryption)
+  if (encryption === undefined) throw new TypeError(`there are no keys for ${enc}`)
+  const info = `Auth.js Generated Encryption Key (${salt})`
+  const key = await hkdf("sha256", secret, salt, info, encryption.keyBytes)
+  const kid = await calculateJwkThumbprint({ kty: "oct", k: base64url.encode(key) }, encryption.thumbprint)
+  return { key, kid }
+}

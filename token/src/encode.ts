@@ -1,0 +1,42 @@
+import { CompactEncrypt } from "jose"
+import { currentEncryption, derivedKey } from "./derived-key.js"
+import { MissingSecret } from "./error.js"
+import { usableSecrets } from "./secrets.js"
+import type { JWT, JWTEncodeParams } from "./types.js"
+
+/** 30 days, in seconds (contract, section 8). */
+const defaultMaxAge = 2_592_000
+
+const utf8 = new TextEncoder()
+
+/**
+ * Issues a token: the claims, encrypted as a compact JWE with `dir` and `A256CBC-HS512` (RFC 7518, sections 4.5 and
+ * 5.2.5) under a key that is derived from the secret and the salt. Sets `iat`, `exp` and `jti`, whatever the claims have
+ * there. Auth.js reads it, and this module reads what Auth.js issues (contract, sections 4.2 and 5).
+ *
+ * The claims become JSON as by JSON.stringify: a Date turns into a string, an undefined property is left out.
+ *
+ * @throws MissingSecret if there is no secret, or the first of the list is empty: no other is taken in its place.
+ * @throws TypeError if the claims are not an object or JSON cannot hold them, `maxAge` is not a finite number, or the
+ *   salt is not a string or longer than 989 bytes.
+ * @example
+ * ```ts
+ * const salt = "authjs.session-token"
+ * const token = await encode({ token: { sub: "5f2c", role: "admin" }, secret: [newSecret, oldSecret], salt, maxAge: 3600 })
+ * ```
+ */
+export async function encode<Payload = JWT>(params: JWTEncodeParams<Payload>): Promise<string> {
+  const { token = {}, secret, salt, maxAge = defaultMaxAge } = params
+  if (typeof token !== "object" || token === null || Array.isArray(token)) {
+    throw new TypeError("the parameter token must be an object")
+  }
+  if (!Number.isFinite(maxAge)) throw new TypeError("the parameter maxAge must be a finite number of seconds")
+  const [newest] = usableSecrets(Array.isArray(secret) ? secret.slice(0, 1) : secret)
+  if (newest === undefined) throw new MissingSecret()
+  const { key, kid } = await derivedKey(newest, salt, currentEncryption)
+  const iat = Math.floor(Date.now() / 1000)
+  const claims = JSON.stringify({ ...token, iat, exp: iat + maxAge, jti: crypto.randomUUID() })
+  return new CompactEncrypt(utf8.encode(claims))
+    .setProtectedHeader({ alg: "dir", enc: currentEncryption, kid })
+    .encrypt(key)
+}

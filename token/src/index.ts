@@ -1,0 +1,27 @@
+export { decode } from "./decode.js"
+export { encode } from "./encode.js"
+export { type Environment, secretsFromEnvironment, secureCookieFromEnvironment } from "./environment.js"
+export {
+  MissingSecret,
+  NoMatchingSecret,
+  TokenAlgorithmNotAllowed,
+  TokenError,
+  type TokenErrorCode,
+  TokenExpired,
+  TokenMalformed,
+  TokenNotYetValid,
+} from "./error.js"
+export { getToken } from "./get-token.js"
+export { isDate } from "./is-date.js"
+export { requestHeaders } from "./request-headers.js"
+export { sessionCookieName } from "./session-cookie.js"
+export type {
+  Awaitable,
+  DefaultJWT,
+  GetTokenParams,
+  JWT,
+  JWTDecodeParams,
+  JWTEncodeParams,
+  JWTOptions,
+  LoggerInstance,
+} from "./types.js"
