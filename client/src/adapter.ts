@@ -15,8 +15,9 @@ import type {
   VerificationTokenService,
 } from "@authwire/proto"
 import type { Client } from "@connectrpc/connect"
+import { caller } from "./call.js"
 import * as convert from "./convert.js"
-import { callError, isNotFound } from "./error.js"
+import { isNotFound } from "./error.js"
 import { counter, text } from "./field.js"
 
 /** The typed clients of the generated services. */
@@ -45,13 +46,7 @@ type AccountKey = Pick<AdapterAccount, "provider" | "providerAccountId">
 export function createAdapter(clients: ServiceClients, address: string) {
   const { users, accounts, sessions, verificationTokens, authenticators } = clients
 
-  async function call<T>(method: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (error) {
-      throw callError(method, address, error)
-    }
-  }
+  const call = caller(address)
 
   /** A call whose answer may be that there is nothing, and with which reason the service says so. */
   function find<T>(method: string, absence: keyof typeof ErrorReason, work: () => Promise<T>): Promise<T | null> {

@@ -1,7 +1,8 @@
 import type { TokenService } from "@authwire/proto"
 import type { JWT, JWTDecodeParams, JWTEncodeParams } from "@authwire/token"
 import type { Client } from "@connectrpc/connect"
-import { callError, invalid } from "./error.js"
+import { caller } from "./call.js"
+import { invalid } from "./error.js"
 import { jsonObject } from "./extra.js"
 import { text } from "./field.js"
 
@@ -19,13 +20,7 @@ export type RemoteJwtMethods = ReturnType<typeof createRemoteJwt>
  * @param address - Where the service is, for error messages.
  */
 export function createRemoteJwt(tokens: Client<typeof TokenService>, address: string) {
-  async function call<T>(method: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (error) {
-      throw callError(method, address, error)
-    }
-  }
+  const call = caller(address)
 
   return {
     /** Issues a token. `maxAge` is in seconds; default 2,592,000 (30 days). */
