@@ -1,6 +1,12 @@
 /** @type {import("jest").Config} */
 export default {
-  roots: ["<rootDir>/token/src", "<rootDir>/server/src", "<rootDir>/client/src", "<rootDir>/examples", "<rootDir>/test"],
+  roots: [
+    "<rootDir>/token/src",
+    "<rootDir>/server/src",
+    "<rootDir>/client/src",
+    "<rootDir>/examples/express/src",
+    "<rootDir>/test",
+  ],
   testMatch: ["**/*.test.ts"],
   testPathIgnorePatterns: ["/node_modules/", "/dist/"],
   modulePathIgnorePatterns: ["/dist/"],
