@@ -12,7 +12,7 @@ help: ## list the targets
 install: node_modules/.package-lock.json ## install the dependencies that package-lock.json names
 
 node_modules/.package-lock.json: package-lock.json
-	npm ci --loglevel=error
+	npm install --no-save --loglevel=error
 	@touch $@
 
 build: install ## install and build
