@@ -340,6 +340,14 @@ describe.each(databaseTargets())("AuthwireAdapter on %s", (target) => {
       expect(await count("verification_tokens", "token = ?", [given.token])).toBe(0)
     })
 
+    test("are not found by a link that lost its address or token", async () => {
+      for (const lost of [undefined, null, ""]) {
+        const key = { identifier: lost as string, token: "t" }
+        expect(await adapter.useVerificationToken(key)).toBeNull()
+        expect(await adapter.useVerificationToken({ identifier: "i", token: lost as string })).toBeNull()
+      }
+    })
+
     test("are not created twice", async () => {
       const given = { identifier: "a@example.com", token: crypto.randomUUID(), expires: inAnHour() }
       await adapter.createVerificationToken(given)

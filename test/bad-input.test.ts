@@ -187,6 +187,7 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
       break
     case "fieldMask":
       found.push({ rule: "unknown path", value: { paths: ["id"] } }, { rule: "wild card", value: { paths: ["*"] } })
+      found.push({ rule: "path below a field", value: { paths: ["extra.role"] } })
       break
     case "double":
       if (rules.type.value.finite) {

@@ -165,6 +165,8 @@ export function createAdapter(clients: ServiceClients, address: string) {
     /** Deletes a verification token and returns it, expired or not; null if there is none or it was used. */
     useVerificationToken: (key: { identifier: string; token: string }) =>
       find("useVerificationToken", "VERIFICATION_TOKEN_NOT_FOUND", async () => {
+        // A link that lost its address: Auth.js passes on what stood there, and tells the visitor that the link is bad.
+        if (!key.identifier || !key.token) return null
         const answer = await verificationTokens.useVerificationToken({
           identifier: text("identifier", key.identifier),
           token: text("token", key.token),

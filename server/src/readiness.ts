@@ -14,9 +14,12 @@ export interface ReadinessMonitor extends Readiness {
   stop(): void
 }
 
+// A busy moment must not take every replica out of its balancer at once.
+const tolerated = 1
+
 /**
  * Asks the store for a sign of life every `intervalMs` (default 1000, of which a ping may take as long), and is ready
- * while it gets one. The first answer is awaited.
+ * until two in a row stay out. The first answer is awaited.
  */
 export async function monitorReadiness(deps: {
   store: Store
@@ -26,6 +29,7 @@ export async function monitorReadiness(deps: {
   const { store, log, intervalMs = 1000 } = deps
   const waiting = new Set<() => void>()
   let ready = false
+  let misses = 0
   let stopped = false
   let timer: NodeJS.Timeout | undefined
 
@@ -43,9 +47,10 @@ export async function monitorReadiness(deps: {
       problem = error
     }
     if (stopped) return
-    if (problem !== undefined && ready) log.error({ err: problem }, "the database does not answer: not ready")
-    if (problem === undefined && !ready) log.info("the database answers: ready")
-    set(problem === undefined)
+    misses = problem === undefined ? 0 : misses + 1
+    if (misses === tolerated + 1 && ready) log.error({ err: problem }, "the database does not answer: not ready")
+    if (misses === 0 && !ready) log.info("the database answers: ready")
+    if (misses === 0 || misses > tolerated) set(misses === 0)
     timer = setTimeout(probe, intervalMs)
     timer.unref()
   }

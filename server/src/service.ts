@@ -67,7 +67,8 @@ export function createService(options: ServiceOptions): Dispatch {
   }
   return createDispatch({
     services,
-    interceptors: [logging(options.log, options.clock), validation()],
+    observer: logging(options.log, options.clock),
+    interceptors: [validation()],
     maxDeadlineMs: options.maxDeadlineMs,
   })
 }

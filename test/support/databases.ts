@@ -69,18 +69,26 @@ async function serverDatabase(target: ServerEngine, serverUrl: string, name: str
   await first.end()
   url.pathname = `/${name}`
   let connection: Promise<Connection> | undefined
+  const connected = () => {
+    connection ??= connect(url.href).then((opened) => {
+      // After the server was killed the next statement connects again.
+      opened.on("error", () => {
+        connection = undefined
+      })
+      return opened
+    })
+    return connection
+  }
   return {
     target,
     url: url.href,
     async query(sql, params = []) {
-      connection ??= connect(url.href)
-      const [rows] = await (await connection).query<RowDataPacket[]>(sql, params)
+      const [rows] = await (await connected()).query<RowDataPacket[]>(sql, params)
       return Array.isArray(rows) ? rows : []
     },
     async drop() {
-      connection ??= connect(url.href)
-      await (await connection).query(`DROP DATABASE ${name}`)
-      await (await connection).end()
+      await (await connected()).query(`DROP DATABASE ${name}`)
+      await (await connected()).end()
     },
   }
 }

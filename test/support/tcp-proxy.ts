@@ -48,7 +48,11 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     if (!server.listening) return
     const closed = once(server, "close")
     server.close()
-    for (const socket of sockets) socket.resetAndDestroy()
+    for (const socket of sockets) {
+      // Node spins for ever when it exits after a reset of a socket that was ending.
+      if (socket.writableEnded) socket.destroy()
+      else socket.resetAndDestroy()
+    }
     await closed
   }
 

@@ -23,13 +23,22 @@ export async function openConfiguredDatabase(configuration: Configuration, log: 
       onRetry: (event) => log.debug(event, "a write conflicted with others: trying again"),
     })
   } catch (error) {
-    const cause = rootCause(error)
-    throw new StartError(
-      `cannot open the database at ${withoutSecrets(databaseUrl)} (${cause}): is it running, and is --database-url right?`,
-      { cause: error },
-    )
+    const cause = causeOf(error)
+    const advice =
+      advices.find(([pattern]) => pattern.test(cause))?.[1] ?? "is it running, and is --database-url right?"
+    throw new StartError(`cannot open the database at ${withoutSecrets(databaseUrl)} (${cause}): ${advice}`, {
+      cause: error,
+    })
   }
 }
+
+const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
+  [
+    /ER_ACCESS_DENIED|ER_DBACCESS_DENIED/,
+    "are user and password in --database-url right, and is the user granted the database?",
+  ],
+  [/ER_BAD_DB/, "create the database first, or mend --database-url"],
+]
 
 /** Opens the store, with pending migrations applied where the configuration says so. Throws StartError otherwise. */
 export async function openMigratedStore(configuration: Configuration, log: Logger): Promise<Store> {
@@ -37,8 +46,12 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
   try {
     if (configuration.migrate) {
       for (const name of await applyMigrations(database)) log.info({ migration: name }, "migration applied")
-    } else {
-      const pending = (await migrationStatus(database)).filter(({ applied }) => !applied).length
+    }
+    const migrations = await migrationStatus(database)
+    const unknown = migrations.filter(({ known }) => !known).map(({ name }) => name)
+    if (unknown.length > 0) log.warn({ unknown }, "the database has migrations of a newer version than this one")
+    if (!configuration.migrate) {
+      const pending = migrations.filter(({ applied }) => !applied).length
       if (pending > 0) {
         const what = pending === 1 ? "1 migration is" : `${pending} migrations are`
         throw new StartError(`${what} pending: run 'authwire migrate up' first, or start with --migrate`)
@@ -47,14 +60,15 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
     return sqlStore(database)
   } catch (error) {
     await database.close()
-    throw error
+    if (error instanceof StartError) throw error
+    throw new StartError(`cannot bring the database's tables up to date: ${causeOf(error)}`, { cause: error })
   }
 }
 
-// What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR.
-function rootCause(error: unknown): string {
+/** What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. */
+export function causeOf(error: unknown): string {
   let cause = error
   while (cause instanceof StoreError && cause.cause !== undefined) cause = cause.cause
-  if (cause instanceof Error) return "code" in cause ? String(cause.code) : cause.message
-  return String(cause)
+  if (!(cause instanceof Error)) return String(cause)
+  return "code" in cause && cause.code !== undefined ? String(cause.code) : (cause.message.split("\n", 1)[0] ?? "")
 }

@@ -39,10 +39,14 @@ export async function main(
   }
 }
 
-// A second signal ends the process at once, as without us.
+// The first signal of either kind; from then on both end the process at once, as without us.
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    process.once("SIGTERM", resolve)
-    process.once("SIGINT", resolve)
+    const signals = ["SIGTERM", "SIGINT"] as const
+    const stop = (signal: NodeJS.Signals) => {
+      for (const one of signals) process.off(one, stop)
+      resolve(signal)
+    }
+    for (const one of signals) process.on(one, stop)
   })
 }

@@ -1,7 +1,8 @@
-import { applyMigrations, migrationStatus, revertLastMigration } from "../store/sql/index.js"
+import { applyMigrations, type Database, migrationStatus, revertLastMigration } from "../store/sql/index.js"
 import { type Configuration, ConfigurationError } from "./configuration.js"
-import { openConfiguredDatabase } from "./database.js"
+import { causeOf, openConfiguredDatabase } from "./database.js"
 import { createLog } from "./log.js"
+import { StartError } from "./start-error.js"
 
 /** `authwire migrate up|down|status`. Throws ConfigurationError, and StartError when the database cannot be reached. */
 export async function migrate(
@@ -16,18 +17,24 @@ export async function migrate(
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const database = await openConfiguredDatabase(configuration, log)
   try {
-    if (action === "up") {
-      const names = await applyMigrations(database)
-      io.print(names.length === 0 ? "nothing is pending\n" : names.map((name) => `applied ${name}\n`).join(""))
-    } else if (action === "down") {
-      const name = await revertLastMigration(database)
-      io.print(name === undefined ? "nothing is applied\n" : `taken back ${name}\n`)
-    } else {
-      for (const { name, applied } of await migrationStatus(database)) {
-        io.print(`${applied ? "applied" : "pending"} ${name}\n`)
-      }
-    }
+    return await run(action, database, io)
+  } catch (error) {
+    throw new StartError(`migrate ${action}: ${causeOf(error)}`, { cause: error })
   } finally {
     await database.close()
+  }
+}
+
+async function run(action: "up" | "down" | "status", database: Database, io: { print: (text: string) => void }) {
+  if (action === "up") {
+    const names = await applyMigrations(database)
+    io.print(names.length === 0 ? "nothing is pending\n" : names.map((name) => `applied ${name}\n`).join(""))
+  } else if (action === "down") {
+    const name = await revertLastMigration(database)
+    io.print(name === undefined ? "nothing is applied\n" : `taken back ${name}\n`)
+  } else {
+    for (const { name, applied, known } of await migrationStatus(database)) {
+      io.print(`${known ? (applied ? "applied" : "pending") : "unknown"} ${name}\n`)
+    }
   }
 }

@@ -81,8 +81,8 @@ function doorError(flag: string, address: Address, error: unknown): unknown {
     EADDRNOTAVAIL: `${flag}: this machine has no address ${address.host}`,
     ENOTFOUND: `${flag}: ${address.host} is not known to this machine`,
   }
-  const message = advice[code]
-  return message === undefined ? error : new StartError(message, { cause: error })
+  if (code === "") return error
+  return new StartError(advice[code] ?? `${flag}: cannot listen on ${place} (${code})`, { cause: error })
 }
 
 function warnOfOpenDoors(doors: readonly Door[], log: Logger): void {

@@ -1,8 +1,16 @@
 import { randomUUID } from "node:crypto"
-import { create, type DescMethod, type DescService, type Message } from "@bufbuild/protobuf"
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  fromBinary,
+  type Message,
+  toBinary,
+} from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
 import type { Call, Implementation } from "./call.js"
-import type { Interceptor, Stream, Unary } from "./interceptor.js"
+import type { Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 
 /** What a door knows of a call before it reads the request. */
 export interface Incoming {
@@ -27,6 +35,8 @@ export interface Method {
   /** Starts a call. Throws SHUTTING_DOWN while the service drains. */
   begin(incoming: Incoming): Running
   readonly unary: Unary
+  /** The same from bytes to bytes. */
+  readonly unaryBytes: (request: Uint8Array, call: Call) => Promise<Uint8Array>
   readonly stream: Stream
 }
 
@@ -38,10 +48,16 @@ export interface Dispatch {
    * Resolves when no call is left.
    */
   drain(graceMs: number): Promise<void>
+  /** See DispatchOptions. */
+  readonly maxDeadlineMs: number
+  /** Records a call that a door had to refuse before it could begin. */
+  readonly refused: Observer["refused"]
 }
 
 export interface DispatchOptions {
   services: readonly Registration[]
+  /** Sees every call from its beginning to its end, decoding and encoding included. */
+  observer: Observer
   /** Outermost first. */
   interceptors: readonly Interceptor[]
   /** The longest that a unary call may take, in milliseconds, whatever its caller asks for. */
@@ -61,7 +77,7 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 
 /** Makes the one dispatch that all doors share. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { interceptors, maxDeadlineMs } = options
+  const { observer, interceptors, maxDeadlineMs } = options
   const running = new Set<{ unary: boolean; abort(failure: Failure): void }>()
   let draining = false
   let drained: (() => void) | undefined
@@ -82,7 +98,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       call: {
         method: desc,
         door: incoming.door,
-        requestId: requestId(incoming.header("x-request-id")),
+        requestId: requestIdOf(incoming.header("x-request-id")),
         deadline,
         signal: abort.signal,
         header: incoming.header,
@@ -111,12 +127,22 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         unary = interceptor.unary(method, unary)
         stream = interceptor.stream(method, stream)
       }
-      return { desc: method, begin: (incoming) => begin(method, incoming), unary, stream }
+      return {
+        desc: method,
+        begin: (incoming) => begin(method, incoming),
+        unary: observer.unary(method, unary),
+        unaryBytes: observer.unary(method, async (bytes: Uint8Array, call) =>
+          toBinary(method.output, await unary(decode(method.input, bytes), call)),
+        ),
+        stream: observer.stream(method, stream),
+      }
     }),
   }))
 
   return {
     services,
+    maxDeadlineMs,
+    refused: observer.refused,
     async drain(graceMs) {
       draining = true
       for (const entry of running) if (!entry.unary) entry.abort(new Failure("SHUTTING_DOWN"))
@@ -181,6 +207,17 @@ async function first(requests: AsyncIterable<Message>): Promise<Message> {
   throw new Failure("INVALID_FIELD", { violations: [{ field: "request", description: "is missing" }] })
 }
 
-function requestId(given: string | undefined): string {
+/** Reads a request. Throws INVALID_FIELD when the bytes are no such message. */
+export function decode(schema: DescMessage, bytes: Uint8Array): Message {
+  try {
+    return fromBinary(schema, bytes)
+  } catch (cause) {
+    const violations = [{ field: "request", description: `is not a well-formed ${schema.typeName}` }]
+    throw new Failure("INVALID_FIELD", { cause, violations })
+  }
+}
+
+/** The id of a request: the caller's own if it is well-formed, else a UUID. */
+export function requestIdOf(given: string | undefined): string {
   return given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }

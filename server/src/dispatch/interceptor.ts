@@ -15,3 +15,11 @@ export interface Interceptor {
   unary(method: DescMethod, next: Unary): Unary
   stream(method: DescMethod, next: Stream): Stream
 }
+
+/** Sees every call, whole, in whatever form its request and answer are. */
+export interface Observer {
+  unary<I, O>(method: DescMethod, next: (request: I, call: Call) => Promise<O>): (request: I, call: Call) => Promise<O>
+  stream(method: DescMethod, next: Stream): Stream
+  /** A call that a door had to refuse before it could begin. */
+  refused(method: DescMethod, door: string, requestId: string, code: number): void
+}

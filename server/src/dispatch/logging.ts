@@ -3,13 +3,13 @@ import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
 import { codeOf, type Failure, toFailure, toStatus } from "../errors.js"
 import type { Call } from "./call.js"
-import type { Interceptor } from "./interceptor.js"
+import type { Observer } from "./interceptor.js"
 
 /**
  * Writes one line per call (method, code, duration, request id; never contents) and turns whatever was thrown into the
  * status that the caller sees. What the service did not expect is in the log with its stack, and only there.
  */
-export function logging(log: Logger, clock: () => number): Interceptor {
+export function logging(log: Logger, clock: () => number): Observer {
   const record = (method: DescMethod, call: Call, start: number, failure: Failure | undefined): void => {
     const entry = {
       method: `${method.parent.typeName}/${method.name}`,
@@ -25,6 +25,10 @@ export function logging(log: Logger, clock: () => number): Interceptor {
   }
 
   return {
+    refused: (method, door, requestId, code) => {
+      const name = `${method.parent.typeName}/${method.name}`
+      log.info({ method: name, door, code: status[code], request_id: requestId }, "call refused")
+    },
     unary: (method, next) => async (request, call) => {
       const start = clock()
       try {

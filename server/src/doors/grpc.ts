@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { StatusSchema } from "@authwire/proto/rpc/status"
-import { create, type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
+import { create, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import {
@@ -10,15 +10,20 @@ import {
   Server,
   ServerCredentials,
   type ServerDuplexStream,
+  ServerInterceptingCall,
+  type ServerInterceptor,
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
+  status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
-import type { Incoming, Method } from "../dispatch/dispatch.js"
-import { Failure, toStatus } from "../errors.js"
+import { decode, type Incoming, type Method } from "../dispatch/dispatch.js"
 import type { Door, DoorOptions } from "./door.js"
 import { listen } from "./listen.js"
+
+/** The length of the preface of HTTP/2 (RFC 9113, section 3.4). */
+const prefaceBytes = 24
 
 type UnaryCall = ServerUnaryCall<Buffer, Uint8Array>
 type StreamCall = ServerWritableStream<Buffer, Uint8Array> | ServerDuplexStream<Buffer, Uint8Array>
@@ -28,6 +33,10 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
   const server = new Server({
     "grpc.max_receive_message_length": options.maxMessageBytes,
     "grpc.max_send_message_length": -1,
+    // A client that is gone without a word is noticed.
+    "grpc.keepalive_time_ms": 60_000,
+    "grpc.keepalive_timeout_ms": 20_000,
+    interceptors: [arrivalLimit(options.dispatch.maxDeadlineMs)],
   })
   for (const { methods } of options.dispatch.services) {
     const definition: Record<string, MethodDefinition<Uint8Array, Uint8Array>> = {}
@@ -39,7 +48,12 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     server.addService(definition, implementation)
   }
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure())
-  const acceptor = createServer({ noDelay: true }, (socket) => connections.injectConnection(socket))
+  const acceptor = createServer({ noDelay: true }, (socket) => {
+    // A connection that does not say in time that it speaks HTTP/2 is closed.
+    const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), 10_000)
+    socket.once("close", () => clearTimeout(timer))
+    connections.injectConnection(socket)
+  })
   const listener = await listen(acceptor, options.address)
   return {
     address: listener.address,
@@ -66,17 +80,41 @@ function methodDefinition(method: DescMethod): MethodDefinition<Uint8Array, Uint
   }
 }
 
+// The deadline of a call counts from when its request is there whole; this is for those that never are.
+function arrivalLimit(maxMs: number): ServerInterceptor {
+  return (method, call) => {
+    if (method.requestStream) return new ServerInterceptingCall(call)
+    let timer: NodeJS.Timeout | undefined
+    const late = { code: status.DEADLINE_EXCEEDED, details: "the request did not arrive in time", metadata: null }
+    return new ServerInterceptingCall(call, {
+      start: (next) =>
+        next({
+          onReceiveMetadata(metadata, nextMetadata) {
+            timer = setTimeout(() => call.sendStatus(late), maxMs)
+            nextMetadata(metadata)
+          },
+          onReceiveHalfClose(nextHalfClose) {
+            clearTimeout(timer)
+            nextHalfClose()
+          },
+          onCancel: () => clearTimeout(timer),
+        }),
+    })
+  }
+}
+
 function unary(method: Method) {
-  const { input, output } = method.desc
   return (call: UnaryCall, callback: sendUnaryData<Uint8Array>): void => {
     const running = method.begin(incoming(call))
     call.on("cancelled", running.cancel)
-    decode(input, call.request, running.call.requestId)
-      .then((request) => method.unary(request, running.call))
+    method
+      .unaryBytes(call.request, running.call)
       .then(
-        (answer) => callback(null, toBinary(output, answer)),
+        (answer) => callback(null, answer),
         (error: unknown) => callback(toServiceError(error)),
       )
+      // grpc-js throws where it cannot send, because the client has gone.
+      .catch(running.cancel)
       .finally(running.end)
   }
 }
@@ -88,10 +126,10 @@ function stream(method: Method) {
     call.on("cancelled", running.cancel)
     // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
     call.on("error", running.cancel)
-    const { signal, requestId } = running.call
+    const { signal } = running.call
     async function* requests(): AsyncIterable<Message> {
-      if ("request" in call) yield await decode(input, call.request, requestId)
-      else for await (const bytes of call) yield await decode(input, bytes, requestId)
+      if ("request" in call) yield decode(input, call.request)
+      else for await (const bytes of call) yield decode(input, bytes)
     }
     try {
       for await (const answer of method.stream(requests(), running.call)) {
@@ -115,25 +153,16 @@ function incoming(call: UnaryCall | StreamCall): Incoming {
   }
 }
 
-async function decode(schema: DescMessage, bytes: Uint8Array, requestId: string): Promise<Message> {
-  try {
-    return fromBinary(schema, bytes)
-  } catch (cause) {
-    const violations = [{ field: "request", description: `is not a well-formed ${schema.typeName}` }]
-    throw toStatus(new Failure("INVALID_FIELD", { cause, violations }), requestId)
-  }
-}
-
 function toServiceError(error: unknown): { code: number; details: string; metadata: Metadata } {
-  const status = error instanceof ConnectError ? error : new ConnectError("internal error", Code.Internal)
+  const failure = error instanceof ConnectError ? error : new ConnectError("internal error", Code.Internal)
   const message = create(StatusSchema, {
-    code: status.code,
-    message: status.rawMessage,
-    details: status.details.flatMap((detail) =>
+    code: failure.code,
+    message: failure.rawMessage,
+    details: failure.details.flatMap((detail) =>
       "desc" in detail ? [anyPack(detail.desc, create(detail.desc, detail.value))] : [],
     ),
   })
   const metadata = new Metadata()
   metadata.set("grpc-status-details-bin", Buffer.from(toBinary(StatusSchema, message)))
-  return { code: status.code, details: status.rawMessage, metadata }
+  return { code: failure.code, details: failure.rawMessage, metadata }
 }

@@ -1,11 +1,8 @@
 import http from "node:http"
 import http2 from "node:http2"
 import type { Socket } from "node:net"
-import type { DescMethod, Message } from "@bufbuild/protobuf"
-import type { ConnectRouter, HandlerContext, MethodImpl, ServiceImpl } from "@connectrpc/connect"
-import { connectNodeAdapter } from "@connectrpc/connect-node"
-import type { Incoming, Method, Running } from "../dispatch/dispatch.js"
 import type { Readiness } from "../readiness.js"
+import { connectHandler } from "./connect-handler.js"
 import type { Door, DoorOptions } from "./door.js"
 import { listen } from "./listen.js"
 
@@ -14,11 +11,8 @@ import { listen } from "./listen.js"
  * (the process lives) and `GET /readyz` (it can do its work). Rejects as `listen` does.
  */
 export async function openHttpDoor(options: DoorOptions & { readiness: Readiness }): Promise<Door> {
-  const handler = connectNodeAdapter({
-    routes: (router) => route(router, options),
-    readMaxBytes: options.maxMessageBytes,
-    fallback: probes(options.readiness),
-  })
+  const { dispatch, maxMessageBytes } = options
+  const handler = connectHandler({ dispatch, maxMessageBytes, otherwise: probes(options.readiness) })
   const http1 = http.createServer({ noDelay: true }, handler)
   const http2Server = http2.createServer({}, handler)
   const sessions = new Set<http2.ServerHttp2Session>()
@@ -42,15 +36,25 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
       } else for (const accept of toHttp1) accept.call(http1, socket)
     })
   })
+  let closing = false
+  http1.prependListener("request", (_request, response) => {
+    if (closing) response.setHeader("connection", "close")
+  })
   const listener = await listen(http1, options.address)
   return {
     address: listener.address,
     stopAccepting() {
-      // Closes idle connections too, and the others after their answer.
+      closing = true
       listener.stop()
       for (const session of sessions) session.close()
     },
-    closed: listener.closed,
+    async closed(graceMs) {
+      // An idle connection of HTTP/1.1 cannot be told that it will be closed: its client may be sending just now. So it
+      // gets a moment in which a request is still answered, with "Connection: close".
+      const timer = setTimeout(() => http1.closeIdleConnections(), Math.min(graceMs / 2, 500))
+      await listener.closed(graceMs)
+      clearTimeout(timer)
+    },
   }
 }
 
@@ -80,50 +84,6 @@ function byPreface(socket: Socket, decided: (protocol: "h1" | "h2") => void): vo
     decided(matches ? "h2" : "h1")
   }
   socket.on("readable", read)
-}
-
-function route(router: ConnectRouter, { dispatch }: DoorOptions): void {
-  for (const { desc, methods } of dispatch.services) {
-    const implementation: Record<string, MethodImpl<DescMethod>> = {}
-    for (const method of methods) implementation[method.desc.localName] = adapt(method)
-    router.service(desc, implementation as Partial<ServiceImpl<typeof desc>>)
-  }
-}
-
-function adapt(method: Method): MethodImpl<DescMethod> {
-  if (method.desc.methodKind === "unary") {
-    return (async (request: Message, context: HandlerContext) => {
-      const running = begin(method, context)
-      try {
-        return await method.unary(request, running.call)
-      } finally {
-        running.end()
-      }
-    }) as MethodImpl<DescMethod>
-  }
-  return async function* (requests: Message | AsyncIterable<Message>, context: HandlerContext) {
-    const running = begin(method, context)
-    try {
-      yield* method.stream(Symbol.asyncIterator in requests ? requests : single(requests), running.call)
-    } finally {
-      running.end()
-    }
-  } as MethodImpl<DescMethod>
-}
-
-async function* single(request: Message): AsyncIterable<Message> {
-  yield request
-}
-
-function begin(method: Method, context: HandlerContext): Running {
-  const incoming: Incoming = {
-    door: "http",
-    timeoutMs: context.timeoutMs(),
-    header: (name) => context.requestHeader.get(name) ?? undefined,
-  }
-  const running = method.begin(incoming)
-  context.signal.addEventListener("abort", running.cancel, { once: true })
-  return running
 }
 
 function probes(readiness: Readiness) {

@@ -1,4 +1,4 @@
-import type { Server, Socket } from "node:net"
+import { Server, type Socket } from "node:net"
 
 /** Where a door listens: a host or IP address, and a port (0 picks a free one). */
 export interface Address {
@@ -41,7 +41,8 @@ export async function listen(server: Server, address: Address): Promise<Listener
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port
   return {
     address: { host: address.host, port },
-    stop: () => server.close(),
+    // That of net, also for a server of HTTP, whose own closes idle connections too.
+    stop: () => Server.prototype.close.call(server),
     async closed(graceMs) {
       if (sockets.size === 0) return
       const timer = setTimeout(() => {

@@ -46,6 +46,7 @@ export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
     else if (path === "name") patch.name = request.name ?? null
     else if (path === "image") patch.image = request.image ?? null
     else if (path === "extra") patch.extra = toExtra(request.extra)
+    else throw unknownPath()
   }
   return patch
 }
@@ -131,6 +132,7 @@ export function toSessionPatch(request: UpdateSessionRequest): domain.SessionPat
     if (path === "user_id") patch.userId = request.userId
     else if (path === "expires") patch.expires = request.expires && toDate(request.expires)
     else if (path === "extra") patch.extra = toExtra(request.extra)
+    else throw unknownPath()
   }
   return patch
 }
@@ -182,6 +184,13 @@ export function fromAuthenticator(authenticator: domain.Authenticator): MessageI
 export function required<T>(value: T | undefined, field: string): T {
   if (value === undefined) throw new Failure("INVALID_FIELD", { violations: [{ field, description: "is required" }] })
   return value
+}
+
+// The rule of the schema lets paths below a field pass: `extra.role`, `name.x`.
+function unknownPath(): Failure {
+  return new Failure("INVALID_FIELD", {
+    violations: [{ field: "update_mask", description: "must name whole fields; to set a key of extra, name extra" }],
+  })
 }
 
 function toExtra(extra: JsonObject | undefined): domain.Extra {

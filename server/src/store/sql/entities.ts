@@ -41,7 +41,7 @@ export function entities(engine: Engine) {
       tableName: "accounts",
       columns: {
         provider: { name: "provider", primary: true, ...key(255) },
-        providerAccountId: { name: "provider_account_id", primary: true, ...key(1024) },
+        providerAccountId: { name: "provider_account_id", primary: true, ...key(1400) },
         userId: { name: "user_id", ...key(255) },
         type: { name: "type", ...string(32) },
         access_token: { name: "access_token", nullable: true, ...longText() },

@@ -14,7 +14,7 @@ const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown
 
 /** Throws INVALID_FIELD for a value that is too large. `field` is its contract name. */
 export function checkJsonSize(field: string, value: JsonValue | undefined): void {
-  if (value !== undefined && Buffer.byteLength(JSON.stringify(value)) > maxJsonBytes) {
+  if (value !== undefined && Buffer.byteLength(jsonText(value)) > maxJsonBytes) {
     throw new StoreError("INVALID_FIELD", `${field} must not exceed ${maxJsonBytes} bytes as JSON`, { field })
   }
 }

@@ -142,7 +142,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {
         // Changing a large table takes as long as it takes.
-        if (engine === "mariadb") await runner.query("SET SESSION max_statement_time = 0")
+        await runner.query(`SET SESSION ${engine === "mariadb" ? "max_statement_time" : "max_execution_time"} = 0`)
         const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"
         const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds}) AS got`)
         if (Number(row.got) !== 1) throw new StatementError("conflict", "another process is changing the tables")

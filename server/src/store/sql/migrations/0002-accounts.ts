@@ -12,7 +12,7 @@ export const accounts = migration({
   server: `
     CREATE TABLE accounts (
       provider VARBINARY(255) NOT NULL,
-      provider_account_id VARBINARY(1024) NOT NULL,
+      provider_account_id VARBINARY(1400) NOT NULL,
       user_id VARBINARY(255) NOT NULL,
       type VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
       access_token MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,

@@ -1,0 +1,115 @@
+import http2 from "node:http2"
+import type { DescMethod, Message } from "@bufbuild/protobuf"
+import {
+  type ConnectRouter,
+  createConnectRouter,
+  type HandlerContext,
+  type MethodImpl,
+  type ServiceImpl,
+} from "@connectrpc/connect"
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
+import { type Dispatch, type Incoming, type Method, type Running, requestIdOf } from "../dispatch/dispatch.js"
+import { withoutForeignErrors } from "./foreign-errors.js"
+
+type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
+type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
+
+export interface ConnectHandlerOptions {
+  dispatch: Dispatch
+  maxMessageBytes: number
+  /** Answers requests for paths that are no method's. */
+  otherwise: (request: NodeRequest, response: NodeResponse) => void
+}
+
+/** Serves the methods of the dispatch over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
+export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
+  const { dispatch } = options
+  const router = createConnectRouter({ readMaxBytes: options.maxMessageBytes })
+  route(router, dispatch)
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
+
+  return (request, response) => {
+    const handler = handlers.get(request.url?.split("?", 1)[0] ?? "")
+    if (handler === undefined) return options.otherwise(request, response)
+    const { method } = handler
+    const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
+    request.headers["x-request-id"] = requestId
+    clampTimeouts(request)
+    if (method.methodKind === "unary") limitArrival(request, dispatch.maxDeadlineMs)
+    handler(universalRequestFromNodeRequest(request, response, undefined, undefined))
+      .then((answer) =>
+        universalResponseToNodeResponse(
+          withoutForeignErrors(answer, method, requestId, (code) => dispatch.refused(method, "http", requestId, code)),
+          response,
+        ),
+      )
+      // The client is gone: there is nobody to tell.
+      .catch(() => response.destroy())
+  }
+}
+
+// A time-out beyond what a timer of Node can hold would end at once.
+function clampTimeouts(request: NodeRequest): void {
+  const { headers } = request
+  if (/^\d{9,}$/.test(firstOf(headers["connect-timeout-ms"]) ?? "")) headers["connect-timeout-ms"] = "99999999"
+  if (/^(\d{3,}H|\d{5,}M|\d{7,}S)$/.test(firstOf(headers["grpc-timeout"]) ?? "")) headers["grpc-timeout"] = "99999999m"
+}
+
+// The deadline of a call counts from when it is there whole; this is for those that never are.
+function limitArrival(request: NodeRequest, maxMs: number): void {
+  const timer = setTimeout(() => {
+    if ("stream" in request) request.stream.close(http2.constants.NGHTTP2_CANCEL)
+    else request.destroy()
+  }, maxMs)
+  const arrived = () => clearTimeout(timer)
+  request.once("end", arrived)
+  request.once("close", arrived)
+}
+
+function firstOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}
+
+function route(router: ConnectRouter, dispatch: Dispatch): void {
+  for (const { desc, methods } of dispatch.services) {
+    const implementation: Record<string, MethodImpl<DescMethod>> = {}
+    for (const method of methods) implementation[method.desc.localName] = adapt(method)
+    router.service(desc, implementation as Partial<ServiceImpl<typeof desc>>)
+  }
+}
+
+function adapt(method: Method): MethodImpl<DescMethod> {
+  if (method.desc.methodKind === "unary") {
+    return (async (request: Message, context: HandlerContext) => {
+      const running = begin(method, context)
+      try {
+        return await method.unary(request, running.call)
+      } finally {
+        running.end()
+      }
+    }) as MethodImpl<DescMethod>
+  }
+  return async function* (requests: Message | AsyncIterable<Message>, context: HandlerContext) {
+    const running = begin(method, context)
+    try {
+      yield* method.stream(Symbol.asyncIterator in requests ? requests : single(requests), running.call)
+    } finally {
+      running.end()
+    }
+  } as MethodImpl<DescMethod>
+}
+
+async function* single(request: Message): AsyncIterable<Message> {
+  yield request
+}
+
+function begin(method: Method, context: HandlerContext): Running {
+  const incoming: Incoming = {
+    door: "http",
+    timeoutMs: context.timeoutMs(),
+    header: (name) => context.requestHeader.get(name) ?? undefined,
+  }
+  const running = method.begin(incoming)
+  context.signal.addEventListener("abort", running.cancel, { once: true })
+  return running
+}

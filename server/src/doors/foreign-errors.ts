@@ -1,0 +1,96 @@
+import type { DescMethod } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
+import {
+  endStreamFlag,
+  endStreamFromJson,
+  endStreamToJson,
+  errorFromJsonBytes,
+  errorToJsonBytes,
+} from "@connectrpc/connect/protocol-connect"
+import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
+import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
+import { Failure, toStatus } from "../errors.js"
+
+/** Told of every call that ended before it reached the dispatch. */
+export type Refused = (code: Code) => void
+
+/**
+ * Puts our own error in the place of those that Connect makes by itself when it cannot read a request: they quote what
+ * they could not read, name it INTERNAL in some protocols, and have no reason. Errors of the dispatch, which all carry
+ * an ErrorInfo, pass as they are.
+ */
+export function withoutForeignErrors(
+  response: UniversalServerResponse,
+  method: DescMethod,
+  requestId: string,
+  refused: Refused,
+): UniversalServerResponse {
+  const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
+    if (error === undefined || error.details.length > 0) return undefined
+    const unreadable = [Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)
+    refused(unreadable ? Code.InvalidArgument : error.code)
+    if (!unreadable) return undefined
+    const violations = [{ field: "request", description: `is not a well-formed ${method.input.typeName}` }]
+    return toStatus(new Failure("INVALID_FIELD", { violations }), requestId)
+  }
+  const type = response.header?.get("content-type") ?? ""
+  const { trailer, body } = response
+  if (body === undefined) return response
+
+  if (type.startsWith("application/json") && response.status >= 400) {
+    const result = { ...response }
+    result.header?.delete("content-length")
+    result.body = (async function* () {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of body) chunks.push(chunk)
+      const bytes = Buffer.concat(chunks)
+      const ours = replaced(errorFromJsonBytes(bytes, undefined, new ConnectError("", Code.Unknown)))
+      // The status is read after the first bytes of the body.
+      if (ours !== undefined) result.status = 400
+      yield ours === undefined ? bytes : errorToJsonBytes(ours, undefined)
+    })()
+    return result
+  }
+  return {
+    ...response,
+    body: (async function* () {
+      for await (const chunk of body) yield rewriteEnd(chunk, type, replaced)
+      if (trailer === undefined || type.startsWith("application/grpc-web")) return
+      const ours = replaced(findTrailerError(trailer))
+      if (ours !== undefined) setTrailerStatus(trailer, ours)
+    })(),
+  }
+}
+
+type Replace = (error: ConnectError | undefined) => ConnectError | undefined
+
+// Streams of Connect and all of gRPC-Web end with an envelope of their own: a flag, a length of four bytes, the end.
+function rewriteEnd(chunk: Uint8Array, type: string, replaced: Replace): Uint8Array {
+  const [flags = 0] = chunk
+  const compressed = (flags & 1) !== 0
+  if (compressed) return chunk
+  if (type.startsWith("application/grpc-web") && (flags & trailerFlag) !== 0) {
+    const trailer = trailerParse(chunk.subarray(5))
+    const ours = replaced(findTrailerError(trailer))
+    if (ours === undefined) return chunk
+    setTrailerStatus(trailer, ours)
+    return envelope(flags, trailerSerialize(trailer))
+  }
+  if (type.startsWith("application/connect+") && (flags & endStreamFlag) !== 0) {
+    const { metadata, error } = endStreamFromJson(chunk.subarray(5))
+    const ours = replaced(error)
+    return ours === undefined
+      ? chunk
+      : envelope(flags, Buffer.from(JSON.stringify(endStreamToJson(metadata, ours, undefined))))
+  }
+  return chunk
+}
+
+function envelope(flags: number, data: Uint8Array): Uint8Array {
+  const result = Buffer.alloc(5 + data.length)
+  result[0] = flags
+  result.writeUInt32BE(data.length, 1)
+  result.set(data, 5)
+  return result
+}
