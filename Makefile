@@ -30,7 +30,7 @@ test: build ## run every test that this machine can run; names what it leaves ou
 test-mysql: build ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
 
-gen: install ## write generated code and pages (needs Maven for the imported .proto files)
+gen: install ## write generated code and pages (needs Maven, Go and Python 3.10+)
 	scripts/gen
 
 lint: install ## lint and check the format, of the code and of the schema

@@ -4,7 +4,14 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/p
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, createDatabaseOn, startPrivateDatabase, tcpProxy } from "./support/databases.js"
+import {
+  createDatabase,
+  createDatabaseOn,
+  describeServers,
+  ownServers,
+  startPrivateDatabase,
+  tcpProxy,
+} from "./support/databases.js"
 import { type ServerProcess, startServer } from "./support/server.js"
 
 type Adapter = ReturnType<typeof AuthwireAdapter>
@@ -95,55 +102,61 @@ describe("with the server", () => {
   })
 })
 
-describe("with the database", () => {
-  async function watchHealth(server: ServerProcess) {
-    const health = createClient(Health, createGrpcTransport({ baseUrl: server.grpcUrl }))
-    return {
-      async until(status: Status) {
-        const watch = new AbortController()
-        try {
-          for await (const answer of health.watch({}, { signal: watch.signal })) if (answer.status === status) return
-          throw new Error("the health stream ended")
-        } finally {
-          watch.abort()
-        }
-      },
-      check: async () => (await health.check({})).status,
-      ready: async () => (await fetch(`${server.httpUrl}/readyz`)).status,
-      alive: async () => (await fetch(`${server.httpUrl}/healthz`)).status,
-    }
+async function watchHealth(server: ServerProcess) {
+  const health = createClient(Health, createGrpcTransport({ baseUrl: server.grpcUrl }))
+  return {
+    async until(status: Status) {
+      const watch = new AbortController()
+      try {
+        for await (const answer of health.watch({}, { signal: watch.signal })) if (answer.status === status) return
+        throw new Error("the health stream ended")
+      } finally {
+        watch.abort()
+      }
+    },
+    check: async () => (await health.check({})).status,
+    ready: async () => (await fetch(`${server.httpUrl}/readyz`)).status,
+    alive: async () => (await fetch(`${server.httpUrl}/healthz`)).status,
   }
+}
 
-  test("killed, every method rejects with UNAVAILABLE; when it is back, the server recovers and health follows", async () => {
-    const engine = await startPrivateDatabase()
-    if (engine === null) throw new Error("needs a mariadbd or mysqld on the path")
-    try {
-      const database = await createDatabaseOn(engine)
-      const server = await startServer({ databaseUrl: database.url })
-      const client = createAuthwireClient({ url: server.grpcUrl })
-      const health = await watchHealth(server)
-      const user = await client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
-      expect([await health.check(), await health.ready()]).toEqual([Status.SERVING, 200])
+describeServers(
+  "with the database (%s)",
+  (target) => {
+    test("killed, every method rejects with UNAVAILABLE; when it is back, the server recovers and health follows", async () => {
+      const engine = await startPrivateDatabase(target)
+      if (engine === null) throw new Error("no such server")
+      try {
+        const database = await createDatabaseOn(engine)
+        const server = await startServer({ databaseUrl: database.url })
+        const client = createAuthwireClient({ url: server.grpcUrl })
+        const health = await watchHealth(server)
+        const user = await client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
+        expect([await health.check(), await health.ready()]).toEqual([Status.SERVING, 200])
 
-      await engine.kill()
-      expect(await outcomes(client.adapter)).toEqual(all("UNAVAILABLE"))
-      await health.until(Status.NOT_SERVING)
-      expect([await health.ready(), await health.alive()]).toEqual([503, 200])
+        await engine.kill()
+        expect(await outcomes(client.adapter)).toEqual(all("UNAVAILABLE"))
+        await health.until(Status.NOT_SERVING)
+        expect([await health.ready(), await health.alive()]).toEqual([503, 200])
 
-      await engine.start()
-      await health.until(Status.SERVING)
-      expect(await health.ready()).toBe(200)
-      expect(await client.adapter.getUserByEmail("ada@example.com")).toEqual(user)
-      expect(await outcomes(client.adapter)).toEqual(outcomesWhenAllIsWell)
-      client.close()
-      expect(await server.stop()).toBe(0)
-    } finally {
-      await engine.remove()
-    }
-  })
+        await engine.start()
+        await health.until(Status.SERVING)
+        expect(await health.ready()).toBe(200)
+        expect(await client.adapter.getUserByEmail("ada@example.com")).toEqual(user)
+        expect(await outcomes(client.adapter)).toEqual(outcomesWhenAllIsWell)
+        client.close()
+        expect(await server.stop()).toBe(0)
+      } finally {
+        await engine.remove()
+      }
+    })
+  },
+  ownServers(),
+)
 
+describeServers("with the network to the database (%s)", (target) => {
   test("cut off or silent, every method rejects; when it is back, the server recovers", async () => {
-    const database = await createDatabase(process.env.AUTHWIRE_TEST_MYSQL_URL ? "mysql" : "mariadb")
+    const database = await createDatabase(target)
     const url = new URL(database.url)
     const proxy = await tcpProxy(Number(url.port || 3306))
     url.host = `127.0.0.1:${proxy.port}`

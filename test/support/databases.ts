@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
+import { describe } from "@jest/globals"
 import type BetterSqlite3 from "libsql"
 import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise"
 import { createServerProcess, findServer, type PrivateServer, type ServerEngine } from "./servers.js"
@@ -37,11 +38,41 @@ export function databaseTargets(): DatabaseTarget[] {
   return targets
 }
 
-/** Makes an empty database, without tables. `drop()` it when done. */
-export async function createDatabase(target: DatabaseTarget): Promise<TestDatabase> {
+/** The servers whose program is on the path, so that a test can have one of its own. */
+export function ownServers(): ServerEngine[] {
+  return (["mysql", "mariadb"] as const).filter((engine) => findServer(engine) !== undefined)
+}
+
+/**
+ * `describe.each` of servers: by default of those that this run has beside sqlite. Where there is none the block is
+ * skipped, and the global set-up has named what is left out.
+ */
+export function describeServers(
+  name: string,
+  block: (engine: ServerEngine) => void,
+  engines: readonly ServerEngine[] = databaseTargets().filter((target) => target !== "sqlite"),
+): void {
+  if (engines.length > 0) describe.each(engines)(name, block)
+  else describe.skip(name.replace("%s", "a server"), () => block("mysql"))
+}
+
+/**
+ * The members of a replication group of MySQL with several primaries: AUTHWIRE_TEST_CLUSTER_URLS, separated by commas.
+ * None when it is not set: no run starts a group by itself.
+ */
+export function clusterUrls(): string[] {
+  return process.env.AUTHWIRE_TEST_CLUSTER_URLS?.split(",") ?? []
+}
+
+/**
+ * Makes an empty database, without tables, on the run's server of that kind or on the one at `url`. `drop()` it when
+ * done.
+ */
+export async function createDatabase(target: DatabaseTarget, url?: string): Promise<TestDatabase> {
   const name = `authwire_test_${randomBytes(6).toString("hex")}`
   if (target === "sqlite") return sqliteDatabase(join(runFolder(), `${name}.db`))
-  const serverUrl = target === "mysql" ? process.env.AUTHWIRE_TEST_MYSQL_URL : process.env.AUTHWIRE_TEST_MARIADB_URL
+  const { AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL } = process.env
+  const serverUrl = url ?? (target === "mysql" ? AUTHWIRE_TEST_MYSQL_URL : AUTHWIRE_TEST_MARIADB_URL)
   if (!serverUrl) throw new Error(`this run has no ${target}`)
   return serverDatabase(target, serverUrl, name)
 }

@@ -1,5 +1,6 @@
 import teardown from "./global-teardown.js"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
+import { missingLanguages } from "./languages.ts"
 import { hasTool } from "./tools.ts"
 
 const variables = { mysql: "AUTHWIRE_TEST_MYSQL_URL", mariadb: "AUTHWIRE_TEST_MARIADB_URL" }
@@ -33,6 +34,7 @@ export default async function setup() {
   for (const [tool, remedy] of Object.entries(tools)) {
     if (!hasTool(tool)) leftOut.push(`left out: what needs ${tool} (${remedy})`)
   }
+  leftOut.push(...missingLanguages(hasTool))
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
   process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()
   // Half an hour from the others, and half an hour of daylight saving: who forgets that times are UTC will see it.

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
+import { databaseTargets, describeServers, type TestDatabase } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import { newId, newUser } from "../contract/context.js"
 import type { StoreDatabase } from "../contract.js"
@@ -16,7 +16,7 @@ const conflicts: [number: number, code: string, name: string][] = [
   [1180, "ER_ERROR_DURING_COMMIT", "a cluster that certified another write"],
 ]
 
-describe.each(databaseTargets().filter((target) => target !== "sqlite"))("conflicts on %s", (target) => {
+describeServers("conflicts on %s", (target) => {
   let database: StoreDatabase & TestDatabase
   let store: SqlStore
   const retries: RetryEvent[] = []

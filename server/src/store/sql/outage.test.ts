@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { databaseTargets, type TcpProxy, type TestDatabase, tcpProxy } from "../../../../test/support/databases.js"
+import { describeServers, type TcpProxy, type TestDatabase, tcpProxy } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import { newSession, newUser, range } from "../contract/context.js"
 import type { StoreDatabase } from "../contract.js"
@@ -9,7 +9,7 @@ const anyone = {}
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
 const timeout = { name: "StoreError", reason: "STATEMENT_TIMEOUT" }
 
-describe.each(databaseTargets().filter((target) => target !== "sqlite"))("the network to %s", (target) => {
+describeServers("the network to %s", (target) => {
   let database: StoreDatabase & TestDatabase
   let proxy: TcpProxy
   let store: SqlStore

@@ -1,147 +1,153 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {
   createDatabaseOn,
+  describeServers,
+  ownServers,
   type PrivateServer,
   startPrivateDatabase,
   type TestDatabase,
 } from "../../../../test/support/databases.js"
-import { findServer } from "../../../../test/support/servers.js"
 import { newUser, range } from "../contract/context.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 
 const anyone = {}
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
-const engines = (["mysql", "mariadb"] as const).filter((engine) => findServer(engine) !== undefined)
 
-describe.each(engines)("a server of %s of our own", (engine) => {
-  let server: PrivateServer
-  let database: TestDatabase
-  let store: SqlStore
-  let retries = 0
-  const users = range(20).map((n) => newUser({ name: String(n) }))
-  const [user] = users as [(typeof users)[0]]
-  const password = "p@ss:w/ö?rd#%"
+describeServers(
+  "a server of %s of our own",
+  (engine) => {
+    let server: PrivateServer
+    let database: TestDatabase
+    let store: SqlStore
+    let retries = 0
+    const users = range(20).map((n) => newUser({ name: String(n) }))
+    const [user] = users as [(typeof users)[0]]
+    const password = "p@ss:w/ö?rd#%"
 
-  const getAll = () => Promise.all(users.map(({ id }) => store.users.get(anyone, id)))
-  const urlOf = (user: string) => {
-    const url = new URL(database.url)
-    return `mysql://${user}:${encodeURIComponent(password)}@${url.host}${url.pathname}`
-  }
-
-  beforeAll(async () => {
-    const started = await startPrivateDatabase(engine)
-    if (started === null) throw new Error(`no ${engine}`)
-    server = started
-    database = await createDatabaseOn(server)
-    await database.query("SET GLOBAL time_zone = '+05:45'")
-    await database.query("CREATE USER 'auth wire'@'%' IDENTIFIED BY ?", [password])
-    await database.query(`GRANT ALL ON ${new URL(database.url).pathname.slice(1)}.* TO 'auth wire'@'%'`)
-    store = await openSqlStore({ url: urlOf("auth%20wire"), poolSize: 5, onRetry: () => retries++ })
-    await applyMigrations(store.database)
-    for (const each of users) await store.users.create(anyone, each)
-  })
-  afterAll(async () => {
-    await store?.close()
-    await server?.remove()
-  })
-
-  test("moments are UTC whatever its time zone", async () => {
-    const emailVerified = new Date("2024-06-01T12:34:56.789Z")
-    const { id } = await store.users.create(anyone, newUser({ emailVerified }))
-    expect(await store.users.get(anyone, id)).toMatchObject({ emailVerified })
-    const sql = "SELECT CAST(email_verified AS CHAR) AS text FROM users WHERE id = ?"
-    expect(await database.query(sql, [id])).toEqual([{ text: "2024-06-01 12:34:56.789" }])
-  })
-
-  test("every connection has the settings that the store relies on", async () => {
-    const isolation = engine === "mysql" ? "@@transaction_isolation" : "@@tx_isolation"
-    const limit = engine === "mysql" ? "@@max_execution_time" : "@@max_statement_time * 1000"
-    const sql = `SELECT CONNECTION_ID(), ${isolation}, @@time_zone, @@sql_mode, @@innodb_lock_wait_timeout + 0e0, ${limit} + 0e0, SLEEP(0.05)`
-    const rows = await Promise.all(range(5).map(() => store.database.statements(anyone, ({ read }) => read(sql, []))))
-    expect(new Set(rows.map(([row]) => row?.[0])).size).toBe(5)
-    for (const [row] of rows) {
-      expect(row?.slice(1, 3)).toEqual(["READ-COMMITTED", "+00:00"])
-      expect(row?.[3]).toContain("STRICT_ALL_TABLES")
-      expect(row?.slice(4, 6)).toEqual([1, 5000])
+    const getAll = () => Promise.all(users.map(({ id }) => store.users.get(anyone, id)))
+    const urlOf = (user: string) => {
+      const url = new URL(database.url)
+      return `mysql://${user}:${encodeURIComponent(password)}@${url.host}${url.pathname}`
     }
-  })
 
-  test("restarts while nobody calls: reads and writes that follow do not notice", async () => {
-    await getAll()
-    await server.kill()
-    await server.start()
-    expect(await getAll()).toEqual(users)
-    const created = range(10).map(() => newUser())
-    await Promise.all(created.map((each) => store.users.create(anyone, each)))
-    await store.ping(anyone)
-  })
+    beforeAll(async () => {
+      const started = await startPrivateDatabase(engine)
+      if (started === null) throw new Error(`no ${engine}`)
+      server = started
+      database = await createDatabaseOn(server)
+      await database.query("SET GLOBAL time_zone = '+05:45'")
+      await database.query("CREATE USER 'auth wire'@'%' IDENTIFIED BY ?", [password])
+      await database.query(`GRANT ALL ON ${new URL(database.url).pathname.slice(1)}.* TO 'auth wire'@'%'`)
+      store = await openSqlStore({ url: urlOf("auth%20wire"), poolSize: 5, onRetry: () => retries++ })
+      await applyMigrations(store.database)
+      for (const each of users) await store.users.create(anyone, each)
+    })
+    afterAll(async () => {
+      await store?.close()
+      await server?.remove()
+    })
 
-  test("dies under way: DATABASE_UNAVAILABLE until it is back, and what was confirmed is there", async () => {
-    const confirmed: string[] = []
-    const reasons = new Set<string>()
-    let writing = true
-    const writers = range(5).map(async () => {
-      while (writing) {
-        const each = newUser()
-        await store.users.create(anyone, each).then(
-          () => confirmed.push(each.id),
-          (error) => reasons.add(error.reason),
-        )
-        await new Promise((resolve) => setTimeout(resolve, 1))
+    test("moments are UTC whatever its time zone", async () => {
+      const emailVerified = new Date("2024-06-01T12:34:56.789Z")
+      const { id } = await store.users.create(anyone, newUser({ emailVerified }))
+      expect(await store.users.get(anyone, id)).toMatchObject({ emailVerified })
+      const sql = "SELECT CAST(email_verified AS CHAR) AS text FROM users WHERE id = ?"
+      expect(await database.query(sql, [id])).toEqual([{ text: "2024-06-01 12:34:56.789" }])
+    })
+
+    test("every connection has the settings that the store relies on", async () => {
+      const isolation = engine === "mysql" ? "@@transaction_isolation" : "@@tx_isolation"
+      const limit = engine === "mysql" ? "@@max_execution_time" : "@@max_statement_time * 1000"
+      const sql = `SELECT CONNECTION_ID(), ${isolation}, @@time_zone, @@sql_mode, @@innodb_lock_wait_timeout + 0e0, ${limit} + 0e0, SLEEP(0.05)`
+      const rows = await Promise.all(range(5).map(() => store.database.statements(anyone, ({ read }) => read(sql, []))))
+      expect(new Set(rows.map(([row]) => row?.[0])).size).toBe(5)
+      for (const [row] of rows) {
+        expect(row?.slice(1, 3)).toEqual(["READ-COMMITTED", "+00:00"])
+        expect(row?.[3]).toContain("STRICT_ALL_TABLES")
+        expect(row?.slice(4, 6)).toEqual([1, 5000])
       }
     })
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    await server.kill()
-    await expect(store.users.get(anyone, user.id)).rejects.toMatchObject(unavailable)
-    await expect(store.ping(anyone)).rejects.toMatchObject(unavailable)
-    await server.start()
-    await store.ping(anyone)
-    expect(await getAll()).toEqual(users)
-    writing = false
-    await Promise.all(writers)
-    expect(confirmed.length).toBeGreaterThan(10)
-    expect([...reasons]).toEqual(["DATABASE_UNAVAILABLE"])
-    const rows = await database.query("SELECT CAST(id AS CHAR) AS id FROM users")
-    expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(confirmed))
-  })
 
-  test("is read-only for a while: reads succeed, writes are DATABASE_UNAVAILABLE and not tried again", async () => {
-    const created = newUser()
-    retries = 0
-    await database.query("SET GLOBAL read_only = 1")
-    expect(await store.users.get(anyone, user.id)).toEqual(user)
-    for (const write of [
-      () => store.users.create(anyone, created),
-      () => store.users.update(anyone, user.id, { name: "x" }),
-      () => store.users.delete(anyone, user.id),
-    ]) {
-      await expect(write()).rejects.toMatchObject(unavailable)
-    }
-    expect(retries).toBe(0)
-    await database.query("SET GLOBAL read_only = 0")
-    expect(await database.query("SELECT id FROM users WHERE id = ?", [created.id])).toEqual([])
-    expect(await store.users.get(anyone, user.id)).toEqual(user)
-    await store.users.create(anyone, created)
-  })
+    test("restarts while nobody calls: reads and writes that follow do not notice", async () => {
+      await getAll()
+      await server.kill()
+      await server.start()
+      expect(await getAll()).toEqual(users)
+      const created = range(10).map(() => newUser())
+      await Promise.all(created.map((each) => store.users.create(anyone, each)))
+      await store.ping(anyone)
+    })
 
-  test.each([
-    ["has no connection left", "SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 400"],
-    ["has locked us out", "ALTER USER 'auth wire'@'%' ACCOUNT LOCK", "ALTER USER 'auth wire'@'%' ACCOUNT UNLOCK"],
-  ])("%s: DATABASE_UNAVAILABLE for those who need a new one, until it has", async (_, close, open) => {
-    const other = await openSqlStore({ url: urlOf("auth%20wire"), poolSize: 20 })
-    try {
-      await database.query(close)
-      const calls = range(20).map(() => other.database.statements(anyone, ({ read }) => read("SELECT SLEEP(0.3)", [])))
-      const ends = await Promise.allSettled(calls)
-      const refused = ends.filter((end) => end.status === "rejected")
-      expect(refused.length).toBeGreaterThan(5)
-      expect(refused.length).toBeLessThan(20)
-      for (const { reason } of refused) expect(reason).toMatchObject(unavailable)
-      await database.query(open)
-      const found = await Promise.all(range(20).map(() => other.users.get(anyone, user.id)))
-      expect(found).toEqual(Array(20).fill(user))
-    } finally {
-      await other.close()
-    }
-  })
-})
+    test("dies under way: DATABASE_UNAVAILABLE until it is back, and what was confirmed is there", async () => {
+      const confirmed: string[] = []
+      const reasons = new Set<string>()
+      let writing = true
+      const writers = range(5).map(async () => {
+        while (writing) {
+          const each = newUser()
+          await store.users.create(anyone, each).then(
+            () => confirmed.push(each.id),
+            (error) => reasons.add(error.reason),
+          )
+          await new Promise((resolve) => setTimeout(resolve, 1))
+        }
+      })
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      await server.kill()
+      await expect(store.users.get(anyone, user.id)).rejects.toMatchObject(unavailable)
+      await expect(store.ping(anyone)).rejects.toMatchObject(unavailable)
+      await server.start()
+      await store.ping(anyone)
+      expect(await getAll()).toEqual(users)
+      writing = false
+      await Promise.all(writers)
+      expect(confirmed.length).toBeGreaterThan(10)
+      expect([...reasons]).toEqual(["DATABASE_UNAVAILABLE"])
+      const rows = await database.query("SELECT CAST(id AS CHAR) AS id FROM users")
+      expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(confirmed))
+    })
+
+    test("is read-only for a while: reads succeed, writes are DATABASE_UNAVAILABLE and not tried again", async () => {
+      const created = newUser()
+      retries = 0
+      await database.query("SET GLOBAL read_only = 1")
+      expect(await store.users.get(anyone, user.id)).toEqual(user)
+      for (const write of [
+        () => store.users.create(anyone, created),
+        () => store.users.update(anyone, user.id, { name: "x" }),
+        () => store.users.delete(anyone, user.id),
+      ]) {
+        await expect(write()).rejects.toMatchObject(unavailable)
+      }
+      expect(retries).toBe(0)
+      await database.query("SET GLOBAL read_only = 0")
+      expect(await database.query("SELECT id FROM users WHERE id = ?", [created.id])).toEqual([])
+      expect(await store.users.get(anyone, user.id)).toEqual(user)
+      await store.users.create(anyone, created)
+    })
+
+    test.each([
+      ["has no connection left", "SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 400"],
+      ["has locked us out", "ALTER USER 'auth wire'@'%' ACCOUNT LOCK", "ALTER USER 'auth wire'@'%' ACCOUNT UNLOCK"],
+    ])("%s: DATABASE_UNAVAILABLE for those who need a new one, until it has", async (_, close, open) => {
+      const other = await openSqlStore({ url: urlOf("auth%20wire"), poolSize: 20 })
+      try {
+        await database.query(close)
+        const calls = range(20).map(() =>
+          other.database.statements(anyone, ({ read }) => read("SELECT SLEEP(0.3)", [])),
+        )
+        const ends = await Promise.allSettled(calls)
+        const refused = ends.filter((end) => end.status === "rejected")
+        expect(refused.length).toBeGreaterThan(5)
+        expect(refused.length).toBeLessThan(20)
+        for (const { reason } of refused) expect(reason).toMatchObject(unavailable)
+        await database.query(open)
+        const found = await Promise.all(range(20).map(() => other.users.get(anyone, user.id)))
+        expect(found).toEqual(Array(20).fill(user))
+      } finally {
+        await other.close()
+      }
+    })
+  },
+  ownServers(),
+)

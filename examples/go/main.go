@@ -1,0 +1,126 @@
+// Command example shows how a Go backend uses Authwire. See README.md.
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	authwirev1 "github.com/authwire/authwire/gen/go/authwire/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+const usage = `usage: example decode [--cookie NAME] TOKEN             what a token says
+       example serve [--cookie NAME] [--listen ADDRESS] answer GET /me with who is signed in
+       example user EMAIL                               create a user, or find the one with this address
+       example vectors FILE                             run the test vectors of token/vectors.json
+The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051.
+`
+
+var errUsage = errors.New("wrong usage")
+
+// How long a call may take. One without a deadline would wait for as long as a silent network lets it.
+const timeout = 2 * time.Second
+
+// example holds the clients of the services that it uses, over one connection, and the name of the session cookie.
+type example struct {
+	tokens   authwirev1.TokenServiceClient
+	sessions authwirev1.SessionServiceClient
+	users    authwirev1.UserServiceClient
+	cookie   string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, os.Args[1:]); {
+	case errors.Is(err, errUsage):
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "example:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("example", flag.ExitOnError)
+	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	cookie := flags.String("cookie", "authjs.session-token", "")
+	listen := flags.String("listen", "127.0.0.1:8090", "")
+	command := ""
+	if len(args) > 0 {
+		command, args = args[0], args[1:]
+	}
+	_ = flags.Parse(args)
+
+	address := strings.TrimPrefix(cmp.Or(os.Getenv("AUTHWIRE_URL"), "127.0.0.1:50051"), "http://")
+	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	e := &example{
+		tokens:   authwirev1.NewTokenServiceClient(connection),
+		sessions: authwirev1.NewSessionServiceClient(connection),
+		users:    authwirev1.NewUserServiceClient(connection),
+		cookie:   *cookie,
+	}
+
+	switch argument := flags.Arg(0); {
+	case command == "decode" && flags.NArg() == 1:
+		return e.decode(ctx, argument)
+	case command == "serve" && flags.NArg() == 0:
+		return e.serve(ctx, *listen)
+	case command == "user" && flags.NArg() == 1:
+		return e.user(ctx, argument)
+	case command == "vectors" && flags.NArg() == 1:
+		return e.vectors(ctx, argument)
+	}
+	return errUsage
+}
+
+// decode prints the claims of a token. Auth.js takes the name of the cookie as the salt.
+func (e *example) decode(ctx context.Context, token string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answer, err := e.tokens.Decode(ctx, &authwirev1.DecodeRequest{Token: token, Salt: e.cookie})
+	switch reason(err) {
+	case "TOKEN_EXPIRED":
+		return errors.New("the token has expired")
+	case "TOKEN_MALFORMED", "TOKEN_ALGORITHM_NOT_ALLOWED", "NO_MATCHING_SECRET":
+		return fmt.Errorf("this is not a token of ours (%s)", reason(err))
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(answer.GetPayload().AsMap())
+}
+
+// user creates a user with an e-mail address and reads it back. If the address is taken, it reads that user.
+func (e *example) user(ctx context.Context, email string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	_, err := e.users.CreateUser(ctx, &authwirev1.CreateUserRequest{Email: &email})
+	created := err == nil
+	if err != nil && reason(err) != "EMAIL_ALREADY_EXISTS" {
+		return err
+	}
+	answer, err := e.users.GetUserByEmail(ctx, &authwirev1.GetUserByEmailRequest{Email: email})
+	if err != nil {
+		return err
+	}
+	user := answer.GetUser()
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"userId": user.GetId(), "name": user.Name, "email": user.Email, "created": created,
+	})
+}

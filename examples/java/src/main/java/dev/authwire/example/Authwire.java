@@ -1,0 +1,65 @@
+package dev.authwire.example;
+
+import authwire.v1.SessionServiceGrpc;
+import authwire.v1.SessionServiceGrpc.SessionServiceBlockingStub;
+import authwire.v1.TokenServiceGrpc;
+import authwire.v1.TokenServiceGrpc.TokenServiceBlockingStub;
+import authwire.v1.UserServiceGrpc;
+import authwire.v1.UserServiceGrpc.UserServiceBlockingStub;
+import com.google.protobuf.Any;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.rpc.ErrorInfo;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.StatusRuntimeException;
+import io.grpc.protobuf.StatusProto;
+import java.time.Duration;
+
+/** The clients of the services that the example uses, over one connection, for any number of threads. */
+final class Authwire implements AutoCloseable {
+  /** How long a call may take. One without a deadline waits for as long as a silent network lets it. */
+  static final Duration TIMEOUT = Duration.ofSeconds(2);
+
+  private final ManagedChannel channel;
+
+  Authwire(String address) {
+    channel = Grpc.newChannelBuilder(address, InsecureChannelCredentials.create()).build();
+  }
+
+  // The time of a call begins when its stub is taken: take one for each call.
+
+  TokenServiceBlockingStub tokens() {
+    return TokenServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
+  }
+
+  SessionServiceBlockingStub sessions() {
+    return SessionServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
+  }
+
+  UserServiceBlockingStub users() {
+    return UserServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
+  }
+
+  /**
+   * Why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix. Empty if that was not a
+   * decision of the service: then the status code says what is known.
+   */
+  static String reason(StatusRuntimeException error) {
+    for (Any detail : StatusProto.fromThrowable(error).getDetailsList()) {
+      if (!detail.is(ErrorInfo.class)) continue;
+      try {
+        ErrorInfo info = detail.unpack(ErrorInfo.class);
+        if (info.getDomain().equals("authwire")) return info.getReason();
+      } catch (InvalidProtocolBufferException e) {
+        // What cannot be read names no reason.
+      }
+    }
+    return "";
+  }
+
+  @Override
+  public void close() {
+    channel.shutdown();
+  }
+}

@@ -1,0 +1,1 @@
+"""How a Python backend uses Authwire. See README.md."""

@@ -1,0 +1,34 @@
+"""The clients of the services that the example uses, and why a call failed."""
+
+import grpc
+from authwire.v1.session_service_pb2_grpc import SessionServiceStub
+from authwire.v1.token_service_pb2_grpc import TokenServiceStub
+from authwire.v1.user_service_pb2_grpc import UserServiceStub
+from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
+from grpc_status import rpc_status
+
+TIMEOUT = 2.0
+"""How long a call may take, in seconds. One without a deadline waits for as long as a silent network lets it."""
+
+
+class Authwire:
+    """Clients of the services, over one connection, for any number of threads."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self.tokens = TokenServiceStub(channel)
+        self.sessions = SessionServiceStub(channel)
+        self.users = UserServiceStub(channel)
+
+
+def reason(error: grpc.RpcError) -> str | None:
+    """Why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix.
+
+    None if that was not a decision of the service: then the status code says what is known.
+    """
+    assert isinstance(error, grpc.Call)  # as every error of a stub is
+    status = rpc_status.from_call(error)
+    for detail in status.details if status else ():
+        info = ErrorInfo()
+        if detail.Unpack(info) and info.domain == "authwire":
+            return str(info.reason)
+    return None

@@ -1,0 +1,17 @@
+//! Generates messages and stubs from the schema, which is committed in compiled form, comments and all: so the build
+//! needs no protoc, and none of the files that the schema imports.
+
+use std::error::Error;
+use std::fs;
+
+use prost::Message;
+use prost_types::FileDescriptorSet;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let schema = "../../gen/ts/descriptors.binpb";
+    println!("cargo::rerun-if-changed={schema}");
+    let mut files = FileDescriptorSet::decode(fs::read(schema)?.as_slice())?;
+    files.file.retain(|file| matches!(file.package(), "authwire.v1" | "google.protobuf"));
+    tonic_prost_build::configure().build_server(false).compile_fds(files)?;
+    Ok(())
+}

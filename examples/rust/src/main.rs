@@ -1,0 +1,158 @@
+//! How a Rust backend uses Authwire. See README.md.
+
+mod serve;
+mod signed_in;
+mod vectors;
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use prost_types::value::Kind;
+use serde_json::json;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+use tonic_types::StatusExt;
+
+use authwire::session_service_client::SessionServiceClient;
+use authwire::token_service_client::TokenServiceClient;
+use authwire::user_service_client::UserServiceClient;
+use authwire::{CreateUserRequest, DecodeRequest, GetUserByEmailRequest};
+
+/// What build.rs generated from the schema.
+pub mod authwire {
+    #![allow(clippy::all, clippy::pedantic)]
+    tonic::include_proto!("authwire.v1");
+}
+
+const USAGE: &str = "\
+usage: example decode [--cookie NAME] TOKEN             what a token says
+       example serve [--cookie NAME] [--listen ADDRESS] answer GET /me with who is signed in
+       example user EMAIL                               create a user, or find the one with this address
+       example vectors FILE                             run the test vectors of token/vectors.json
+The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051.";
+
+/// How long a call may take. One without a deadline waits for as long as a silent network lets it.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The clients of the services that the example uses, over one connection. Clones share it.
+#[derive(Clone)]
+pub struct Authwire {
+    tokens: TokenServiceClient<Channel>,
+    sessions: SessionServiceClient<Channel>,
+    users: UserServiceClient<Channel>,
+}
+
+impl Authwire {
+    /// Connects with the first call, and again whenever the connection is lost.
+    fn new(address: &str) -> Result<Self, tonic::transport::Error> {
+        let channel = Endpoint::from_shared(format!("http://{address}"))?.connect_timeout(TIMEOUT).connect_lazy();
+        Ok(Self {
+            tokens: TokenServiceClient::new(channel.clone()),
+            sessions: SessionServiceClient::new(channel.clone()),
+            users: UserServiceClient::new(channel),
+        })
+    }
+}
+
+/// A request with a deadline.
+pub fn call<T>(message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.set_timeout(TIMEOUT);
+    request
+}
+
+/// Why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix. Empty if that was not a
+/// decision of the service: then the status code says what is known.
+pub fn reason(status: &Status) -> String {
+    match status.get_details_error_info() {
+        Some(info) if info.domain == "authwire" => info.reason,
+        _ => String::new(),
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("example: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<ExitCode, Box<dyn Error>> {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let cookie = option(&mut words, "--cookie", "authjs.session-token");
+    let listen = option(&mut words, "--listen", "127.0.0.1:8090");
+    let url = std::env::var("AUTHWIRE_URL").unwrap_or_else(|_| "127.0.0.1:50051".into());
+    let authwire = Authwire::new(url.trim_start_matches("http://"))?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["decode", token] => decode(authwire, token, &cookie).await?,
+        ["serve"] => serve::serve(authwire, &listen, cookie).await?,
+        ["user", email] => user(authwire, email).await?,
+        ["vectors", file] => return vectors::run(authwire, file).await,
+        _ => {
+            eprintln!("{USAGE}");
+            return Ok(ExitCode::from(2));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the claims of a token. Auth.js takes the name of the cookie as the salt.
+async fn decode(mut authwire: Authwire, token: &str, cookie: &str) -> Result<(), Box<dyn Error>> {
+    let request = DecodeRequest { token: token.into(), salt: cookie.into(), secrets: vec![] };
+    let answer = authwire.tokens.decode(call(request)).await.map_err(|status| match reason(&status).as_str() {
+        "TOKEN_EXPIRED" => "the token has expired".into(),
+        why @ ("TOKEN_MALFORMED" | "TOKEN_ALGORITHM_NOT_ALLOWED" | "NO_MATCHING_SECRET") => {
+            format!("this is not a token of ours ({why})")
+        }
+        _ => status.to_string(),
+    })?;
+    let claims = answer.into_inner().payload.unwrap_or_default();
+    println!("{}", json_value(Kind::StructValue(claims)));
+    Ok(())
+}
+
+/// Creates a user with an e-mail address and reads it back. If the address is taken, it reads that user.
+async fn user(mut authwire: Authwire, email: &str) -> Result<(), Box<dyn Error>> {
+    let request = CreateUserRequest { email: Some(email.into()), ..Default::default() };
+    let created = match authwire.users.create_user(call(request)).await {
+        Ok(_) => true,
+        Err(status) if reason(&status) == "EMAIL_ALREADY_EXISTS" => false,
+        Err(status) => return Err(status.into()),
+    };
+    let request = GetUserByEmailRequest { email: email.into() };
+    let answer = authwire.users.get_user_by_email(call(request)).await?;
+    let user = answer.into_inner().user.unwrap_or_default();
+    println!("{}", json!({ "userId": user.id, "name": user.name, "email": user.email, "created": created }));
+    Ok(())
+}
+
+/// A value of a google.protobuf.Struct as JSON.
+pub fn json_value(kind: Kind) -> serde_json::Value {
+    match kind {
+        Kind::NullValue(_) => serde_json::Value::Null,
+        Kind::BoolValue(value) => value.into(),
+        Kind::NumberValue(value) => value.into(),
+        Kind::StringValue(value) => value.into(),
+        Kind::ListValue(list) => list.values.into_iter().filter_map(|value| value.kind).map(json_value).collect(),
+        Kind::StructValue(object) => {
+            object.fields.into_iter().filter_map(|(name, value)| Some((name, json_value(value.kind?)))).collect()
+        }
+    }
+}
+
+/// Takes an option with its value out of the words.
+fn option(words: &mut Vec<String>, name: &str, otherwise: &str) -> String {
+    match words.iter().position(|word| word == name) {
+        Some(at) if at + 1 < words.len() => {
+            words.remove(at);
+            words.remove(at)
+        }
+        _ => otherwise.into(),
+    }
+}
