@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { databaseTargets, describeServers, type TestDatabase } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import { newId, newUser } from "../contract/context.js"
