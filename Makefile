@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql gen lint format verify clean
+.PHONY: help install build run demo test test-mysql bench gen lint format verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: build ## run every test that this machine can run; names what it leaves ou
 
 test-mysql: build ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
+
+bench: build ## measure against peers and write docs/performance.md; ARGS="--url http://127.0.0.1:50051" adds a running service
+	node bench/token.ts $(ARGS)
 
 gen: install ## write generated code and pages (needs Maven, Go and Python 3.10+)
 	scripts/gen

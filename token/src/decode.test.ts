@@ -1,0 +1,88 @@
+import * as core from "@auth/core/jwt"
+import { describe, expect, test } from "@jest/globals"
+import { EncryptJWT } from "jose"
+import { failure } from "../test/failure.js"
+import { derivedKey } from "./derived-key.js"
+import { decode, encode, secretsFromEnvironment, TokenError } from "./index.js"
+
+const from = { secret: "secret", salt: "salt" }
+
+describe("decode", () => {
+  test.each([undefined, "", null])("without a token (%j) answers null, as @auth/core does", async (token) => {
+    expect(await decode({ ...from, token: token as string })).toBeNull()
+    expect(await core.decode({ ...from, token: token as string })).toBeNull()
+    expect(await decode({ salt: "salt", secret: "", token: token as string })).toBeNull()
+  })
+
+  test.each([[""], [[]], [["", ""]], [undefined]])("refuses the secret %j", async (secret) => {
+    const error = await failure(decode({ ...from, token: await encode(from), secret: secret as string }))
+    expect(error).toMatchObject({ name: "MissingSecret", code: "MISSING_SECRET" })
+  })
+
+  test("passes over an empty secret: an old one may not be set any more", async () => {
+    const token = await encode(from)
+    expect(await decode({ ...from, token, secret: ["", "secret", ""] })).not.toBeNull()
+  })
+
+  test.each<[string, object]>([
+    ["a secret that is bytes", { secret: new Uint8Array(32) }],
+    ["a salt that is bytes", { salt: new Uint8Array(32) }],
+    ["no salt", { salt: undefined }],
+    ["a salt of 990 bytes", { salt: "s".repeat(990) }],
+  ])("throws TypeError for %s", async (_, params) => {
+    expect(await failure(decode({ ...from, token: await encode(from), ...params }))).toBeInstanceOf(TypeError)
+  })
+
+  test.each([1, {}, []])("refuses the token %j", async (token) => {
+    const error = await failure(decode({ ...from, token: token as unknown as string }))
+    expect(error).toMatchObject({ name: "TokenMalformed", code: "TOKEN_MALFORMED", message: "this is not a token" })
+  })
+})
+
+describe("rotation", () => {
+  const salt = "salt"
+
+  test("signs nobody out: [new, old] reads the old secret's tokens, and the new secret makes new ones", async () => {
+    const old = await encode({ secret: "old", salt, token: { sub: "1" } })
+    expect(await decode({ token: old, secret: ["new", "old"], salt })).toMatchObject({ sub: "1" })
+    const renewed = await encode({ secret: ["new", "old"], salt, token: { sub: "1" } })
+    expect(await decode({ token: renewed, secret: "new", salt })).toMatchObject({ sub: "1" })
+    expect(await failure(decode({ token: old, secret: "new", salt }))).toMatchObject({ code: "NO_MATCHING_SECRET" })
+  })
+
+  test("by environment: a higher number is newer", async () => {
+    const env = { AUTH_SECRET: "a", AUTH_SECRET_1: "b", AUTH_SECRET_2: "", AUTH_SECRET_3: "d" }
+    const secret = secretsFromEnvironment(env)
+    expect(await decode({ token: await encode({ secret, salt }), secret: "d", salt })).not.toBeNull()
+    for (const one of ["a", "b", "d"]) {
+      expect(await decode({ token: await encode({ secret: one, salt }), secret, salt })).not.toBeNull()
+    }
+  })
+
+  test("a token without kid is tried with every secret; @auth/core tries the first", async () => {
+    const { key } = await derivedKey("old", salt, "A256CBC-HS512")
+    const token = await new EncryptJWT({ sub: "1" })
+      .setProtectedHeader({ alg: "dir", enc: "A256CBC-HS512" })
+      .encrypt(key)
+    expect(await decode({ token, secret: ["newer", "new", "old"], salt })).toEqual({ sub: "1" })
+    await expect(core.decode({ token, secret: ["newer", "new", "old"], salt })).rejects.toThrow()
+    expect(await failure(decode({ token, secret: ["newer", "new"], salt }))).toMatchObject({
+      code: "NO_MATCHING_SECRET",
+    })
+  })
+
+  test("a token without kid that has expired is not tried further", async () => {
+    const { key } = await derivedKey("one", salt, "A256CBC-HS512")
+    const header = { alg: "dir", enc: "A256CBC-HS512" }
+    const token = await new EncryptJWT({}).setProtectedHeader(header).setExpirationTime(1).encrypt(key)
+    expect(await failure(decode({ token, secret: ["one", "two"], salt }))).toMatchObject({ code: "TOKEN_EXPIRED" })
+  })
+})
+
+test("every refusal is a TokenError without a cause", async () => {
+  const error = await failure(decode({ ...from, token: "a.b.c.d.e" }))
+  expect(error).toBeInstanceOf(TokenError)
+  expect(error).toBeInstanceOf(Error)
+  expect(error).not.toHaveProperty("cause")
+  expect(JSON.parse(JSON.stringify(error))).toEqual({ name: "TokenMalformed", code: "TOKEN_MALFORMED" })
+})

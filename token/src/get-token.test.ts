@@ -1,0 +1,330 @@
+import * as core from "@auth/core/jwt"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+import fc from "fast-check"
+import { encode, type GetTokenParams, getToken } from "./index.js"
+
+const name = "authjs.session-token"
+const secret = "the secret"
+const from = { secret, salt: name }
+const environment = ["AUTH_SECRET", "AUTH_SECRET_1", "AUTH_SECRET_2", "AUTH_SECRET_3", "AUTH_URL", "SERVICE_AUTH_URL"]
+const kept = Object.fromEntries(environment.map((name) => [name, process.env[name]]))
+
+function setEnvironment(values: Record<string, string | undefined>) {
+  for (const name of environment) {
+    if (values[name] === undefined) delete process.env[name]
+    else process.env[name] = values[name]
+  }
+}
+
+let small: string
+let large: string
+let twelve: string
+
+beforeAll(async () => {
+  setEnvironment({})
+  small = await encode({ ...from, token: { sub: "small" } })
+  large = await encode({ ...from, token: { sub: "large", groups: "g".repeat(7000) } })
+  twelve = await encode({ ...from, token: { sub: "twelve", groups: "g".repeat(33_000) } })
+})
+afterEach(() => setEnvironment({}))
+afterAll(() => setEnvironment(kept))
+
+const chunks = (token: string, length = 3936) => token.match(new RegExp(`.{1,${length}}`, "g")) ?? []
+const named = (pieces: string[]) => pieces.map((piece, index) => `${name}.${index}=${piece}`)
+const withCookies = (...cookies: string[]) => ({ headers: { cookie: cookies.join("; ") } })
+const withBearer = (authorization: string) => ({ headers: { authorization } })
+
+describe("cookies of names that begin alike", () => {
+  const strays = fc.constantFrom(
+    "-other",
+    "2",
+    "_",
+    ".x",
+    ".",
+    ".-1",
+    ".00",
+    ".01",
+    ".1.2",
+    ".0.0",
+    ".1e0",
+    ".0x1",
+    ". 1",
+    "..1",
+  )
+
+  test("never change what is found", async () => {
+    const sessions = [() => [`${name}=${small}`], () => named(chunks(large)), () => named(chunks(twelve))]
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...sessions),
+        fc.array(fc.tuple(strays, fc.constantFrom("x", "", small, "0")), { minLength: 1, maxLength: 5 }),
+        fc.boolean(),
+        async (session, stray, first) => {
+          const extra = stray.map(([suffix, value]) => `${name}${suffix}=${value}`)
+          const req = withCookies(...(first ? [...extra, ...session()] : [...session(), ...extra]))
+          const expected = await getToken({ req: withCookies(...session()), secret })
+          expect(expected).toMatchObject({ sub: expect.any(String) })
+          expect(await getToken({ req, secret })).toEqual(expected)
+          expect(await getToken({ req, raw: true })).toBe(await getToken({ req: withCookies(...session()), raw: true }))
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  test("alone are no token; @auth/core takes them for one", async () => {
+    const req = withCookies(`${name}-other=${small}`)
+    expect(await getToken({ req, secret })).toBeNull()
+    expect(await core.getToken({ req, secret })).toMatchObject({ sub: "small" })
+  })
+
+  test("do not keep Bearer from being read", async () => {
+    const req = { headers: { cookie: `${name}-other=x`, authorization: `Bearer ${small}` } }
+    expect(await getToken({ req, secret })).toMatchObject({ sub: "small" })
+    expect(await core.getToken({ req, secret })).toBeNull()
+  })
+})
+
+describe("12 chunks in any order, and cookies that were left over", () => {
+  const order = fc.shuffledSubarray([...Array(12).keys()], { minLength: 12, maxLength: 12 })
+  const leftOver = fc.oneof(
+    fc.constantFrom("", "stale").map((value) => `${name}=${value}`),
+    fc
+      .tuple(fc.integer({ min: 12, max: 40 }), fc.constantFrom("stale", "s".repeat(3936)))
+      .map(([at, value]) => `${name}.${at}=${value}`),
+    fc.constantFrom("-1", "01", "11.0", "").map((suffix) => `${name}.${suffix}=stale`),
+  )
+
+  test("give the claims, in any case", async () => {
+    await fc.assert(
+      fc.asyncProperty(order, fc.array(leftOver, { maxLength: 4 }), fc.nat(12), async (order, stale, at) => {
+        const pieces = named(chunks(twelve))
+        const cookies = order.map((index) => pieces[index] as string)
+        expect(await getToken({ req: withCookies(...cookies.toSpliced(at, 0, ...stale)), secret })).toMatchObject({
+          sub: "twelve",
+        })
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test("give null if one is missing, changed or cut, and never throw", async () => {
+    const change = fc.constantFrom<(piece: string) => string[]>(
+      () => [],
+      () => [""],
+      (piece) => [piece.slice(0, -1)],
+      (piece) => [`${piece}x`],
+      (piece) => [piece.slice(1)],
+      (piece) => [piece.replace(/\w/, (first) => (first === "A" ? "B" : "A"))],
+    )
+    await fc.assert(
+      fc.asyncProperty(order, fc.nat(11), change, fc.boolean(), async (order, at, change, raw) => {
+        const cookies = order.flatMap((index) => {
+          const piece = chunks(twelve)[index] as string
+          return (index === at ? change(piece) : [piece]).map((value) => `${name}.${index}=${value}`)
+        })
+        const found = await getToken({ req: withCookies(...cookies), secret, raw })
+        if (raw) expect(found).not.toBe(twelve)
+        else expect(found).toBeNull()
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test("from a longer token that came before, give the present one's", async () => {
+    const present = chunks(large)
+    const before = chunks(twelve)
+    const cookies = named([...present, ...before.slice(present.length)])
+    expect(await getToken({ req: withCookies(...cookies), secret })).toMatchObject({ sub: "large" })
+    expect(await getToken({ req: withCookies(...cookies), raw: true })).toBe(large)
+    expect(await core.getToken({ req: withCookies(...cookies), secret })).toBeNull()
+  })
+
+  test("chunks of any lengths are put together too", async () => {
+    const pieces = [large.slice(0, 100), large.slice(100, 150), large.slice(150)]
+    expect(await getToken({ req: withCookies(...named(pieces)), secret })).toMatchObject({ sub: "large" })
+    expect(await getToken({ req: withCookies(...named(pieces)), raw: true })).toBe(large)
+  })
+})
+
+describe("a whole cookie beside chunks", () => {
+  test("the token that was issued last counts", async () => {
+    const { now } = Date
+    const later = async (sub: string, groups: string) => {
+      Date.now = () => now() + 60_000
+      try {
+        return await encode({ ...from, token: { sub, groups } })
+      } finally {
+        Date.now = now
+      }
+    }
+    const laterSmall = await later("later small", "")
+    const laterLarge = await later("later large", "g".repeat(7000))
+    expect(
+      await getToken({ req: withCookies(`${name}=${laterSmall}`, ...named(chunks(large))), secret }),
+    ).toMatchObject({
+      sub: "later small",
+    })
+    expect(
+      await getToken({ req: withCookies(`${name}=${small}`, ...named(chunks(laterLarge))), secret }),
+    ).toMatchObject({
+      sub: "later large",
+    })
+  })
+
+  test("one that cannot be read does not hide the other", async () => {
+    const tampered = chunks(`${large.slice(0, -5)}AAAAA`)
+    expect(await getToken({ req: withCookies(`${name}=${small}`, ...named(tampered)), secret })).toMatchObject({
+      sub: "small",
+    })
+    expect(await getToken({ req: withCookies(`${name}=stale`, ...named(chunks(large))), secret })).toMatchObject({
+      sub: "large",
+    })
+  })
+
+  test("raw: the first with the five parts of a token", async () => {
+    expect(await getToken({ req: withCookies(`${name}=stale`, ...named(chunks(large))), raw: true })).toBe(large)
+    expect(await getToken({ req: withCookies(`${name}=${small}`, ...named(chunks(large))), raw: true })).toBe(small)
+    expect(await getToken({ req: withCookies(`${name}=session-id`, `${name}.0=x`), raw: true })).toBe("session-id")
+  })
+})
+
+describe("Authorization", () => {
+  test.each(["Bearer", "Bearer ", "Bearer\t", "Bearer %", "Bearer %E0%A4%A", "bearer x", "", "Basic x", "Bearer  x"])(
+    "%j is no token",
+    async (authorization) => {
+      expect(await getToken({ req: withBearer(authorization), raw: true })).toBeNull()
+      expect(await getToken({ req: withBearer(authorization), secret })).toBeNull()
+    },
+  )
+
+  test("Bearer without a token is the text undefined to @auth/core", async () => {
+    expect(await core.getToken({ req: withBearer("Bearer"), raw: true })).toBe("undefined")
+  })
+})
+
+describe("headers", () => {
+  test.each<[string, (cookie: string) => unknown]>([
+    ["a record with HTTP/2's pseudo-headers", (cookie) => ({ ":method": "GET", ":path": "/", cookie })],
+    ["a record with lists, as Node's", (cookie) => ({ "set-cookie": ["a", "b"], cookie: ["theme=dark", cookie] })],
+    ["a record with undefined", (cookie) => ({ authorization: undefined, cookie })],
+    ["a record with characters that Headers refuses", (cookie) => ({ cookie: `名=値; ${cookie}; x=\n` })],
+    ["a record with both cases", (cookie) => ({ Cookie: "theme=dark", cookie })],
+    ["Headers of another make", (cookie) => ({ get: (name: string) => (name === "cookie" ? cookie : null) })],
+    ["a Map", (cookie) => new Map([["cookie", cookie]])],
+  ])("%s", async (_, headers) => {
+    const req = { headers: headers(`${name}=${small}`) } as GetTokenParams["req"]
+    expect(await getToken({ req, secret })).toMatchObject({ sub: "small" })
+  })
+
+  test.each<[string, unknown]>([
+    ["none", {}],
+    ["undefined", undefined],
+    ["null", null],
+    ["text", "cookie"],
+    ["numbers", { cookie: 1, authorization: {} }],
+  ])("%s: null", async (_, headers) => {
+    expect(await getToken({ req: { headers } as GetTokenParams["req"], secret })).toBeNull()
+  })
+
+  test("no request is an error of the caller's", async () => {
+    await expect(getToken({} as GetTokenParams)).rejects.toThrow(new TypeError("the parameter req is missing"))
+  })
+})
+
+describe("the secret", () => {
+  const req = () => withCookies(`${name}=${small}`)
+
+  test.each([undefined, "", [], [""]])("%j without AUTH_SECRET: MISSING_SECRET", async (secret) => {
+    const params = { req: req(), ...(secret !== undefined && { secret }) }
+    await expect(getToken(params)).rejects.toMatchObject({
+      name: "MissingSecret",
+      code: "MISSING_SECRET",
+      message: "there is no secret: pass one, or set AUTH_SECRET",
+    })
+  })
+
+  test("is not missed where there is nothing to read, as with @auth/core", async () => {
+    expect(await getToken({ req: { headers: {} } })).toBeNull()
+    expect(await core.getToken({ req: { headers: {} } })).toBeNull()
+    expect(await getToken({ req: req(), raw: true })).toBe(small)
+  })
+
+  test("is by default that of the environment, in the order of Auth.js", async () => {
+    setEnvironment({ AUTH_SECRET: "old", AUTH_SECRET_1: secret, AUTH_SECRET_2: "newest" })
+    expect(await getToken({ req: req() })).toMatchObject({ sub: "small" })
+    const given: unknown[] = []
+    const decode: GetTokenParams["decode"] = ({ secret }) => {
+      given.push(secret)
+      return null
+    }
+    await getToken({ req: req(), decode })
+    expect(given).toEqual([["newest", secret, "old"]])
+  })
+
+  test("comes from the parameter before the environment", async () => {
+    setEnvironment({ AUTH_SECRET: secret })
+    expect(await getToken({ req: req(), secret: "another" })).toBeNull()
+  })
+})
+
+describe("the cookie's name", () => {
+  test.each([
+    [{}, name],
+    [{ AUTH_URL: "http://localhost:3000" }, name],
+    [{ AUTH_URL: "https://app.example" }, `__Secure-${name}`],
+    [{ AUTH_URL: "https://app.example", SERVICE_AUTH_URL: "http://localhost" }, name],
+    [{ AUTH_URL: "http://localhost", SERVICE_AUTH_URL: "https://app.example" }, `__Secure-${name}`],
+  ])("with the environment %j is %s, and so is the salt", async (env, expected) => {
+    setEnvironment(env)
+    const token = await encode({ secret, salt: expected, token: { sub: "env" } })
+    expect(await getToken({ req: withCookies(`${expected}=${token}`), secret })).toMatchObject({ sub: "env" })
+    expect(await getToken({ req: withCookies(`${name}x=${token}`), secret })).toBeNull()
+  })
+
+  test("secureCookie comes before the environment", async () => {
+    setEnvironment({ AUTH_URL: "https://app.example" })
+    expect(await getToken({ req: withCookies(`${name}=${small}`), secret, secureCookie: false })).toMatchObject({
+      sub: "small",
+    })
+  })
+})
+
+describe("decode and logger of the caller's", () => {
+  test("decode is asked, with token, secret and salt", async () => {
+    const asked: unknown[] = []
+    const decode = async (params: unknown) => {
+      asked.push(params)
+      return { sub: "custom" }
+    }
+    const req = withCookies("sid=opaque")
+    expect(await getToken({ req, secret: [secret, "old"], cookieName: "sid", salt: "salt", decode })).toEqual({
+      sub: "custom",
+    })
+    expect(asked).toEqual([{ token: "opaque", secret: [secret, "old"], salt: "salt" }])
+  })
+
+  test.each<[string, GetTokenParams["decode"]]>([
+    ["null", () => null],
+    ["a rejection", () => Promise.reject(new Error("no"))],
+    [
+      "an exception",
+      () => {
+        throw new Error("no")
+      },
+    ],
+  ])("its %s is null", async (_, decode) => {
+    expect(await getToken({ req: withCookies(`${name}=x`), secret, ...(decode && { decode }) })).toBeNull()
+  })
+
+  test("the logger hears the code and nothing else", async () => {
+    const heard: unknown[] = []
+    const logger = { debug: (...all: unknown[]) => void heard.push(all), warn: () => {}, error: () => {} }
+    await getToken({ req: withCookies(`${name}=${small}`), secret: "wrong", logger })
+    await getToken({ req: withCookies(`${name}=x`), secret, decode: () => Promise.reject(new Error(small)), logger })
+    expect(heard).toEqual([
+      ["TOKEN_REFUSED", { code: "NO_MATCHING_SECRET" }],
+      ["TOKEN_REFUSED", { code: "UNKNOWN" }],
+    ])
+  })
+})
