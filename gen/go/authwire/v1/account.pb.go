@@ -323,7 +323,8 @@ const file_authwire_v1_account_proto_rawDesc = "" +
 	"\x12ACCOUNT_TYPE_OAUTH\x10\x01\x12\x15\n" +
 	"\x11ACCOUNT_TYPE_OIDC\x10\x02\x12\x16\n" +
 	"\x12ACCOUNT_TYPE_EMAIL\x10\x03\x12\x19\n" +
-	"\x15ACCOUNT_TYPE_WEBAUTHN\x10\x04B<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"\x15ACCOUNT_TYPE_WEBAUTHN\x10\x04BO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_account_proto_rawDescOnce sync.Once

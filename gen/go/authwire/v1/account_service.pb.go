@@ -480,7 +480,8 @@ const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\vLinkAccount\x12\x1f.authwire.v1.LinkAccountRequest\x1a .authwire.v1.LinkAccountResponse\"\x03\x90\x02\x02\x12[\n" +
 	"\rUnlinkAccount\x12!.authwire.v1.UnlinkAccountRequest\x1a\".authwire.v1.UnlinkAccountResponse\"\x03\x90\x02\x02\x12R\n" +
 	"\n" +
-	"GetAccount\x12\x1e.authwire.v1.GetAccountRequest\x1a\x1f.authwire.v1.GetAccountResponse\"\x03\x90\x02\x01B<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"GetAccount\x12\x1e.authwire.v1.GetAccountRequest\x1a\x1f.authwire.v1.GetAccountResponse\"\x03\x90\x02\x01BO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_account_service_proto_rawDescOnce sync.Once

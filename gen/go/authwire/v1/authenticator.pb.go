@@ -158,7 +158,8 @@ const file_authwire_v1_authenticator_proto_rawDesc = "" +
 	"transports\x18\b \x01(\tH\x00R\n" +
 	"transports\x88\x01\x01\x12-\n" +
 	"\x05extra\x18\t \x01(\v2\x17.google.protobuf.StructR\x05extraB\r\n" +
-	"\v_transportsB<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"\v_transportsBO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_authenticator_proto_rawDescOnce sync.Once

@@ -517,7 +517,8 @@ const file_authwire_v1_authenticator_service_proto_rawDesc = "" +
 	"\x13CreateAuthenticator\x12'.authwire.v1.CreateAuthenticatorRequest\x1a(.authwire.v1.CreateAuthenticatorResponse\x12d\n" +
 	"\x10GetAuthenticator\x12$.authwire.v1.GetAuthenticatorRequest\x1a%.authwire.v1.GetAuthenticatorResponse\"\x03\x90\x02\x01\x12\x82\x01\n" +
 	"\x1aListAuthenticatorsByUserId\x12..authwire.v1.ListAuthenticatorsByUserIdRequest\x1a/.authwire.v1.ListAuthenticatorsByUserIdResponse\"\x03\x90\x02\x01\x12\x82\x01\n" +
-	"\x1aUpdateAuthenticatorCounter\x12..authwire.v1.UpdateAuthenticatorCounterRequest\x1a/.authwire.v1.UpdateAuthenticatorCounterResponse\"\x03\x90\x02\x02B<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"\x1aUpdateAuthenticatorCounter\x12..authwire.v1.UpdateAuthenticatorCounterRequest\x1a/.authwire.v1.UpdateAuthenticatorCounterResponse\"\x03\x90\x02\x02BO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_authenticator_service_proto_rawDescOnce sync.Once

@@ -214,7 +214,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"(ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED\x10\x19\x12#\n" +
 	"\x1fERROR_REASON_NO_MATCHING_SECRET\x10\x1a\x12\x1e\n" +
 	"\x1aERROR_REASON_TOKEN_EXPIRED\x10\x1b\x12$\n" +
-	" ERROR_REASON_TOKEN_NOT_YET_VALID\x10\x1cB<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	" ERROR_REASON_TOKEN_NOT_YET_VALID\x10\x1cBO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_error_reason_proto_rawDescOnce sync.Once

@@ -507,7 +507,8 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\x12g\n" +
 	"\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x03\x90\x02\x02\x12[\n" +
 	"\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\"\x03\x90\x02\x02\x12[\n" +
-	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\"\x03\x90\x02\x02B<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\"\x03\x90\x02\x02BO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_session_service_proto_rawDescOnce sync.Once

@@ -533,7 +533,8 @@ const file_authwire_v1_token_service_proto_rawDesc = "" +
 	"\fTokenService\x12A\n" +
 	"\x06Encode\x12\x1a.authwire.v1.EncodeRequest\x1a\x1b.authwire.v1.EncodeResponse\x12F\n" +
 	"\x06Decode\x12\x1a.authwire.v1.DecodeRequest\x1a\x1b.authwire.v1.DecodeResponse\"\x03\x90\x02\x01\x12L\n" +
-	"\bGetToken\x12\x1c.authwire.v1.GetTokenRequest\x1a\x1d.authwire.v1.GetTokenResponse\"\x03\x90\x02\x01B<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"\bGetToken\x12\x1c.authwire.v1.GetTokenRequest\x1a\x1d.authwire.v1.GetTokenResponse\"\x03\x90\x02\x01BO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_token_service_proto_rawDescOnce sync.Once

@@ -131,7 +131,8 @@ const file_authwire_v1_user_proto_rawDesc = "" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
 	"\x05_nameB\b\n" +
-	"\x06_imageB<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"\x06_imageBO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_user_proto_rawDescOnce sync.Once

@@ -750,7 +750,8 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
 	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"\x03\x90\x02\x02\x12R\n" +
 	"\n" +
-	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x03\x90\x02\x02B<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x03\x90\x02\x02BO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_user_service_proto_rawDescOnce sync.Once

@@ -96,7 +96,8 @@ const file_authwire_v1_verification_token_proto_rawDesc = "" +
 	"identifier\x18\x01 \x01(\tR\n" +
 	"identifier\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\x124\n" +
-	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpiresB<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpiresBO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_verification_token_proto_rawDescOnce sync.Once

@@ -258,7 +258,8 @@ const file_authwire_v1_verification_token_service_proto_rawDesc = "" +
 	"\x12verification_token\x18\x01 \x01(\v2\x1e.authwire.v1.VerificationTokenR\x11verificationToken2\xfd\x01\n" +
 	"\x18VerificationTokenService\x12t\n" +
 	"\x17CreateVerificationToken\x12+.authwire.v1.CreateVerificationTokenRequest\x1a,.authwire.v1.CreateVerificationTokenResponse\x12k\n" +
-	"\x14UseVerificationToken\x12(.authwire.v1.UseVerificationTokenRequest\x1a).authwire.v1.UseVerificationTokenResponseB<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
+	"\x14UseVerificationToken\x12(.authwire.v1.UseVerificationTokenRequest\x1a).authwire.v1.UseVerificationTokenResponseBO\n" +
+	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
 	file_authwire_v1_verification_token_service_proto_rawDescOnce sync.Once

@@ -25,14 +25,14 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$authwire/v1/verification_token.proto\x12\x0b\x61uthwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x7f\n\x11VerificationToken\x12\x1e\n\nidentifier\x18\x01 \x01(\tR\nidentifier\x12\x14\n\x05token\x18\x02 \x01(\tR\x05token\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpiresB<Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$authwire/v1/verification_token.proto\x12\x0b\x61uthwire.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x7f\n\x11VerificationToken\x12\x1e\n\nidentifier\x18\x01 \x01(\tR\nidentifier\x12\x14\n\x05token\x18\x02 \x01(\tR\x05token\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpiresBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'authwire.v1.verification_token_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
-  _globals['DESCRIPTOR']._serialized_options = b'Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
+  _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_VERIFICATIONTOKEN']._serialized_start=86
   _globals['_VERIFICATIONTOKEN']._serialized_end=213
 # @@protoc_insertion_point(module_scope)

@@ -9,7 +9,7 @@ import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bu
  * Describes the file authwire/v1/session.proto.
  */
 export const file_authwire_v1_session = /*@__PURE__*/
-  fileDesc("ChlhdXRod2lyZS92MS9zZXNzaW9uLnByb3RvEgthdXRod2lyZS52MSKGAQoHU2Vzc2lvbhIVCg1zZXNzaW9uX3Rva2VuGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoFZXh0cmEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0YgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChlhdXRod2lyZS92MS9zZXNzaW9uLnByb3RvEgthdXRod2lyZS52MSKGAQoHU2Vzc2lvbhIVCg1zZXNzaW9uX3Rva2VuGAEgASgJEg8KB3VzZXJfaWQYAiABKAkSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJgoFZXh0cmEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message authwire.v1.Session.

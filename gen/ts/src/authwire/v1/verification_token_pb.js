@@ -9,7 +9,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file authwire/v1/verification_token.proto.
  */
 export const file_authwire_v1_verification_token = /*@__PURE__*/
-  fileDesc("CiRhdXRod2lyZS92MS92ZXJpZmljYXRpb25fdG9rZW4ucHJvdG8SC2F1dGh3aXJlLnYxImMKEVZlcmlmaWNhdGlvblRva2VuEhIKCmlkZW50aWZpZXIYASABKAkSDQoFdG9rZW4YAiABKAkSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiRhdXRod2lyZS92MS92ZXJpZmljYXRpb25fdG9rZW4ucHJvdG8SC2F1dGh3aXJlLnYxImMKEVZlcmlmaWNhdGlvblRva2VuEhIKCmlkZW50aWZpZXIYASABKAkSDQoFdG9rZW4YAiABKAkSKwoHZXhwaXJlcxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCEwoPZGV2LmF1dGh3aXJlLnYxUAFiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Describes the message authwire.v1.VerificationToken.

@@ -1,11 +1,11 @@
 package dev.authwire.example;
 
-import authwire.v1.SessionServiceGrpc;
-import authwire.v1.SessionServiceGrpc.SessionServiceBlockingStub;
-import authwire.v1.TokenServiceGrpc;
-import authwire.v1.TokenServiceGrpc.TokenServiceBlockingStub;
-import authwire.v1.UserServiceGrpc;
-import authwire.v1.UserServiceGrpc.UserServiceBlockingStub;
+import dev.authwire.v1.SessionServiceGrpc;
+import dev.authwire.v1.SessionServiceGrpc.SessionServiceBlockingStub;
+import dev.authwire.v1.TokenServiceGrpc;
+import dev.authwire.v1.TokenServiceGrpc.TokenServiceBlockingStub;
+import dev.authwire.v1.UserServiceGrpc;
+import dev.authwire.v1.UserServiceGrpc.UserServiceBlockingStub;
 import com.google.protobuf.Any;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.ErrorInfo;

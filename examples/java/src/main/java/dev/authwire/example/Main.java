@@ -1,9 +1,9 @@
 package dev.authwire.example;
 
-import authwire.v1.TokenServiceOuterClass.DecodeRequest;
-import authwire.v1.UserOuterClass.User;
-import authwire.v1.UserServiceOuterClass.CreateUserRequest;
-import authwire.v1.UserServiceOuterClass.GetUserByEmailRequest;
+import dev.authwire.v1.DecodeRequest;
+import dev.authwire.v1.User;
+import dev.authwire.v1.CreateUserRequest;
+import dev.authwire.v1.GetUserByEmailRequest;
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
 import com.google.protobuf.Struct;

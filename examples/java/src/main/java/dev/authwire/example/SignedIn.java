@@ -1,11 +1,11 @@
 package dev.authwire.example;
 
-import authwire.v1.SessionServiceOuterClass.GetSessionAndUserRequest;
-import authwire.v1.SessionServiceOuterClass.GetSessionAndUserResponse;
-import authwire.v1.TokenServiceOuterClass.GetTokenRequest;
-import authwire.v1.TokenServiceOuterClass.GetTokenResponse;
-import authwire.v1.TokenServiceOuterClass.Header;
-import authwire.v1.UserOuterClass.User;
+import dev.authwire.v1.GetSessionAndUserRequest;
+import dev.authwire.v1.GetSessionAndUserResponse;
+import dev.authwire.v1.GetTokenRequest;
+import dev.authwire.v1.GetTokenResponse;
+import dev.authwire.v1.Header;
+import dev.authwire.v1.User;
 import com.google.protobuf.Struct;
 import com.google.protobuf.Value;
 import io.grpc.StatusRuntimeException;

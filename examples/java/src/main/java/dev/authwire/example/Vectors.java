@@ -1,9 +1,9 @@
 package dev.authwire.example;
 
-import authwire.v1.TokenServiceOuterClass.DecodeRequest;
-import authwire.v1.TokenServiceOuterClass.GetTokenRequest;
-import authwire.v1.TokenServiceOuterClass.GetTokenResponse;
-import authwire.v1.TokenServiceOuterClass.Header;
+import dev.authwire.v1.DecodeRequest;
+import dev.authwire.v1.GetTokenRequest;
+import dev.authwire.v1.GetTokenResponse;
+import dev.authwire.v1.Header;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.NullValue;
 import com.google.protobuf.Struct;
