@@ -9,14 +9,19 @@ import {
 } from "node:crypto"
 import { calculateJwkThumbprint } from "jose"
 
+/** The key of Auth.js for a secret and a salt, and its thumbprint. */
+export async function derive(secret: string, salt: string) {
+  const key = Buffer.from(hkdfSync("sha256", secret, salt, `Auth.js Generated Encryption Key (${salt})`, 64))
+  return { key, kid: await calculateJwkThumbprint({ kty: "oct", k: key.toString("base64url") }, "sha512") }
+}
+
 /**
  * What a synchronous path of `dir` with A256CBC-HS512 (RFC 7518, section 5.2.5) on node:crypto would do, for the
  * measurement alone: it is not in the product, and checks less than jose does.
  */
 export async function createSyncTokens(secret: string, salt: string) {
-  const key = Buffer.from(hkdfSync("sha256", secret, salt, `Auth.js Generated Encryption Key (${salt})`, 64))
+  const { key, kid } = await derive(secret, salt)
   const [macKey, encryptionKey] = [key.subarray(0, 32), key.subarray(32)]
-  const kid = await calculateJwkThumbprint({ kty: "oct", k: key.toString("base64url") }, "sha512")
 
   function tagOf(header: string, iv: Buffer, ciphertext: Buffer): Buffer {
     const length = Buffer.alloc(8)

@@ -6,6 +6,7 @@ export type Round = Record<string, number>
 const names: Record<string, string[]> = {
   "auth-core": ["encode", "decode", "encode32", "decode32"],
   authwire: ["encode", "decode", "first", "second", "encode32", "decode32"],
+  jose: ["encode", "decode"],
   "node-crypto": ["encode", "decode"],
   remote: ["decode", "decode32"],
 }

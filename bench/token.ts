@@ -1,9 +1,12 @@
 // Measures the token module against @auth/core, prints the tables and writes them into docs/performance.md.
 //
-//   node bench/token.ts [--rounds 101] [--url http://127.0.0.1:50051] [--dry]
+//   taskset -c 1 node bench/token.ts [--rounds 101] [--url http://127.0.0.1:50051] [--dry]
 //
 // Each side runs in a process of its own. All of them start, warm up and wait; then they take turns, so that what else the
 // machine does meets all alike. --url (or AUTHWIRE_URL) adds TokenService.Decode of a running service; --dry writes nothing.
+//
+// WebCrypto hands each step to a thread. What that costs depends on which CPU the thread is on, by a factor of two here,
+// and that changes by the second; on one CPU (taskset) it is always the same.
 
 import { readFileSync, writeFileSync } from "node:fs"
 import { cpus, totalmem } from "node:os"
@@ -46,6 +49,8 @@ const oneByOne = [
   row("decode", "authwire decode", "≤ 0.60"),
   row("decode, the first of two secrets", "authwire first", "", "auth-core decode"),
   row("decode, the second of two secrets, to the first", "authwire second", "≤ 1.05", "authwire first"),
+  row("encode, jose alone, given the key", "jose encode", ""),
+  row("decode, jose alone, given the key", "jose decode", ""),
   row("encode, synchronous with node:crypto (not in the product)", "node-crypto encode", ""),
   row("decode, synchronous with node:crypto (not in the product)", "node-crypto decode", ""),
   ...(values.url ? [row("TokenService.Decode over gRPC, same machine", "remote decode", "")] : []),
