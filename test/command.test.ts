@@ -120,6 +120,35 @@ describe("authwire", () => {
     expect(await server.stop("SIGINT")).toBe(0)
   })
 
+  test("a migration of a newer version is named as unknown, and served with a warning; down tells why it cannot", async () => {
+    const newer = await createDatabase("sqlite")
+    const env = { AUTHWIRE_DATABASE_URL: newer.url }
+    await run(["migrate", "up"], env)
+    await newer.query("INSERT INTO authwire_migrations (timestamp, name) VALUES (9000000000000, 'future9000000000000')")
+    const { stdout } = await run(["migrate", "status"], env)
+    expect(stdout).toMatch(/^unknown .*future/m)
+    const down = await run(["migrate", "down"], env)
+    expect(down.code).toBe(1)
+    expect(down.stderr).toMatch(/^authwire: migrate down: /)
+    expect(down.stderr.trim().split("\n")).toHaveLength(1)
+    const server = await startServer({ databaseUrl: newer.url })
+    expect(server.output()).toContain("migrations of a newer version")
+    await server.stop()
+    await newer.drop()
+  })
+
+  test("an address that cannot be listened on: one line, exit code 1", async () => {
+    const args = ["serve", "--dev", "--log-level=silent", `--database-url=${database.url}`, "--http-addr=off"]
+    const { code, stderr } = await run([...args, "--grpc-addr=127.0.0.300:0"])
+    expect(code).toBe(1)
+    expect(stderr.trim().split("\n")).toHaveLength(1)
+    const gone = await run([...args.filter((one) => one !== "--dev"), "--migrate", "--grpc-addr=192.0.2.1:5"], {
+      AUTH_SECRET: testSecret,
+    })
+    expect(gone.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")
+    expect(gone.code).toBe(1)
+  })
+
   test("a taken port: one line that names the flag, exit code 1", async () => {
     const taken = createServer().listen(0, "127.0.0.1")
     await new Promise((resolve) => taken.once("listening", resolve))

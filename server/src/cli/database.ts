@@ -12,7 +12,7 @@ export async function openConfiguredDatabase(configuration: Configuration, log: 
   const { databaseUrl } = configuration
   try {
     if (configuration.dev && databaseUrl.startsWith("sqlite:")) {
-      mkdirSync(dirname(databaseUrl.slice("sqlite:".length)), { recursive: true })
+      mkdirSync(dirname(databaseUrl.slice("sqlite:".length)), { recursive: true, mode: 0o700 })
     }
     return await openDatabase({
       url: databaseUrl,

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 /** The secret of a development service: made once, readable by its owner only, and kept in `.authwire/secret`. */
 export function devSecret(folder = ".authwire"): string {
   const file = `${folder}/secret`
-  mkdirSync(folder, { recursive: true })
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   try {
     writeFileSync(file, `${randomBytes(33).toString("base64url")}\n`, { flag: "wx", mode: 0o600 })
   } catch (error) {
