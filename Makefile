@@ -31,7 +31,8 @@ test-mysql: build ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a 
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
 
 bench: build ## measure against peers and write docs/performance.md; ARGS="--url http://127.0.0.1:50051" adds a running service
-	node bench/token.ts $(ARGS)
+	# On one CPU: between two, where a thread of the pool wakes up decides more than what is measured.
+	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
 
 gen: install ## write generated code and pages (needs Maven, Go and Python 3.10+)
 	scripts/gen

@@ -3,7 +3,9 @@
 import { EncryptJWT, jwtDecrypt } from "jose"
 import { createSyncTokens, derive } from "./token-node-crypto.ts"
 
-const [side, url = ""] = process.argv.slice(2)
+const [name = "", url = ""] = process.argv.slice(2)
+const many = name.endsWith("32")
+const side = many ? name.slice(0, -2) : name
 
 const salt = "authjs.session-token"
 const secret = "zR3mX0cV8qLk1TnYb5WdHs7JpGfUe2Ai"
@@ -94,8 +96,7 @@ for (const call of Object.values(known)) {
   if (!(await call())) throw new Error("a call answers nothing")
 }
 process.on("message", async (name: string) => {
-  const many = name.endsWith("32")
-  const call = known[many ? name.slice(0, -2) : name]
+  const call = known[name]
   if (call === undefined) throw new Error(`there is no call ${name}`)
   process.send?.(many ? await together(call) : await oneByOne(call))
 })

@@ -32,7 +32,12 @@ function median(of: (round: Round) => number | undefined): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
-function row(what: string, name: string, goal: string, base = `auth-core ${name.split(" ")[1]}`): Row {
+function row(
+  what: string,
+  name: string,
+  goal: string,
+  base = `auth-core${name.includes("32") ? 32 : ""} ${name.split(" ")[1]}`,
+): Row {
   return {
     what,
     microseconds: median((round) => round[name]),
@@ -56,11 +61,11 @@ const oneByOne = [
   ...(values.url ? [row("TokenService.Decode over gRPC, same machine", "remote decode", "")] : []),
 ]
 const together = [
-  row("encode, @auth/core", "auth-core encode32", ""),
-  row("encode", "authwire encode32", ""),
-  row("decode, @auth/core", "auth-core decode32", ""),
-  row("decode", "authwire decode32", ""),
-  ...(values.url ? [row("TokenService.Decode over gRPC, same machine", "remote decode32", "")] : []),
+  row("encode, @auth/core", "auth-core32 encode", ""),
+  row("encode", "authwire32 encode", ""),
+  row("decode, @auth/core", "auth-core32 decode", ""),
+  row("decode", "authwire32 decode", ""),
+  ...(values.url ? [row("TokenService.Decode over gRPC, same machine", "remote32 decode", "")] : []),
 ]
 
 const version = (path: string) =>

@@ -29,7 +29,7 @@ export interface DerivedKey {
  *
  * @throws TypeError if the secret is not a string or is empty, or the salt is not a string or longer than 989 bytes.
  */
-export function derivedKey(secret: string, salt: string, enc: string): Promise<DerivedKey> {
+export async function derivedKey(secret: string, salt: string, enc: string): Promise<DerivedKey> {
   if (typeof salt !== "string") throw new TypeError("the parameter salt must be a string")
   return remembered(secret, salt, enc)
 }
