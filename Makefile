@@ -48,6 +48,7 @@ format: install ## format, and mend what the linter can
 
 verify: build lint ## regenerate and compare, lint, check types and the schema's compatibility
 	tsc --project test
+	tsc --project token/vectors --noEmit
 	scripts/gen
 	scripts/unchanged gen docs proto
 	scripts/compatible

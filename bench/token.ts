@@ -6,7 +6,7 @@
 // machine does meets all alike. --url (or AUTHWIRE_URL) adds TokenService.Decode of a running service; --dry writes nothing.
 //
 // WebCrypto hands each step to a thread. What that costs depends on which CPU the thread is on, by a factor of two here,
-// and that changes by the second; on one CPU (taskset) it is always the same.
+// and that changes by the second. On one CPU (taskset) it is always the same.
 
 import { readFileSync, writeFileSync } from "node:fs"
 import { cpus, totalmem } from "node:os"

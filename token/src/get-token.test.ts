@@ -232,6 +232,28 @@ describe("headers", () => {
   })
 })
 
+test("whatever a client sends, getToken answers null and does not throw", async () => {
+  const scrap = fc.oneof(
+    fc.string({ unit: "binary" }),
+    fc
+      .array(
+        fc.constantFrom(name, ".0", ".1", "=", ";", ".", "..", "%", "%00", " ", "e30", "Bearer ", "\0", "\ud800"),
+        {
+          maxLength: 20,
+        },
+      )
+      .map((scraps) => scraps.join("")),
+  )
+  await fc.assert(
+    fc.asyncProperty(scrap, scrap, async (cookie, authorization) => {
+      expect(await getToken({ req: { headers: { cookie, authorization } }, secret })).toBeNull()
+      const raw = await getToken({ req: { headers: { cookie, authorization } }, raw: true })
+      expect(raw === null || raw.length > 0).toBe(true)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
 describe("the secret", () => {
   const req = () => withCookies(`${name}=${small}`)
 

@@ -37,8 +37,8 @@ type TokenServiceClient interface {
 	Encode(ctx context.Context, in *EncodeRequest, opts ...grpc.CallOption) (*EncodeResponse, error)
 	// Reads a token. Stores nothing.
 	//
-	// TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or was tampered with in its header.
-	// TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc` or `zip` is not one that Auth.js uses.
+	// TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
+	// TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
 	// NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
 	// TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies more than 15 seconds in the past.
 	// TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
@@ -103,8 +103,8 @@ type TokenServiceServer interface {
 	Encode(context.Context, *EncodeRequest) (*EncodeResponse, error)
 	// Reads a token. Stores nothing.
 	//
-	// TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or was tampered with in its header.
-	// TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc` or `zip` is not one that Auth.js uses.
+	// TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
+	// TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
 	// NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
 	// TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies more than 15 seconds in the past.
 	// TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.

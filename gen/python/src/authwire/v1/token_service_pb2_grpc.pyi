@@ -43,8 +43,8 @@ class TokenServiceStub:
     Decode: _grpc.UnaryUnaryMultiCallable[_token_service_pb2.DecodeRequest, _token_service_pb2.DecodeResponse]
     """Reads a token. Stores nothing.
 
-    TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or was tampered with in its header.
-    TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc` or `zip` is not one that Auth.js uses.
+    TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
+    TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
     NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
     TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies more than 15 seconds in the past.
     TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
@@ -73,8 +73,8 @@ class TokenServiceAsyncStub(TokenServiceStub):
     Decode: _aio.UnaryUnaryMultiCallable[_token_service_pb2.DecodeRequest, _token_service_pb2.DecodeResponse]  # type: ignore[assignment]
     """Reads a token. Stores nothing.
 
-    TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or was tampered with in its header.
-    TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc` or `zip` is not one that Auth.js uses.
+    TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
+    TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
     NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
     TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies more than 15 seconds in the past.
     TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
@@ -112,8 +112,8 @@ class TokenServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_token_service_pb2.DecodeResponse, _abc.Awaitable[_token_service_pb2.DecodeResponse]]:
         """Reads a token. Stores nothing.
 
-        TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or was tampered with in its header.
-        TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc` or `zip` is not one that Auth.js uses.
+        TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
+        TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
         NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
         TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies more than 15 seconds in the past.
         TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
