@@ -1,7 +1,8 @@
+import http from "node:http"
 import { AuthwireError, createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets } from "./support/databases.js"
+import { createDatabase, databaseTargets, describeServers } from "./support/databases.js"
 import { startServer } from "./support/server.js"
 
 const doors = ["grpc", "http"] as const
@@ -66,6 +67,43 @@ describe.each(cases)("SIGTERM under load on %s, through the %s door", (target, d
       )
       expect(Number(orphans[0]?.n)).toBe(0)
     }
+    await database.drop()
+  })
+})
+
+describeServers("SIGTERM while a call waits for a lock on %s", (target) => {
+  test("the call finishes, and an idle HTTP/1.1 connection still gets an answer, the last one", async () => {
+    const database = await createDatabase(target)
+    const server = await startServer({ databaseUrl: database.url })
+    const client = createAuthwireClient({ url: server.grpcUrl, timeoutMs: 20_000 })
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const get = () =>
+      new Promise<http.IncomingMessage>((resolve, reject) => {
+        const request = http.get(`${server.httpUrl}/healthz`, { agent }, (response) => {
+          response.resume().once("end", () => resolve(response))
+        })
+        request.once("error", reject)
+      })
+    await get()
+    await database.query("BEGIN")
+    await database.query("INSERT INTO users (id, email_key, extra) VALUES ('other', 'ada@example.com', '{}')")
+    await client.adapter.getUser("nobody")
+    const creating = client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
+    // Sent after it on the same connection: once this is answered, the other one waits in the database.
+    await client.adapter.getUser("nobody")
+
+    const stopped = server.stop("SIGTERM")
+    while (!server.output().includes("stopping")) await new Promise((resolve) => setImmediate(resolve))
+    const last = await get()
+    // Nobody can connect any more, so it came over the connection that was there.
+    expect([last.statusCode, last.headers.connection]).toEqual([200, "close"])
+
+    await database.query("ROLLBACK")
+    expect(await creating).toMatchObject({ id: "ada" })
+    expect(await stopped).toBe(0)
+    expect(await database.query("SELECT COUNT(*) AS n FROM users")).toEqual([{ n: 1 }])
+    client.close()
+    agent.destroy()
     await database.drop()
   })
 })
