@@ -40,6 +40,8 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   NO_MATCHING_SECRET: [Code.Unauthenticated, "no secret decrypts the token with this salt"],
   TOKEN_EXPIRED: [Code.Unauthenticated, "the token has expired"],
   TOKEN_NOT_YET_VALID: [Code.Unauthenticated, "the token is not valid yet"],
+  METHOD_UNKNOWN: [Code.Unimplemented, "no unary method has this name here"],
+  TOO_MANY_CALLS: [Code.ResourceExhausted, "too many calls of this pipeline are under way"],
 }
 
 /** A failure that has a reason. Its message is the reason's, so nothing of a request can be in it. */

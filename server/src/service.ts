@@ -3,6 +3,7 @@ import { createRequire } from "node:module"
 import {
   AccountService,
   AuthenticatorService,
+  PipelineService,
   SessionService,
   TokenService,
   UserService,
@@ -19,6 +20,7 @@ import type { Readiness } from "./readiness.js"
 import { accountService } from "./services/account.js"
 import { authenticatorService } from "./services/authenticator.js"
 import { healthService } from "./services/health.js"
+import { pipelineService } from "./services/pipeline.js"
 import { reflectionService } from "./services/reflection.js"
 import { sessionService } from "./services/session.js"
 import { tokenService } from "./services/token.js"
@@ -40,7 +42,13 @@ export interface ServiceOptions {
   /** Whether the session cookies of the applications have the secure prefix. */
   secureCookie: boolean
   maxDeadlineMs: number
+  /** The largest request that a door takes, in bytes. */
+  maxMessageBytes: number
 }
+
+/** How many calls of one pipeline may be under way, and what a message of it may hold beside one call's, in bytes. */
+const maxInFlight = 1024
+const frameRoomBytes = 64 * 1024
 
 /** Everything that Authwire serves, behind one dispatch. */
 export function createService(options: ServiceOptions): Dispatch {
@@ -53,7 +61,7 @@ export function createService(options: ServiceOptions): Dispatch {
     register(AuthenticatorService, authenticatorService(store)),
     register(TokenService, tokenService(options)),
   ]
-  const serviceNames = services.map(({ desc }) => desc.typeName)
+  const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]
   services.push(register(Health, healthService({ readiness, serviceNames })))
   if (options.reflection) {
     const require = createRequire(import.meta.url)
@@ -67,6 +75,11 @@ export function createService(options: ServiceOptions): Dispatch {
   }
   return createDispatch({
     services,
+    carrier: (inside) => {
+      const room = Math.min(frameRoomBytes, Math.ceil(options.maxMessageBytes / 2))
+      const maxMessageBytes = options.maxMessageBytes - room
+      return register(PipelineService, pipelineService({ ...inside, maxInFlight, maxMessageBytes }))
+    },
     observer: logging(options.log, options.clock),
     interceptors: [validation()],
     maxDeadlineMs: options.maxDeadlineMs,

@@ -35,6 +35,7 @@ export async function serve(
       secrets: configuration.secrets.length > 0 ? configuration.secrets : [devSecret()],
       secureCookie: configuration.secureCookie,
       maxDeadlineMs: configuration.maxDeadlineMs,
+      maxMessageBytes: configuration.maxMessageBytes,
     })
     const { maxMessageBytes } = configuration
     const open = async (

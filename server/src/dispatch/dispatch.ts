@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto"
 import {
   create,
   type DescMessage,
@@ -11,28 +10,12 @@ import {
 import { Failure } from "../errors.js"
 import type { Call, Implementation } from "./call.js"
 import type { Interceptor, Observer, Stream, Unary } from "./interceptor.js"
-
-/** What a door knows of a call before it reads the request. */
-export interface Incoming {
-  door: string
-  /** How long the caller waits, in milliseconds; undefined if it does not say. */
-  timeoutMs: number | undefined
-  header(name: string): string | undefined
-}
-
-/** A call that is under way. */
-export interface Running {
-  readonly call: Call
-  /** The caller went away. */
-  cancel(): void
-  /** The call is over; must be called exactly once. */
-  end(): void
-}
+import { callsUnderWay, type Incoming, type Running } from "./under-way.js"
 
 /** One method, as a door offers it. */
 export interface Method {
   readonly desc: DescMethod
-  /** Starts a call. Throws SHUTTING_DOWN while the service drains. */
+  /** Starts a call. */
   begin(incoming: Incoming): Running
   readonly unary: Unary
   /** The same from bytes to bytes. */
@@ -43,10 +26,7 @@ export interface Method {
 /** Every method of every service, the same behind every door. */
 export interface Dispatch {
   readonly services: readonly { readonly desc: DescService; readonly methods: readonly Method[] }[]
-  /**
-   * Stops taking calls: streams end at once, unary calls get `graceMs` to finish and then fail with SHUTTING_DOWN.
-   * Resolves when no call is left.
-   */
+  /** See UnderWay. */
   drain(graceMs: number): Promise<void>
   /** See DispatchOptions. */
   readonly maxDeadlineMs: number
@@ -56,12 +36,24 @@ export interface Dispatch {
 
 export interface DispatchOptions {
   services: readonly Registration[]
+  /** Makes a service whose streams carry calls of the other services. */
+  carrier?: (inside: Inside) => Registration
   /** Sees every call from its beginning to its end, decoding and encoding included. */
   observer: Observer
   /** Outermost first. */
   interceptors: readonly Interceptor[]
   /** The longest that a unary call may take, in milliseconds, whatever its caller asks for. */
   maxDeadlineMs: number
+}
+
+/** What a service needs to carry the calls of others. */
+export interface Inside {
+  /** The unary method with a full name: `authwire.v1.SessionService/GetSessionAndUser`. */
+  find(name: string): Method | undefined
+  /** See UnderWay. */
+  readonly draining: AbortSignal
+  /** Records a call that could not begin. */
+  readonly refused: Observer["refused"]
 }
 
 /** A service and what it does. */
@@ -78,45 +70,9 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 /** Makes the one dispatch that all doors share. */
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { observer, interceptors, maxDeadlineMs } = options
-  const running = new Set<{ unary: boolean; abort(failure: Failure): void }>()
-  let draining = false
-  let drained: (() => void) | undefined
+  const underWay = callsUnderWay(maxDeadlineMs)
 
-  const begin = (desc: DescMethod, incoming: Incoming): Running => {
-    const abort = new AbortController()
-    const unary = desc.methodKind === "unary"
-    const timeoutMs = unary ? Math.min(incoming.timeoutMs ?? maxDeadlineMs, maxDeadlineMs) : incoming.timeoutMs
-    const timer =
-      timeoutMs === undefined
-        ? undefined
-        : setTimeout(() => abort.abort(new Failure("DEADLINE_EXCEEDED")), Math.min(Math.max(timeoutMs, 0), 0x7fffffff))
-    const entry = { unary, abort: (failure: Failure) => abort.abort(failure) }
-    const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs
-    running.add(entry)
-    if (draining) abort.abort(new Failure("SHUTTING_DOWN"))
-    return {
-      call: {
-        method: desc,
-        door: incoming.door,
-        requestId: requestIdOf(incoming.header("x-request-id")),
-        deadline,
-        signal: abort.signal,
-        header: incoming.header,
-      },
-      cancel: () => {
-        // Transports also cancel what has passed its deadline.
-        const expired = deadline !== undefined && Date.now() >= deadline
-        abort.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
-      },
-      end: () => {
-        clearTimeout(timer)
-        running.delete(entry)
-        if (running.size === 0) drained?.()
-      },
-    }
-  }
-
-  const services = options.services.map(({ desc, implementation }) => ({
+  const serve = ({ desc, implementation }: Registration, carries: boolean) => ({
     desc,
     methods: desc.methods.map((method): Method => {
       const handler = implementation[method.localName]
@@ -129,7 +85,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       }
       return {
         desc: method,
-        begin: (incoming) => begin(method, incoming),
+        begin: (incoming) => underWay.begin(method, incoming, carries),
         unary: observer.unary(method, unary),
         unaryBytes: observer.unary(method, async (bytes: Uint8Array, call) =>
           toBinary(method.output, await unary(decode(method.input, bytes), call)),
@@ -137,26 +93,17 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         stream: observer.stream(method, stream),
       }
     }),
-  }))
+  })
 
-  return {
-    services,
-    maxDeadlineMs,
-    refused: observer.refused,
-    async drain(graceMs) {
-      draining = true
-      for (const entry of running) if (!entry.unary) entry.abort(new Failure("SHUTTING_DOWN"))
-      if (running.size === 0) return
-      const finished = new Promise<void>((resolve) => {
-        drained = resolve
-      })
-      const timer = setTimeout(() => {
-        for (const entry of running) entry.abort(new Failure("SHUTTING_DOWN"))
-      }, graceMs)
-      await finished
-      clearTimeout(timer)
-    },
+  const services = options.services.map((registration) => serve(registration, false))
+  if (options.carrier !== undefined) {
+    const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
+    const byName = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
+    const { draining } = underWay
+    const { refused } = observer
+    services.push(serve(options.carrier({ find: (name) => byName.get(name), draining, refused }), true))
   }
+  return { services, maxDeadlineMs, refused: observer.refused, drain: underWay.drain }
 }
 
 // A caller is answered when its deadline passes, even if the handler cannot stop at once: the handler's outcome is then
@@ -191,15 +138,21 @@ function streamHandler(method: DescMethod, handler: (request: never, call: Call)
 // A handler that waits for the next request must not outlive the call.
 async function* untilAborted(requests: AsyncIterable<Message>, signal: AbortSignal): AsyncIterable<Message> {
   const reader = requests[Symbol.asyncIterator]()
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true })
-  })
-  aborted.catch(() => {})
   for (;;) {
-    const next = await Promise.race([reader.next(), aborted])
+    const next = await orAborted(reader.next(), signal)
     if (next.done === true) return
     yield next.value
   }
+}
+
+// Not a race with a promise that lives as long as the stream: that would hold on to every request of it.
+function orAborted<T>(waited: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason)
+    if (signal.aborted) onAbort()
+    signal.addEventListener("abort", onAbort, { once: true })
+    waited.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort))
+  })
 }
 
 async function first(requests: AsyncIterable<Message>): Promise<Message> {
@@ -215,9 +168,4 @@ export function decode(schema: DescMessage, bytes: Uint8Array): Message {
     const violations = [{ field: "request", description: `is not a well-formed ${schema.typeName}` }]
     throw new Failure("INVALID_FIELD", { cause, violations })
   }
-}
-
-/** The id of a request: the caller's own if it is well-formed, else a UUID. */
-export function requestIdOf(given: string | undefined): string {
-  return given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }

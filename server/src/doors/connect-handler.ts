@@ -8,7 +8,8 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
-import { type Dispatch, type Incoming, type Method, type Running, requestIdOf } from "../dispatch/dispatch.js"
+import type { Dispatch, Method } from "../dispatch/dispatch.js"
+import { type Incoming, type Running, requestIdOf } from "../dispatch/under-way.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 
 type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]

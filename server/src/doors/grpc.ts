@@ -1,9 +1,7 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { StatusSchema } from "@authwire/proto/rpc/status"
-import { create, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
-import { anyPack } from "@bufbuild/protobuf/wkt"
-import { Code, ConnectError } from "@connectrpc/connect"
+import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
 import {
   Metadata,
   type MethodDefinition,
@@ -18,7 +16,9 @@ import {
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
-import { decode, type Incoming, type Method } from "../dispatch/dispatch.js"
+import { decode, type Method } from "../dispatch/dispatch.js"
+import type { Incoming } from "../dispatch/under-way.js"
+import { wireStatus } from "../dispatch/wire-status.js"
 import type { Door, DoorOptions } from "./door.js"
 import { listen } from "./listen.js"
 
@@ -154,15 +154,8 @@ function incoming(call: UnaryCall | StreamCall): Incoming {
 }
 
 function toServiceError(error: unknown): { code: number; details: string; metadata: Metadata } {
-  const failure = error instanceof ConnectError ? error : new ConnectError("internal error", Code.Internal)
-  const message = create(StatusSchema, {
-    code: failure.code,
-    message: failure.rawMessage,
-    details: failure.details.flatMap((detail) =>
-      "desc" in detail ? [anyPack(detail.desc, create(detail.desc, detail.value))] : [],
-    ),
-  })
+  const failure = wireStatus(error)
   const metadata = new Metadata()
-  metadata.set("grpc-status-details-bin", Buffer.from(toBinary(StatusSchema, message)))
-  return { code: failure.code, details: failure.rawMessage, metadata }
+  metadata.set("grpc-status-details-bin", Buffer.from(toBinary(StatusSchema, failure)))
+  return { code: failure.code, details: failure.message, metadata }
 }

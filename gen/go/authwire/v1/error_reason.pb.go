@@ -84,6 +84,10 @@ const (
 	ErrorReason_ERROR_REASON_TOKEN_EXPIRED ErrorReason = 27
 	// UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds.
 	ErrorReason_ERROR_REASON_TOKEN_NOT_YET_VALID ErrorReason = 28
+	// UNIMPLEMENTED: a call in a pipeline names no unary method of this service.
+	ErrorReason_ERROR_REASON_METHOD_UNKNOWN ErrorReason = 29
+	// RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows.
+	ErrorReason_ERROR_REASON_TOO_MANY_CALLS ErrorReason = 30
 )
 
 // Enum value maps for ErrorReason.
@@ -118,6 +122,8 @@ var (
 		26: "ERROR_REASON_NO_MATCHING_SECRET",
 		27: "ERROR_REASON_TOKEN_EXPIRED",
 		28: "ERROR_REASON_TOKEN_NOT_YET_VALID",
+		29: "ERROR_REASON_METHOD_UNKNOWN",
+		30: "ERROR_REASON_TOO_MANY_CALLS",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -149,6 +155,8 @@ var (
 		"ERROR_REASON_NO_MATCHING_SECRET":                26,
 		"ERROR_REASON_TOKEN_EXPIRED":                     27,
 		"ERROR_REASON_TOKEN_NOT_YET_VALID":               28,
+		"ERROR_REASON_METHOD_UNKNOWN":                    29,
+		"ERROR_REASON_TOO_MANY_CALLS":                    30,
 	}
 )
 
@@ -183,7 +191,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xb8\b\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xfa\b\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -214,7 +222,9 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"(ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED\x10\x19\x12#\n" +
 	"\x1fERROR_REASON_NO_MATCHING_SECRET\x10\x1a\x12\x1e\n" +
 	"\x1aERROR_REASON_TOKEN_EXPIRED\x10\x1b\x12$\n" +
-	" ERROR_REASON_TOKEN_NOT_YET_VALID\x10\x1cBO\n" +
+	" ERROR_REASON_TOKEN_NOT_YET_VALID\x10\x1c\x12\x1f\n" +
+	"\x1bERROR_REASON_METHOD_UNKNOWN\x10\x1d\x12\x1f\n" +
+	"\x1bERROR_REASON_TOO_MANY_CALLS\x10\x1eBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

@@ -80,6 +80,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAUTHENTICATED: the token has expired, more than 15 seconds ago."""
     ERROR_REASON_TOKEN_NOT_YET_VALID: _ErrorReason.ValueType  # 28
     """UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds."""
+    ERROR_REASON_METHOD_UNKNOWN: _ErrorReason.ValueType  # 29
+    """UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
+    ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 30
+    """RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. Every error carries a google.rpc.ErrorInfo with the domain `authwire` and the name of one of these
@@ -144,4 +148,8 @@ ERROR_REASON_TOKEN_EXPIRED: ErrorReason.ValueType  # 27
 """UNAUTHENTICATED: the token has expired, more than 15 seconds ago."""
 ERROR_REASON_TOKEN_NOT_YET_VALID: ErrorReason.ValueType  # 28
 """UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds."""
+ERROR_REASON_METHOD_UNKNOWN: ErrorReason.ValueType  # 29
+"""UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
+ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 30
+"""RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

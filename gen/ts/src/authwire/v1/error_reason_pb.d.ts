@@ -218,6 +218,20 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_TOKEN_NOT_YET_VALID = 28;
    */
   TOKEN_NOT_YET_VALID = 28,
+
+  /**
+   * UNIMPLEMENTED: a call in a pipeline names no unary method of this service.
+   *
+   * @generated from enum value: ERROR_REASON_METHOD_UNKNOWN = 29;
+   */
+  METHOD_UNKNOWN = 29,
+
+  /**
+   * RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows.
+   *
+   * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 30;
+   */
+  TOO_MANY_CALLS = 30,
 }
 
 /**

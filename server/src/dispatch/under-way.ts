@@ -1,0 +1,109 @@
+import { randomUUID } from "node:crypto"
+import { setMaxListeners } from "node:events"
+import type { DescMethod } from "@bufbuild/protobuf"
+import { Failure } from "../errors.js"
+import type { Call } from "./call.js"
+
+/** What a door knows of a call before it reads the request. */
+export interface Incoming {
+  door: string
+  /** How long the caller waits, in milliseconds; undefined if it does not say. */
+  timeoutMs: number | undefined
+  header(name: string): string | undefined
+  /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
+  carrier?: Call
+}
+
+/** A call that is under way. */
+export interface Running {
+  readonly call: Call
+  /** The caller went away. */
+  cancel(): void
+  /** The call is over; must be called exactly once. */
+  end(): void
+}
+
+/** The calls that are under way. */
+export interface UnderWay {
+  /**
+   * Starts a call; one that comes while the service drains fails with SHUTTING_DOWN.
+   *
+   * @param carries whether it is a stream that carries calls.
+   */
+  begin(method: DescMethod, incoming: Incoming, carries?: boolean): Running
+  /** Aborts when the service begins to drain: a stream that carries calls asks its client to go elsewhere. */
+  readonly draining: AbortSignal
+  /**
+   * Takes no more calls: streams end at once, unary calls and what carries them get `graceMs` to finish and then fail
+   * with SHUTTING_DOWN. Resolves when no call is left.
+   */
+  drain(graceMs: number): Promise<void>
+}
+
+/** @param maxDeadlineMs the longest that a unary call may take, whatever its caller asks for. */
+export function callsUnderWay(maxDeadlineMs: number): UnderWay {
+  const running = new Set<{ endsAtOnce: boolean; abort(failure: Failure): void }>()
+  const drain = new AbortController()
+  setMaxListeners(0, drain.signal)
+  let drained: (() => void) | undefined
+
+  return {
+    draining: drain.signal,
+
+    begin(method, incoming, carries = false) {
+      const abort = new AbortController()
+      const unary = method.methodKind === "unary"
+      const timeoutMs = unary ? Math.min(incoming.timeoutMs ?? maxDeadlineMs, maxDeadlineMs) : incoming.timeoutMs
+      const timer =
+        timeoutMs === undefined
+          ? undefined
+          : setTimeout(
+              () => abort.abort(new Failure("DEADLINE_EXCEEDED")),
+              Math.min(Math.max(timeoutMs, 0), 0x7fffffff),
+            )
+      const entry = { endsAtOnce: !unary && !carries, abort: (failure: Failure) => abort.abort(failure) }
+      const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs
+      running.add(entry)
+      if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
+      return {
+        call: {
+          method,
+          door: incoming.door,
+          requestId: requestIdOf(incoming.header("x-request-id")),
+          deadline,
+          signal: abort.signal,
+          header: incoming.header,
+        },
+        cancel: () => {
+          // Transports also cancel what has passed its deadline.
+          const expired = deadline !== undefined && Date.now() >= deadline
+          abort.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
+        },
+        end: () => {
+          clearTimeout(timer)
+          running.delete(entry)
+          if (running.size === 0) drained?.()
+        },
+      }
+    },
+
+    async drain(graceMs) {
+      drain.abort()
+      for (const entry of running) if (entry.endsAtOnce) entry.abort(new Failure("SHUTTING_DOWN"))
+      if (running.size === 0) return
+      const finished = new Promise<void>((resolve) => {
+        drained = resolve
+      })
+      const timer = setTimeout(() => {
+        for (const entry of running) entry.abort(new Failure("SHUTTING_DOWN"))
+      }, graceMs)
+      await finished
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** The id of a request: the caller's own if it is well-formed, else a UUID. */
+export function requestIdOf(given: string | undefined): string {
+  return given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
+}
