@@ -35,10 +35,16 @@ export interface AuthwireClient extends ServiceClients {
  *
  * @param transport - Carries the calls.
  * @param address - Where the service is, for error messages.
+ * @param header - What the transport gets with every call that has no header of its own: this same object.
  */
-export function clientOver(transport: Transport, address: string, options: ConnectionOptions) {
+export function clientOver(
+  transport: Transport,
+  address: string,
+  options: ConnectionOptions,
+  header: Headers = headersOf(options),
+) {
   const { timeoutMs = defaultTimeoutMs } = options
-  const calls = retryTransport(headerTransport(transport, headersOf(options)), { timeoutMs })
+  const calls = retryTransport(headerTransport(transport, header), { timeoutMs })
   const clients: ServiceClients = {
     users: createClient(UserService, calls),
     accounts: createClient(AccountService, calls),

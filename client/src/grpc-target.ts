@@ -46,13 +46,23 @@ export const channelOptions: ChannelOptions = {
   "grpc.primary_user_agent": "authwire-client",
 }
 
-/** What a channel needs to reach the service. Throws AuthwireError if an option is wrong. */
-export function grpcTarget({ url, tls }: GrpcTargetOptions) {
-  const { target, secure, settings } = parseUrl(url, tls !== undefined)
+/** What a channel needs to reach the service. */
+export interface GrpcTarget {
+  readonly target: string
+  readonly credentials: ChannelCredentials
+  readonly settings: ChannelOptions
+  /** The name and port of a `dns:///` URL, all addresses of which serve. */
+  readonly spread: { readonly host: string; readonly port: string } | undefined
+}
+
+/** Throws AuthwireError if an option is wrong. */
+export function grpcTarget({ url, tls }: GrpcTargetOptions): GrpcTarget {
+  const { target, secure, settings, spread } = parseUrl(url, tls !== undefined)
   if (tls !== undefined && !secure) throw wrongOption("tls", "needs a url that begins with https:// or dns:///")
   const serverName = tls?.serverName
   return {
     target,
+    spread,
     credentials: secure ? tlsCredentials(tls ?? {}) : credentials.createInsecure(),
     settings: {
       ...settings,
@@ -69,15 +79,16 @@ export function grpcAddress({ url }: GrpcTargetOptions): string {
 function parseUrl(url: string, hasTls: boolean) {
   const [, name] = typeof url === "string" ? (/^dns:\/\/\/(.*)$/i.exec(url) ?? []) : []
   if (name !== undefined) {
-    if (!/^[^\s/?#@:]+:\d{1,5}$/.test(name)) throw wrongOption("url", "must be of the form dns:///host:port")
+    const [, host, port] = /^([^\s/?#@:]+):(\d{1,5})$/.exec(name) ?? []
+    if (host === undefined || port === undefined) throw wrongOption("url", "must be of the form dns:///host:port")
     const settings = { "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }) }
-    return { target: `dns:///${name}`, address: name, secure: hasTls, settings }
+    return { target: `dns:///${name}`, address: name, secure: hasTls, settings, spread: { host, port } }
   }
   const { protocol, hostname, port, pathname } = parseHttpUrl(url, schemes)
   if (pathname !== "/") throw wrongOption("url", "must not have a path")
   const secure = protocol === "https:"
   const address = `${hostname}:${port || (secure ? 443 : 80)}`
-  return { target: `dns:${address}`, address, secure, settings: {} }
+  return { target: `dns:${address}`, address, secure, settings: {}, spread: undefined }
 }
 
 function tlsCredentials(tls: TlsOptions): ChannelCredentials {

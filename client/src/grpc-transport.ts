@@ -1,16 +1,9 @@
-import { StatusSchema } from "@authwire/proto/rpc/status"
-import {
-  create,
-  type DescMessage,
-  type DescMethodUnary,
-  fromBinary,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf"
+import { create, type DescMessage, type DescMethodUnary, fromBinary, type MessageShape } from "@bufbuild/protobuf"
 import type { UnaryResponse } from "@connectrpc/connect"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
-import { type CallOptions, Client, Metadata, type ServiceError } from "@grpc/grpc-js"
+import { type CallOptions, Client, type Metadata } from "@grpc/grpc-js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
+import { cancelled, identity, serialize, toConnectError, toHeaders, toMetadata } from "./grpc-wire.js"
 
 /** A transport that holds a connection. */
 export interface GrpcTransport extends Transport {
@@ -114,73 +107,5 @@ function toResponse<I extends DescMessage, O extends DescMessage>(
     get trailer() {
       return toHeaders(received.trailer)
     },
-  }
-}
-
-const identity = (bytes: Buffer) => bytes
-
-/** Before the call, because grpc-js would report a message that breaks the schema as INTERNAL. */
-function serialize<I extends DescMessage>(method: DescMethodUnary<I>, message: MessageShape<I>): Buffer {
-  try {
-    const bytes = toBinary(method.input, message)
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  } catch (error) {
-    throw ConnectError.from(error, Code.InvalidArgument)
-  }
-}
-
-function cancelled(signal: AbortSignal): ConnectError {
-  return ConnectError.from(signal.reason, Code.Canceled)
-}
-
-function toMetadata(header: HeadersInit | undefined): Metadata {
-  const metadata = new Metadata()
-  if (header === undefined) return metadata
-  for (const [name, value] of header instanceof Headers ? header : new Headers(header)) {
-    try {
-      if (name.endsWith("-bin")) metadata.set(name, Buffer.from(value, "base64"))
-      else metadata.set(name, value)
-    } catch {
-      // What grpc-js throws repeats the value, and that may be a secret.
-      throw new ConnectError(`the header ${name} has characters that gRPC does not carry`, Code.InvalidArgument)
-    }
-  }
-  return metadata
-}
-
-function toHeaders(metadata: Metadata | undefined): Headers {
-  const headers = new Headers()
-  for (const [name, values] of Object.entries(metadata?.toJSON() ?? {})) {
-    for (const value of values) {
-      try {
-        headers.append(name, typeof value === "string" ? value : value.toString("base64"))
-      } catch {
-        // gRPC may carry what Headers refuse. Such a header is nothing to fail for.
-      }
-    }
-  }
-  return headers
-}
-
-/** The numbers of the codes are the same in both. */
-function toConnectError({ code, details, metadata }: ServiceError): ConnectError {
-  // grpc-js adds a note that is mostly empty.
-  const message = details.replace(/\.? Resolution note: $/, "")
-  const error = new ConnectError(message, code as number as Code, toHeaders(metadata))
-  // Should a handler of Connect pass the error on, it does not pass on its headers.
-  error.isWireError = true
-  const [bytes] = metadata.get("grpc-status-details-bin")
-  if (bytes instanceof Uint8Array) error.details = readDetails(bytes, error.code)
-  return error
-}
-
-function readDetails(bytes: Uint8Array, code: Code): ConnectError["details"] {
-  try {
-    const status = fromBinary(StatusSchema, bytes)
-    // A proxy that changed the status leaves the details of another one behind.
-    if (status.code !== code) return []
-    return status.details.map(({ typeUrl, value }) => ({ type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value }))
-  } catch {
-    return []
   }
 }

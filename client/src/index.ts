@@ -2,9 +2,9 @@ import type { AuthwireAdapterMethods } from "./adapter.js"
 import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./error.js"
 import { type GrpcTargetOptions, grpcAddress } from "./grpc-target.js"
-import { grpcTransport } from "./grpc-transport.js"
 import type { RemoteJwtMethods } from "./jwt.js"
-import { type ConnectionOptions, checkOptions } from "./options.js"
+import { type ConnectionOptions, checkOptions, headersOf } from "./options.js"
+import { type PipelineOptions, pipelineTransport } from "./pipeline-transport.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter.js"
 export type { AuthwireClient } from "./client.js"
@@ -13,13 +13,15 @@ export type { GrpcTargetOptions, TlsOptions } from "./grpc-target.js"
 export { type GrpcTransport, grpcTransport } from "./grpc-transport.js"
 export type { RemoteJwtMethods } from "./jwt.js"
 export type { ConnectionOptions } from "./options.js"
+export type { PipelineOptions } from "./pipeline-transport.js"
 
 /** How to reach the service over gRPC. */
-export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions {}
+export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, PipelineOptions {}
 
 /**
  * The adapter of Auth.js that keeps its users, accounts, sessions, verification tokens and authenticators in Authwire.
- * It connects at the first call and does not keep the process alive. Make one and keep it: each has its own channel.
+ * It connects at the first call, and keeps the process alive for a second after the last one at the most. Make one and
+ * keep it: each has its own connection.
  *
  * Every method throws AuthwireError if the service cannot be asked; null only ever means that there is no such thing.
  *
@@ -62,7 +64,10 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   checkOptions(options)
   const address = grpcAddress(options)
   if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
+  if (options.transport && options.connections !== undefined)
+    throw wrongOption("connections", "must not stand beside the option transport")
   if (options.transport) return { ...clientOver(options.transport, address, options), close() {} }
-  const transport = grpcTransport(options)
-  return { ...clientOver(transport, address, options), close: transport.close }
+  const header = headersOf(options)
+  const transport = pipelineTransport({ ...options, header })
+  return { ...clientOver(transport, address, options, header), close: transport.close }
 }

@@ -1,0 +1,165 @@
+import { Code, ConnectError } from "@connectrpc/connect"
+import type { Place } from "./pipeline-addresses.js"
+import type { Member, MemberEvents } from "./pipeline-member.js"
+import type { PipelineStream } from "./pipeline-stream.js"
+import type { Holder, PipelinedCall } from "./pipelined-call.js"
+
+/** Spreads calls over the streams to all places that serve. */
+export interface PipelinePool {
+  send(call: PipelinedCall): void
+  /** Lets the calls under way end, and takes no more. */
+  close(): void
+}
+
+export interface PoolOptions {
+  /** Finds the places. Asked at the first call and, at most every `relookMs`, after failures and as time goes by. */
+  places: () => Promise<readonly Place[]>
+  /** How many streams to each place. */
+  connections: number
+  member: (place: Place, events: MemberEvents) => Member
+  /** Takes the calls that no pipeline carries. */
+  fallback: (call: PipelinedCall) => void
+  now: () => number
+}
+
+/** How often places are looked up, at the most and without cause, in milliseconds. */
+const relookMs = 1_000
+const lookMs = 30_000
+/** A stream without calls for so long, twice at the most, ends, and does not keep the process alive. In milliseconds. */
+const restMs = 500
+
+export function createPipelinePool({ places, connections, member, fallback, now }: PoolOptions): PipelinePool {
+  const membersOf = new Map<string, Member[]>()
+  let members: Member[] = []
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let looking = false
+  let lookError: ConnectError | undefined
+  let turn = 0
+  let sweep: NodeJS.Timeout | undefined
+  let closed = false
+
+  const waiting = new Set<PipelinedCall>()
+  const queue: Holder = { drop: (call) => void waiting.delete(call) }
+
+  function look(ageMs: number): void {
+    if (looking || closed || now() - lookedAt < ageMs) return
+    looking = true
+    places()
+      .then(settle, (cause: Error) => {
+        lookError = new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause)
+      })
+      .finally(() => {
+        looking = false
+        lookedAt = now()
+        retry([])
+      })
+  }
+
+  function settle(found: readonly Place[]): void {
+    lookError = found.length > 0 ? undefined : new ConnectError("the name has no address", Code.Unavailable)
+    // A name that has lost all its addresses is a mistake of the moment.
+    if (closed || found.length === 0) return
+    const targets = new Set(found.map(({ target }) => target))
+    for (const [target, gone] of membersOf) {
+      if (targets.has(target)) continue
+      membersOf.delete(target)
+      for (const one of gone) one.close()
+    }
+    for (const place of found) {
+      if (membersOf.has(place.target)) continue
+      const events: MemberEvents = { changed: retry, failed: () => look(relookMs) }
+      membersOf.set(
+        place.target,
+        Array.from({ length: connections }, () => member(place, events)),
+      )
+    }
+    members = [...membersOf.values()].flat()
+  }
+
+  /** The stream that has the fewest calls; those that rest count as without any. */
+  function pick(): PipelineStream | undefined {
+    let best: Member | undefined
+    let leastLoad = Number.POSITIVE_INFINITY
+    turn = (turn + 1) % Math.max(1, members.length)
+    for (let i = 0; i < members.length; i++) {
+      const one = members[(turn + i) % members.length] as Member
+      if (one.stream === undefined && !one.isResting) one.open()
+      const load = one.isResting ? 0 : one.stream?.hasRoom ? one.stream.load : Number.POSITIVE_INFINITY
+      if (load < leastLoad) {
+        best = one
+        leastLoad = load
+      }
+    }
+    if (best?.isResting) best.open()
+    return best?.stream ?? members.find((one) => one.leaving?.hasRoom)?.leaving
+  }
+
+  /** Gives a call to whoever can take it now, or fails it; false if it has to wait. */
+  function place(call: PipelinedCall): boolean {
+    const stream = pick()
+    if (stream !== undefined) {
+      if (call.message.length > stream.maxMessageBytes) fallback(call)
+      else stream.send(call)
+      sweep ??= setInterval(rest, restMs).unref()
+      return true
+    }
+    if ((looking && members.length === 0) || members.some((one) => one.stream?.isOpen)) return false
+    if (members.some((one) => one.refusesPipeline)) fallback(call)
+    else if (members.some((one) => one.stream !== undefined)) return false
+    else call.fail(unavailable())
+    return true
+  }
+
+  function wait(call: PipelinedCall): void {
+    call.holder = queue
+    waiting.add(call)
+  }
+
+  /** Something changed: those who wait may have their turn, in order. */
+  function retry(unsent: readonly PipelinedCall[]): void {
+    for (const call of unsent) if (!place(call)) wait(call)
+    for (const call of waiting) {
+      if (!place(call)) break
+      waiting.delete(call)
+    }
+    leaveDrained()
+  }
+
+  function unavailable(): ConnectError {
+    const error = members.find((one) => one.error !== undefined)?.error ?? lookError
+    // A new error for each call: its stack and its details are the caller's.
+    return new ConnectError(
+      error?.rawMessage ?? "there is no connection",
+      error?.code ?? Code.Unavailable,
+      undefined,
+      undefined,
+      error,
+    )
+  }
+
+  /** A stream that the service asked to leave is left as soon as there is another. */
+  function leaveDrained(): void {
+    if (!members.some((one) => one.leaving !== undefined)) return
+    if (members.some((one) => one.isResting || one.stream?.isOpen)) for (const one of members) one.leave()
+  }
+
+  function rest(): void {
+    for (const one of members) one.rest()
+    if (members.some((one) => one.stream !== undefined)) return
+    clearInterval(sweep)
+    sweep = undefined
+  }
+
+  return {
+    send(call) {
+      look(lookMs)
+      if (!place(call)) wait(call)
+    },
+    close() {
+      closed = true
+      clearInterval(sweep)
+      for (const call of waiting) call.fail(new ConnectError("the client is closed", Code.FailedPrecondition))
+      for (const one of members) one.close()
+    },
+  }
+}
