@@ -90,6 +90,7 @@ describe("health and reflection", () => {
           "authwire.v1.VerificationTokenService",
           "authwire.v1.AuthenticatorService",
           "authwire.v1.TokenService",
+          "authwire.v1.PipelineService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",
           "grpc.reflection.v1alpha.ServerReflection",
