@@ -1,5 +1,5 @@
 /** Makes a value of a secret, a salt and the name of an encryption. */
-type Derivation<Value> = (secret: string, salt: string, enc: string) => Promise<Value>
+type Derivation<Value, Enc extends string> = (secret: string, salt: string, enc: Enc) => Promise<Value>
 
 interface CacheOptions {
   /** How many values are kept. Beyond that the one that was not used for longest goes. Default 32. */
@@ -17,7 +17,10 @@ interface CacheOptions {
  * for those of a secret that is no longer used. A Map compares names only after their hashes, which the process seeds at
  * random: how long a look-up takes says nothing about the secrets of others.
  */
-export function keyCache<Value>(derive: Derivation<Value>, options: CacheOptions = {}): Derivation<Value> {
+export function keyCache<Value, Enc extends string>(
+  derive: Derivation<Value, Enc>,
+  options: CacheOptions = {},
+): Derivation<Value, Enc> {
   const { maxEntries = 32, maxIdleMs = 3_600_000, now = () => Date.now() } = options
   // A Map keeps the order of insertion, and every use inserts again: the first entry is the one least recently used.
   const entries = new Map<string, { value: Promise<Value>; usedAt: number }>()

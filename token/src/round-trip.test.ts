@@ -1,8 +1,10 @@
 import * as core from "@auth/core/jwt"
 import { afterEach, describe, expect, jest, test } from "@jest/globals"
 import fc from "fast-check"
+import { EncryptJWT, jwtDecrypt } from "jose"
 import { freeze } from "../test/clock.js"
 import { failure } from "../test/failure.js"
+import { derive } from "../vectors/issue.js"
 import { decode, encode } from "./index.js"
 
 afterEach(() => {
@@ -49,6 +51,47 @@ describe("any claims, with any secrets and salt", () => {
         expect(read).toMatchObject(asJson(claims))
       }),
       { numRuns: 150 },
+    )
+  })
+
+  test("what encode makes, jose reads with the derived key, and has the kid that jose makes of the key", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.record(sample), async ({ secrets: { list }, salt, claims, maxAge }) => {
+        const token = await encode({ token: claims, secret: list, salt, maxAge })
+        const { key, kid } = await derive({ secret: list[0] as string, salt })
+        const { payload, protectedHeader } = await jwtDecrypt(token, key)
+        expect(payload).toMatchObject(asJson(claims))
+        expect(protectedHeader).toEqual({ alg: "dir", enc: "A256CBC-HS512", kid })
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test.each(["A256CBC-HS512", "A256GCM"] as const)("what jose makes with %s, decode reads", async (enc) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({ ...sample, named: fc.boolean(), typ: fc.option(text, { nil: undefined }) }),
+        async ({ secrets: { list, index }, salt, claims, named, typ }) => {
+          const { key, kid } = await derive({ secret: list[index] as string, salt, ...(enc === "A256GCM" && { enc }) })
+          const header = { alg: "dir", enc, ...(named && { kid }), ...(typ !== undefined && { typ }) }
+          const token = await new EncryptJWT(claims).setProtectedHeader(header).encrypt(key)
+          expect(await decode({ token, secret: list, salt })).toEqual(asJson(claims))
+          expect(await decode({ token, secret: list, salt })).toEqual((await jwtDecrypt(token, key)).payload)
+        },
+      ),
+      { numRuns: 150 },
+    )
+  })
+
+  test("the same claims twice are two tokens that have nothing but the header in common", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.record(sample), async ({ secrets: { list }, salt, claims }) => {
+        const tokens = await Promise.all(Array.from({ length: 4 }, () => encode({ token: claims, secret: list, salt })))
+        const parts = tokens.map((token) => token.split("."))
+        for (const part of [2, 3, 4]) expect(new Set(parts.map((each) => each[part])).size).toBe(4)
+        expect(new Set(parts.map(([header]) => header)).size).toBe(1)
+      }),
+      { numRuns: 30 },
     )
   })
 

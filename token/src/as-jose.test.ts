@@ -1,0 +1,195 @@
+import { afterEach, describe, expect, jest, test } from "@jest/globals"
+import fc from "fast-check"
+import { freeze } from "../test/clock.js"
+import { base64url } from "../test/forge.js"
+import { joses } from "../test/outcome.js"
+import { encs, expectAsJose, from, headerText, now, read, token, values } from "../test/strange-token.js"
+import { byJose } from "../vectors/issue.js"
+import { withPart } from "../vectors/tamper.js"
+import { decode } from "./index.js"
+
+// What decode refuses and why, beside jose's jwtDecrypt with the rules of Auth.js.
+
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+const names = [
+  ...["alg", "enc", "kid", "crit", "typ", "cty", "iss", "sub", "aud", "exp", "b64", "epk", "apu", "p2s", "p2c", "iv"],
+  ...["tag", "jwk", "jku", "x5c", "x", "", "__proto__", "constructor", "toString", "hasOwnProperty", "toJSON"],
+]
+
+describe("a header", () => {
+  test.each(names)("with any value for %j", async (name) => {
+    freeze(now)
+    for (const enc of encs) {
+      for (const value of [undefined, ...values]) {
+        await expectAsJose(token(headerText({ [name]: value }, enc), { enc }))
+        await expectAsJose(token(headerText({ [name]: value, kid: undefined }, enc), { enc }))
+        await expectAsJose(token(headerText({ [name]: value, x: "1", crit: '["x"]' }, enc), { enc }))
+      }
+    }
+  })
+
+  const good = headerText({})
+  test.each<[string, string | Uint8Array]>([
+    ["nothing", ""],
+    ["white space", " "],
+    ["a list", `[${good}]`],
+    ["text", JSON.stringify(good)],
+    ["null", "null"],
+    ["a number", "1"],
+    ["JSON with white space", ` \n\t\r${good} \n`],
+    ["JSON with another kind of space", `\u00a0${good}`],
+    ["with a byte order mark", `\ufeff${good}`],
+    ["with two byte order marks", `\ufeff\ufeff${good}`],
+    ["in UTF-16", Buffer.from(good, "utf16le")],
+    ["not UTF-8", Buffer.concat([Buffer.from('{"x":"'), Buffer.of(0xff), Buffer.from(`",${good.slice(1)}`)])],
+    ["a surrogate in UTF-8", Buffer.concat([Buffer.from('{"x":"'), Buffer.of(0xed, 0xa0, 0x80), Buffer.from('"}')])],
+    ["with an end too many", `${good}}`],
+    ["two objects", good + good],
+    ["with a comma at the end", `${good.slice(0, -1)},}`],
+    ["with a comment", `/**/${good}`],
+    ["with single quotes", good.replaceAll('"', "'")],
+    ["with escaped names", good.replace("alg", "\\u0061lg")],
+    ["alg twice, the last good", `{"alg":"none",${good.slice(1)}`],
+    ["alg twice, the first good", `${good.slice(0, -1)},"alg":"none"}`],
+    ["kid twice, the last good", `{"kid":"x",${good.slice(1)}`],
+    ["kid twice, the first good", `${good.slice(0, -1)},"kid":"x"}`],
+    ["crit twice, the last null", `${good.slice(0, -1)},"crit":["x"],"crit":null}`],
+    ["deep", `${good.slice(0, -1)},"x":${"[".repeat(5000)}${"]".repeat(5000)}}`],
+    ["long", headerText({ x: JSON.stringify("x".repeat(100_000)) })],
+  ])("that is %s", async (_, header) => {
+    freeze(now)
+    await expectAsJose(token(header))
+  })
+})
+
+/** Changes a part's text: in base64url, in base64, in neither. */
+const changes = fc
+  .record({
+    at: fc.nat(),
+    remove: fc.nat(2),
+    insert: fc.constantFrom(
+      "",
+      " ",
+      "\n",
+      "\t\f\r",
+      "=",
+      "==",
+      "===",
+      "+",
+      "/",
+      "-",
+      "_",
+      "A",
+      "AA",
+      "\v",
+      "\0",
+      "é",
+      "*",
+      ".",
+    ),
+    atEnd: fc.boolean(),
+  })
+  .map(({ at, remove, insert, atEnd }) => (part: string) => {
+    const index = atEnd ? part.length : at % (part.length + 1)
+    return part.slice(0, index) + insert + part.slice(index + remove)
+  })
+const part = fc.constantFrom<0 | 2 | 3 | 4>(0, 2, 3, 4)
+const json = fc.oneof(fc.constantFrom(...values), fc.json({ maxDepth: 2 }))
+
+describe("any token", () => {
+  test("whose header is changed in a member or two", async () => {
+    freeze(now)
+    const change = fc.dictionary(fc.oneof(fc.constantFrom(...names), fc.string({ maxLength: 2 })), fc.option(json), {
+      minKeys: 1,
+      maxKeys: 3,
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...encs), fc.constantFrom(...encs), change, async (enc, other, change) => {
+        const cleared = Object.entries(change).map(([name, value]) => [name, value ?? undefined])
+        await expectAsJose(token(headerText(Object.fromEntries(cleared), enc), { enc: other }))
+      }),
+      { numRuns: 1500 },
+    )
+  })
+
+  test("whose header is encoded in another way before the tag is made", async () => {
+    freeze(now)
+    for (const end of ["=", "==", "===", " ", "\n", "A", "*"]) {
+      for (const header of [headerText({}), headerText({ x: "1" }), headerText({ x: "10" })]) {
+        await expectAsJose(token(base64url(header) + end, { encoded: true }))
+      }
+    }
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...encs), changes, async (enc, change) => {
+        await expectAsJose(token(change(base64url(headerText({}, enc))), { enc, encoded: true }))
+      }),
+      { numRuns: 1500 },
+    )
+  })
+
+  test("whose parts are changed after", async () => {
+    freeze(now)
+    const changed = fc.array(fc.tuple(part, changes), { minLength: 1, maxLength: 2 })
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...encs), fc.boolean(), changed, async (enc, named, changed) => {
+        let made = token(headerText(named ? {} : { kid: undefined }, enc), { enc })
+        for (const [part, change] of changed) made = withPart(made, part, change)
+        await expectAsJose(made)
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  test("made of any five parts", async () => {
+    const any = fc.oneof(fc.constantFrom("", "*", "AA", "AA "), fc.base64String(), json.map(base64url))
+    const header = fc.oneof(any, fc.constant(base64url(headerText({}))))
+    await fc.assert(
+      fc.asyncProperty(header, any, any, any, async (header, ...rest) => {
+        await expectAsJose([header, "", ...rest].join("."))
+      }),
+      { numRuns: 1000 },
+    )
+  })
+})
+
+describe("where it differs from jose", () => {
+  test("zip: jose inflates what was deflated, decode refuses it", async () => {
+    freeze(now)
+    for (const enc of encs) {
+      const made = await byJose({ sub: "1" }, { ...from, ...(enc === "A256GCM" && { enc }) }, { zip: "DEF" })
+      expect(await joses(made, from.secret, from.salt)).toEqual({ claims: { sub: "1" } })
+      expect(await read(made)).toEqual({ code: "TOKEN_ALGORITHM_NOT_ALLOWED" })
+    }
+    for (const zip of values)
+      expect(await read(token(headerText({ zip })))).toEqual({ code: "TOKEN_ALGORITHM_NOT_ALLOWED" })
+  })
+
+  test("a token in octets: jose decodes it, decode wants text", async () => {
+    freeze(now)
+    const octets = Buffer.from(token(headerText({}))) as unknown as string
+    expect(await joses(octets, from.secret, from.salt)).toHaveProperty("claims")
+    await expect(decode({ ...from, token: octets })).rejects.toMatchObject({ code: "TOKEN_MALFORMED" })
+  })
+
+  test("a tag of white space only: jose finds it wrong, decode finds none", async () => {
+    const made = withPart(token(headerText({})), 4, () => " ")
+    expect(await joses(made, from.secret, from.salt)).toEqual({ code: "NO_MATCHING_SECRET" })
+    expect(await read(made)).toEqual({ code: "TOKEN_MALFORMED" })
+  })
+
+  test("of two faults another may be named, when one is zip or an encrypted key", async () => {
+    freeze(now)
+    const part = (key: string) => (made: string) => withPart(made, 1, () => key)
+    const cases = [
+      [token(headerText({ zip: '"x"', alg: undefined })), "TOKEN_MALFORMED", "TOKEN_ALGORITHM_NOT_ALLOWED"],
+      [part("AAAA")(token(headerText({ kid: '"x"' }))), "TOKEN_MALFORMED", "NO_MATCHING_SECRET"],
+    ]
+    for (const [made = "", ourCode, theirCode] of cases) {
+      expect(await read(made)).toEqual({ code: ourCode })
+      expect(await joses(made, from.secret, from.salt)).toEqual({ code: theirCode })
+    }
+  })
+})

@@ -1,0 +1,39 @@
+import type { Octets } from "./base64url.js"
+import { TokenExpired, TokenMalformed, TokenNotYetValid } from "./error.js"
+import { jsonObject } from "./json-object.js"
+
+/**
+ * In seconds. RFC 7519, section 4.1.4: "Implementers MAY provide for some small leeway, usually no more than a few
+ * minutes, to account for clock skew." These are those of Auth.js.
+ */
+const tolerance = 15
+
+/**
+ * The claims that a decrypted token holds, checked to hold now.
+ *
+ * @throws TokenMalformed if they are not a JSON object, a time is not a number, or the header contradicts them.
+ * @throws TokenNotYetValid if `nbf` lies more than 15 seconds in the future.
+ * @throws TokenExpired if `exp` lies 15 seconds or more in the past.
+ */
+export function readClaims(content: Octets, header: Record<string, unknown>): Record<string, unknown> {
+  const claims = jsonObject(content)
+  const now = Math.floor(Date.now() / 1000)
+  timeOf(claims, "iat")
+  const nbf = timeOf(claims, "nbf")
+  if (nbf !== undefined && nbf > now + tolerance) throw new TokenNotYetValid()
+  const exp = timeOf(claims, "exp")
+  if (exp !== undefined && exp <= now - tolerance) throw new TokenExpired()
+  // RFC 7519, section 5.3: "If such replicated Claims are present, the application receiving them SHOULD verify that
+  // their values are identical". An audience may be a list.
+  const { iss, sub, aud } = header
+  if (iss !== undefined && iss !== claims.iss) throw new TokenMalformed()
+  if (sub !== undefined && sub !== claims.sub) throw new TokenMalformed()
+  if (aud !== undefined && JSON.stringify(aud) !== JSON.stringify(claims.aud)) throw new TokenMalformed()
+  return claims
+}
+
+function timeOf(claims: Record<string, unknown>, name: "exp" | "iat" | "nbf"): number | undefined {
+  const time = claims[name]
+  if (time !== undefined && typeof time !== "number") throw new TokenMalformed()
+  return time
+}
