@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql bench gen lint format verify clean
+.PHONY: help install build run demo test test-mysql bench soak bench-install gen lint format verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,9 +30,22 @@ test: build ## run every test that this machine can run; names what it leaves ou
 test-mysql: build ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
 
-bench: build ## measure against peers and write docs/performance.md; ARGS="--url http://127.0.0.1:50051" adds a running service
+bench: build bench-install ## measure against peers and write docs/performance.md; ARGS=--quick only tries everything out
 	# On one CPU: between two, where a thread of the pool wakes up decides more than what is measured.
 	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
+	node bench/wire.ts $(ARGS)
+	node bench/profile.ts $(ARGS)
+
+soak: build bench-install ## ten minutes of load and 100,000 cancelled calls: does memory stay flat? ARGS="--minutes 1 --dry"
+	node bench/soak.ts $(ARGS)
+
+bench-install: install bench/node_modules/.package-lock.json
+
+bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.prisma
+	cd bench && npm install --no-save --loglevel=error
+	# Its engine for changing tables is a download, and not needed to generate the client: anything may stand for it.
+	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
+	@touch $@
 
 gen: install ## write generated code and pages (needs Maven, Go and Python 3.10+)
 	scripts/gen
@@ -46,10 +59,12 @@ format: install ## format, and mend what the linter can
 	biome check --write
 	buf format --write proto
 
-verify: build lint ## regenerate and compare, lint, check types and the schema's compatibility
+verify: build bench-install lint ## regenerate and compare, lint, check types and the schema's compatibility
 	tsc --project test
+	tsc --project bench
 	tsc --project token/vectors --noEmit
 	scripts/gen
+	node bench/report.ts
 	scripts/unchanged gen docs proto
 	scripts/compatible
 

@@ -1,6 +1,6 @@
 // Measures the token module against @auth/core, prints the tables and writes them into docs/performance.md.
 //
-//   taskset -c 1 node bench/token.ts [--rounds 101] [--url http://127.0.0.1:50051] [--dry]
+//   taskset -c 1 node bench/token.ts [--rounds 101] [--url http://127.0.0.1:50051] [--quick] [--dry]
 //
 // Each side runs in a process of its own. All of them start, warm up and wait; then they take turns, so that what else the
 // machine does meets all alike. --url (or AUTHWIRE_URL) adds TokenService.Decode of a running service; --dry writes nothing.
@@ -10,18 +10,13 @@
 
 import { readFileSync, writeFileSync } from "node:fs"
 import { cpus, totalmem } from "node:os"
-import { parseArgs } from "node:util"
+import { readOptions } from "./options.ts"
 import { measure, type Round } from "./token-rounds.ts"
 import { header, type Row, table } from "./token-table.ts"
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "101" },
-    url: { type: "string", default: process.env.AUTHWIRE_URL ?? "" },
-    dry: { type: "boolean", default: false },
-  },
-})
-const rounds = await measure(Number(values.rounds), values.url)
+const options = readOptions()
+if (!options.has("token")) process.exit()
+const rounds = await measure(options.rounds ?? (options.quick ? 1 : 101), options.url)
 
 /** The median over the rounds of what a function makes of each. */
 function median(of: (round: Round) => number | undefined): number {
@@ -58,18 +53,18 @@ const oneByOne = [
   row("decode, jose alone, given the key", "jose decode", ""),
   row("encode, synchronous with node:crypto (not in the product)", "node-crypto encode", ""),
   row("decode, synchronous with node:crypto (not in the product)", "node-crypto decode", ""),
-  ...(values.url ? [row("TokenService.Decode over gRPC, same machine", "remote decode", "")] : []),
+  ...(options.url ? [row("TokenService.Decode over gRPC, same machine", "remote decode", "")] : []),
 ]
 const together = [
   row("encode, @auth/core", "auth-core32 encode", ""),
   row("encode", "authwire32 encode", ""),
   row("decode, @auth/core", "auth-core32 decode", ""),
   row("decode", "authwire32 decode", ""),
-  ...(values.url ? [row("TokenService.Decode over gRPC, same machine", "remote32 decode", "")] : []),
+  ...(options.url ? [row("TokenService.Decode over gRPC, same machine", "remote32 decode", "")] : []),
 ]
 
 const version = (path: string) =>
-  JSON.parse(readFileSync(new URL(`../node_modules/${path}/package.json`, import.meta.url), "utf8")).version
+  JSON.parse(readFileSync(new URL(`./node_modules/${path}/package.json`, import.meta.url), "utf8")).version
 const report = `${header({
   date: new Date(),
   machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
@@ -84,7 +79,7 @@ ${table(oneByOne)}
 ${table(together)}`
 process.stdout.write(`${report}\n`)
 
-if (!values.dry) {
+if (!options.dry) {
   const page = new URL("../docs/performance.md", import.meta.url)
   const [begin, end] = ["<!-- written by bench/token.ts: begin -->", "<!-- written by bench/token.ts: end -->"]
   const text = readFileSync(page, "utf8")

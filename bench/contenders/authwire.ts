@@ -1,0 +1,24 @@
+import { createAuthwireClient, grpcTransport } from "@authwire/client"
+import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { type Contender, type Places, required } from "./contender.ts"
+
+/** The client as it is by default. */
+export function authwirePipeline({ grpcUrl, connections }: Places): Contender {
+  const options = { url: required(grpcUrl), ...(connections === undefined ? {} : { connections }) }
+  const client = createAuthwireClient(options)
+  return { adapter: client.adapter, close: async () => client.close() }
+}
+
+/** One gRPC call for each call of the adapter. */
+export function authwireUnary({ grpcUrl }: Places): Contender {
+  const url = required(grpcUrl)
+  const transport = grpcTransport({ url })
+  const client = createAuthwireClient({ url, transport })
+  return { adapter: client.adapter, close: async () => transport.close() }
+}
+
+/** Connect over fetch, as at the edge: HTTP/1.1. */
+export function authwireConnect({ httpUrl }: Places): Contender {
+  const client = createEdgeClient({ url: required(httpUrl) })
+  return { adapter: client.adapter, close: async () => client.close() }
+}

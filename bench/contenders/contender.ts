@@ -1,0 +1,27 @@
+import type { Adapter } from "@auth/core/adapters"
+
+/** What is measured. It lives in the process that makes the load. */
+export interface Contender {
+  /** All methods that the operations call; a floor has only `getSessionAndUser`. */
+  readonly adapter: Adapter
+  close(): Promise<void>
+}
+
+/** Where a contender finds what it needs. Undefined: this run does not have it. */
+export interface Places {
+  /** The tables of this contender. */
+  databaseUrl?: string
+  /** Its server: the gRPC door, the HTTP door, or the one it has. */
+  grpcUrl?: string
+  httpUrl?: string
+  /** How many connections the pipeline keeps. */
+  connections?: number
+}
+
+/** How many connections to MySQL each contender has, in whichever process: Authwire's own default. */
+export const poolSize = 10
+
+export function required(url: string | undefined): string {
+  if (url === undefined) throw new Error("this contender was not told where its server or database is")
+  return url
+}

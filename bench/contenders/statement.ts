@@ -1,0 +1,23 @@
+import { createHash } from "node:crypto"
+import { createPool } from "mysql2"
+import { type Contender, type Places, poolSize, required } from "./contender.ts"
+
+const sessionAndUser = `SELECT s.user_id, s.expires, s.extra, u.id, u.email, u.email_verified, u.name, u.image, u.extra
+  FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.token_hash = ?`
+
+/** A floor: the statement that Authwire makes of GetSessionAndUser, prepared, from a pool of mysql2. */
+export function preparedStatement({ databaseUrl }: Places): Contender {
+  const pool = createPool({ uri: required(databaseUrl), connectionLimit: poolSize })
+  return {
+    adapter: {
+      getSessionAndUser: (token) =>
+        new Promise((resolve, reject) => {
+          const key = createHash("sha256").update(token).digest()
+          pool.execute({ sql: sessionAndUser, values: [key], rowsAsArray: true }, (error, rows) =>
+            error ? reject(error) : resolve((rows as unknown as never[])[0] ?? null),
+          )
+        }),
+    },
+    close: () => pool.promise().end(),
+  }
+}

@@ -1,0 +1,16 @@
+import { getManager, TypeORMAdapter } from "@auth/typeorm-adapter"
+import type { DataSourceOptions } from "typeorm"
+import { type Contender, type Places, poolSize, required } from "./contender.ts"
+
+/** As https://authjs.dev/getting-started/adapters/typeorm has it, without `synchronize`, on mysql2. */
+export function typeormAdapter({ databaseUrl }: Places): Contender {
+  const dataSource: DataSourceOptions = { type: "mysql", url: required(databaseUrl), poolSize, synchronize: false }
+  const adapter = TypeORMAdapter(dataSource)
+  return {
+    adapter,
+    async close() {
+      const manager = await getManager({ dataSource, entities: {} as never })
+      await manager.connection.destroy()
+    },
+  }
+}

@@ -1,0 +1,135 @@
+import { randomUUID } from "node:crypto"
+import type { Adapter } from "@auth/core/adapters"
+import {
+  email,
+  measuredExpires,
+  provider,
+  providerAccountId,
+  sessionsPerUser,
+  sessionToken,
+  userId,
+  verificationToken,
+} from "../data/keys.ts"
+
+/** What a call works on. */
+export interface Situation {
+  readonly adapter: Adapter
+  /** How many users the data has. */
+  readonly users: number
+  /** The verification tokens that were made for this measurement, if any. */
+  readonly batch: string
+  readonly batchSize: number
+  /** From 0 up to 1, always the same. */
+  readonly random: () => number
+}
+
+/** Makes one call, or the calls of one step of Auth.js; false: what it needs is used up. */
+export type Call = () => Promise<unknown>
+
+/** The operations that are measured, each the calls that Auth.js makes. Each checks what it gets. */
+export const operations = {
+  getSessionAndUser: ({ adapter, users, random }) => {
+    const get = method(adapter, "getSessionAndUser")
+    return async () => exists(await get(sessionToken(Math.floor(random() * users * sessionsPerUser))))
+  },
+
+  getUserByAccount: ({ adapter, users, random }) => {
+    const get = method(adapter, "getUserByAccount")
+    return async () => {
+      const user = Math.floor(random() * users)
+      return exists(await get({ provider, providerAccountId: providerAccountId(user) }))
+    }
+  },
+
+  "createSession + deleteSession": ({ adapter, users, random }) => {
+    const create = method(adapter, "createSession")
+    const remove = method(adapter, "deleteSession")
+    return async () => {
+      const token = randomUUID()
+      await create({ sessionToken: token, userId: userId(Math.floor(random() * users)), expires: measuredExpires })
+      await remove(token)
+    }
+  },
+
+  useVerificationToken: ({ adapter, batch, batchSize }) => {
+    const use = method(adapter, "useVerificationToken")
+    let next = 0
+    return async () => {
+      const index = next++
+      return index < batchSize && exists(await use(verificationToken(batch, index)))
+    }
+  },
+
+  /** lib/actions/callback/handle-login.js of @auth/core, for a user who was here before. */
+  "sign-in, known user": ({ adapter, users, random }) => {
+    const getUserByAccount = method(adapter, "getUserByAccount")
+    const createSession = method(adapter, "createSession")
+    return async () => {
+      const known = Math.floor(random() * users)
+      const user = await getUserByAccount({ provider, providerAccountId: providerAccountId(known) })
+      if (!user) throw new Error("a user is missing")
+      await createSession({ sessionToken: randomUUID(), userId: user.id, expires: measuredExpires })
+    }
+  },
+
+  /** The same for one who signs in for the first time. */
+  "sign-in, new user": ({ adapter }) => {
+    const getUserByAccount = method(adapter, "getUserByAccount")
+    const getUserByEmail = method(adapter, "getUserByEmail")
+    const createUser = method(adapter, "createUser")
+    const linkAccount = method(adapter, "linkAccount")
+    const createSession = method(adapter, "createSession")
+    return async () => {
+      const id = randomUUID()
+      const key = { provider, providerAccountId: id }
+      const address = `new.${id}@example.com`
+      if (await getUserByAccount(key)) throw new Error("a new user is known")
+      if (await getUserByEmail(address)) throw new Error("a new user is known")
+      const image = `https://avatars.example.com/u/${id}?v=4`
+      const user = await createUser({ id, name: "Grace Hopper", email: address, image, emailVerified: null })
+      await linkAccount({
+        ...key,
+        userId: user.id,
+        type: "oauth",
+        access_token: `gho_${id.replaceAll("-", "")}`,
+        token_type: "bearer",
+        scope: "read:user,user:email",
+      })
+      await createSession({ sessionToken: randomUUID(), userId: user.id, expires: measuredExpires })
+    }
+  },
+} satisfies Record<string, (situation: Situation) => Call>
+
+export type OperationName = keyof typeof operations
+
+export const operationNames = Object.keys(operations) as OperationName[]
+
+/** Whether the data must be brought back afterwards, and whether tokens must be made before. */
+export const writes = (operation: OperationName) => operation.startsWith("sign-in") || usesTokens(operation)
+export const usesTokens = (operation: OperationName) => operation === "useVerificationToken"
+
+/** The users and sessions that the first keys of the data must name, to see that a contender reads what the others do. */
+export async function check(adapter: Adapter, users: number): Promise<void> {
+  for (const user of [0, users - 1]) {
+    const found = await adapter.getSessionAndUser?.(sessionToken(user * sessionsPerUser + 1))
+    const byAccount = await adapter.getUserByAccount?.({ provider, providerAccountId: providerAccountId(user) })
+    for (const { id, email: address, emailVerified } of [found?.user, byAccount].map(exists)) {
+      if (id !== userId(user) || address !== email(user) || emailVerified)
+        throw new Error("a look-up finds another user")
+    }
+    if (found?.session.userId !== userId(user) || !(found.session.expires > measuredExpires)) {
+      throw new Error("a look-up finds another session")
+    }
+  }
+}
+
+function method<Name extends keyof Adapter>(adapter: Adapter, name: Name): NonNullable<Adapter[Name]> {
+  const found = adapter[name]
+  if (found === undefined) throw new Error(`this contender has no ${name}`)
+  return found
+}
+
+function exists<T>(found: T | null | undefined): T {
+  if (found === null || found === undefined) throw new Error("a look-up finds nothing")
+  return found
+}

@@ -1,0 +1,22 @@
+// Writes the tables and plots of docs/performance.md from the results that are in bench/results.
+//
+//   node bench/report.ts
+
+import { writeSection } from "./report/markdown.ts"
+import { profileReport } from "./report/profile.ts"
+import { soakPlots, soakReport } from "./report/soak.ts"
+import { wirePlots, wireReport } from "./report/wire.ts"
+import { readResults } from "./results.ts"
+
+const wire = readResults("wire")
+if (wire !== undefined) {
+  writeSection("bench/wire.ts", wireReport(wire))
+  await wirePlots(wire)
+}
+const soak = readResults("soak")
+if (soak !== undefined) {
+  writeSection("bench/soak.ts", soakReport(soak))
+  await soakPlots(soak)
+}
+const profile = readResults("profile")
+if (profile !== undefined) writeSection("bench/profile.ts", profileReport(profile))

@@ -1,0 +1,88 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import type { Facts } from "./facts.ts"
+import type { Figure } from "./load/turns.ts"
+import type { MemoryFigure } from "./sections/memory.ts"
+
+/** What `make bench` measured. */
+export interface WireResults {
+  facts: Facts
+  /** How much of everything. */
+  users: number
+  rounds: number
+  windowMs: number
+  operations: Figure[]
+  /** Named by the number of users. */
+  growth: Figure[]
+  memory: MemoryFigure[]
+  /** Named by the number of workers. */
+  workers: Figure[]
+}
+
+/** What `make soak` measured. */
+export interface SoakResults {
+  facts: Facts
+  minutes: number
+  /** How many calls were made, and how many of them failed. */
+  calls: number
+  failures: number
+  /** Seconds since the start, and bytes after a collection. */
+  samples: { seconds: number; server: number; serverRss: number; client: number; calls: number }[]
+  cancelled: {
+    calls: number
+    /** Bytes of heap and open handles, before and after. */
+    server: { before: Held; after: Held }
+    client: { before: Held; after: Held }
+  }
+}
+
+export interface Held {
+  heapUsed: number
+  /** How many of each kind. */
+  handles: Record<string, number>
+}
+
+/** Where the time of a process goes under load: shares of the time in which it did something. */
+export interface ProfileResults {
+  facts: Facts
+  callers: number
+  seconds: number
+  server: Share[]
+  client: Share[]
+  /** Functions with the most time of their own. */
+  serverFunctions: (Share & { where: string })[]
+}
+
+export interface Share {
+  name: string
+  share: number
+}
+
+interface Results {
+  wire: WireResults
+  soak: SoakResults
+  profile: ProfileResults
+}
+
+/** The results that are committed; undefined if there are none. */
+export function readResults<Name extends keyof Results>(name: Name): Results[Name] | undefined {
+  try {
+    return JSON.parse(readFileSync(new URL(`./results/${name}.json`, import.meta.url), "utf8"))
+  } catch {
+    return undefined
+  }
+}
+
+/** @param folder - Where to: those of a trial do not stand beside those of a full run. */
+export function writeResults<Name extends keyof Results>(name: Name, results: Results[Name], folder: URL): void {
+  mkdirSync(folder, { recursive: true })
+  const text = JSON.stringify(results, null, 1)
+  // A list of numbers on one line.
+  const short = text.replace(
+    /\[\s*((?:[-\d.e]+|null)(?:,\s*(?:[-\d.e]+|null))*)\s*\]/g,
+    (_, list: string) => `[${list.replace(/\s+/g, " ")}]`,
+  )
+  writeFileSync(new URL(`${name}.json`, folder), `${short}\n`)
+}
+
+export const resultsFolder = new URL("./results/", import.meta.url)
+export const trialFolder = new URL("../build/bench/", import.meta.url)

@@ -1,0 +1,112 @@
+import { createServer } from "node:net"
+import { setTimeout as delay } from "node:timers/promises"
+
+/** Looks into a process of Node that was started with `inspectOn`: nothing has to be built into it. */
+export interface Inspector {
+  /** The value of an expression, as JSON carries it. */
+  evaluate<T>(expression: string): Promise<T>
+  /** What the process holds after everything that nobody needs was thrown away, in bytes. */
+  memory(): Promise<Memory>
+  /** Samples where time goes, from now until the function that it resolves to is called. */
+  profile(intervalMicroseconds: number): Promise<() => Promise<CpuProfile>>
+  close(): void
+}
+
+export interface Memory {
+  heapUsed: number
+  external: number
+  rss: number
+  /** Timers, sockets and the like that are open: how many of each kind. */
+  handles: Record<string, number>
+}
+
+/** What `--cpu-prof` writes. */
+export interface CpuProfile {
+  nodes: {
+    id: number
+    callFrame: { functionName: string; url: string; lineNumber: number; columnNumber: number }
+    children?: number[]
+  }[]
+  samples: number[]
+  /** Microseconds before each sample. */
+  timeDeltas: number[]
+}
+
+/** The arguments with which Node lets itself be inspected at a port. Its address is not written to standard error. */
+export const inspectOn = (port: number) => [`--inspect=127.0.0.1:${port}`, "--inspect-publish-uid=http"]
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === "object" && address !== null ? address.port : 0
+}
+
+/** @param port - What `inspectOn` was given. */
+export async function openInspector(port: number): Promise<Inspector> {
+  const url = await address(port)
+  const socket = new WebSocket(url)
+  const waiting = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
+  let lastId = 0
+  socket.addEventListener("message", ({ data }) => {
+    const { id, result, error } = JSON.parse(String(data))
+    if (error) waiting.get(id)?.reject(new Error(error.message))
+    else waiting.get(id)?.resolve(result)
+    waiting.delete(id)
+  })
+  socket.addEventListener("close", () => {
+    for (const { reject } of waiting.values()) reject(new Error("the inspected process ended"))
+    waiting.clear()
+  })
+  await new Promise((resolve, reject) => {
+    socket.addEventListener("open", resolve)
+    socket.addEventListener("error", () => reject(new Error(`no inspector at ${url}`)))
+  })
+
+  function ask<T>(method: string, params: object = {}): Promise<T> {
+    const id = ++lastId
+    return new Promise<T>((resolve, reject) => {
+      waiting.set(id, { resolve: (result) => resolve(result as T), reject })
+      socket.send(JSON.stringify({ id, method, params }))
+    })
+  }
+
+  async function evaluate<T>(expression: string): Promise<T> {
+    const { result } = await ask<{ result: { value: T } }>("Runtime.evaluate", { expression, returnByValue: true })
+    return result.value
+  }
+
+  return {
+    evaluate,
+    async memory() {
+      // What a first collection finalizes a second one can free.
+      for (let time = 0; time < 2; time++) await ask("HeapProfiler.collectGarbage")
+      return evaluate<Memory>(`(() => {
+        const { heapUsed, external, rss } = process.memoryUsage()
+        const handles = {}
+        for (const kind of process.getActiveResourcesInfo()) handles[kind] = (handles[kind] ?? 0) + 1
+        return { heapUsed, external, rss, handles }
+      })()`)
+    },
+    async profile(interval) {
+      await ask("Profiler.enable")
+      await ask("Profiler.setSamplingInterval", { interval })
+      await ask("Profiler.start")
+      return async () => (await ask<{ profile: CpuProfile }>("Profiler.stop")).profile
+    },
+    close: () => socket.close(),
+  }
+}
+
+async function address(port: number): Promise<string> {
+  for (let tries = 0; ; tries++) {
+    try {
+      const [target] = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()
+      return target.webSocketDebuggerUrl
+    } catch (error) {
+      if (tries === 50) throw error
+      await delay(100)
+    }
+  }
+}
