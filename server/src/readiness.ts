@@ -8,54 +8,22 @@ export interface Readiness {
   changed(signal: AbortSignal, until: () => boolean): Promise<void>
 }
 
-/** Follows the database and the shutdown. */
-export interface ReadinessMonitor extends Readiness {
+/** Readiness that follows what it is told. Not ready at first. */
+export interface ReadinessSwitch extends Readiness {
+  set(ready: boolean): void
   /** From now on, and for good, not ready. */
   stop(): void
 }
 
-// A busy moment must not take every replica out of its balancer at once.
-const tolerated = 1
-
-/**
- * Asks the store for a sign of life every `intervalMs` (default 1000, of which a ping may take as long), and is ready
- * until two in a row stay out. The first answer is awaited.
- */
-export async function monitorReadiness(deps: {
-  store: Store
-  log: Logger
-  intervalMs?: number
-}): Promise<ReadinessMonitor> {
-  const { store, log, intervalMs = 1000 } = deps
+export function readinessSwitch(): ReadinessSwitch {
   const waiting = new Set<() => void>()
   let ready = false
-  let misses = 0
   let stopped = false
-  let timer: NodeJS.Timeout | undefined
-
   const set = (value: boolean): void => {
-    if (ready === value) return
+    if (ready === value || stopped) return
     ready = value
     for (const wake of [...waiting]) wake()
   }
-
-  const probe = async (): Promise<void> => {
-    let problem: unknown
-    try {
-      await store.ping({ signal: AbortSignal.timeout(Math.max(intervalMs, 1000)) })
-    } catch (error) {
-      problem = error
-    }
-    if (stopped) return
-    misses = problem === undefined ? 0 : misses + 1
-    if (misses === tolerated + 1 && ready) log.error({ err: problem }, "the database does not answer: not ready")
-    if (misses === 0 && !ready) log.info("the database answers: ready")
-    if (misses === 0 || misses > tolerated) set(misses === 0)
-    timer = setTimeout(probe, intervalMs)
-    timer.unref()
-  }
-  await probe()
-
   return {
     get ready() {
       return ready
@@ -72,10 +40,61 @@ export async function monitorReadiness(deps: {
         signal.addEventListener("abort", wake)
         wake()
       }),
+    set,
+    stop() {
+      set(false)
+      stopped = true
+    },
+  }
+}
+
+// A busy moment must not take every replica out of its balancer at once.
+const tolerated = 1
+
+/**
+ * Asks the store for a sign of life every `intervalMs` (default 1000, of which a ping may take as long), and tells
+ * `onChange` whether it answers: no more when two in a row stay out. The first answer is awaited, and told if it came.
+ */
+export async function monitorDatabase(deps: {
+  store: Store
+  log: Logger
+  onChange: (answers: boolean) => void
+  intervalMs?: number
+}): Promise<{ stop(): void }> {
+  const { store, log, onChange, intervalMs = 1000 } = deps
+  let answers: boolean | undefined
+  let misses = 0
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+
+  const set = (value: boolean): void => {
+    if (answers === value) return
+    answers = value
+    onChange(value)
+  }
+
+  const probe = async (): Promise<void> => {
+    let problem: unknown
+    try {
+      await store.ping({ signal: AbortSignal.timeout(Math.max(intervalMs, 1000)) })
+    } catch (error) {
+      problem = error
+    }
+    if (stopped) return
+    misses = problem === undefined ? 0 : misses + 1
+    if (misses === tolerated + 1 && answers !== false)
+      log.error({ err: problem }, "the database does not answer: not ready")
+    if (misses === 0 && !answers) log.info("the database answers: ready")
+    if (misses === 0 || misses > tolerated) set(misses === 0)
+    timer = setTimeout(probe, intervalMs)
+    timer.unref()
+  }
+  await probe()
+
+  return {
     stop() {
       stopped = true
       clearTimeout(timer)
-      set(false)
     },
   }
 }

@@ -39,6 +39,7 @@ export async function startServer(options: {
   const listening = new Promise<void>((resolve) => {
     const collect = (chunk: Buffer) => {
       output += chunk.toString()
+      if (doors.grpc !== undefined && doors.http !== undefined) return
       for (const [, door, address] of output.matchAll(
         /^authwire: (grpc|http) door listening on (?:http:\/\/)?(\S+)$/gm,
       )) {

@@ -15,6 +15,8 @@ export interface Configuration {
   /** Undefined: the door stays closed. */
   grpcAddr: Address | undefined
   httpAddr: Address | undefined
+  /** How many processes serve; always 1 with SQLite. */
+  workers: number
   reflection: boolean
   databasePoolSize: number
   databaseQueueLimit: number
@@ -96,6 +98,7 @@ export function readConfiguration(
     secureCookie: secureCookieFromEnvironment(environment),
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
+    workers: integer("workers"),
     reflection: choice("reflection") === "on",
     databasePoolSize: integer("database-pool-size"),
     databaseQueueLimit: integer("database-queue-limit"),
@@ -109,6 +112,10 @@ export function readConfiguration(
   }
   if (command === "serve" && configuration.grpcAddr === undefined && configuration.httpAddr === undefined) {
     throw new ConfigurationError("--grpc-addr, --http-addr: one of the doors must be open, but both are off")
+  }
+  if (configuration.workers > 1 && configuration.databaseUrl.startsWith("sqlite:")) {
+    const source = raw("workers")?.source
+    throw new ConfigurationError(`${source}: must be 1 with a database of SQLite: one process owns the file`)
   }
   return { configuration, positionals }
 }

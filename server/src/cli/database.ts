@@ -65,6 +65,11 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
   }
 }
 
+/** Opens the store as it is, where another process has seen to the migrations. Throws StartError. */
+export async function openStore(configuration: Configuration, log: Logger): Promise<Store> {
+  return sqlStore(await openConfiguredDatabase(configuration, log))
+}
+
 /** What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. */
 export function causeOf(error: unknown): string {
   let cause = error

@@ -1,9 +1,15 @@
 import { type Logger, pino } from "pino"
 import pretty from "pino-pretty"
 
-/** The log, on standard error: one JSON object a line, or text for people. Flushed at each line. */
-export function createLog(options: { level: string; format: "json" | "text" }): Logger {
-  const settings = { level: options.level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
+/**
+ * The log, on standard error: one JSON object a line, or text for people. Each line is written at once and whole, so
+ * that several processes can share the output.
+ *
+ * @param options.worker the number of this worker, where there are several: a field of every line
+ */
+export function createLog(options: { level: string; format: "json" | "text"; worker?: number }): Logger {
+  const base = options.worker === undefined ? null : { worker: options.worker }
+  const settings = { level: options.level, base, timestamp: pino.stdTimeFunctions.isoTime }
   const destination =
     options.format === "text"
       ? pretty({ destination: 2, sync: true, colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })

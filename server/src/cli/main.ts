@@ -2,7 +2,7 @@ import { createRequire } from "node:module"
 import { type Configuration, ConfigurationError, readConfiguration } from "./configuration.js"
 import { helpText } from "./help.js"
 import { migrate } from "./migrate.js"
-import { serve } from "./serve.js"
+import { runService } from "./run-service.js"
 import { StartError } from "./start-error.js"
 
 /**
@@ -24,7 +24,7 @@ export async function main(
     } else if (command === "serve") {
       const { configuration, positionals } = readConfiguration("serve", rest, environment)
       if (positionals[0] !== undefined) throw new ConfigurationError("serve takes options only; see authwire --help")
-      await serve(configuration, { print, stopped: stopSignal() })
+      return await runService(configuration, { print, stopped: stopSignal() })
     } else if (command === "migrate") {
       const { configuration, positionals } = readConfiguration("migrate", rest, environment)
       await migrate(configuration as Configuration, positionals, { print })

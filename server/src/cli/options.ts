@@ -79,6 +79,16 @@ export const options = [
     commands: ["serve"],
   },
   {
+    flag: "workers",
+    variable: "AUTHWIRE_WORKERS",
+    type: "integer",
+    min: 1,
+    max: 64,
+    default: "1",
+    help: "Processes that serve behind the same addresses, at best one for each core. Each has a pool of its own: MySQL sees up to this many times --database-pool-size connections. With SQLite only 1: one process owns the file.",
+    commands: ["serve"],
+  },
+  {
     flag: "reflection",
     variable: "AUTHWIRE_REFLECTION",
     type: "choice",
@@ -94,7 +104,7 @@ export const options = [
     min: 1,
     max: 1000,
     default: "10",
-    help: "Connections to MySQL at the most. (SQLite has one.)",
+    help: "Connections to MySQL at the most, for each worker. (SQLite has one.)",
     commands: ["serve"],
   },
   {
@@ -104,7 +114,7 @@ export const options = [
     min: 0,
     max: 1_000_000,
     default: "1000",
-    help: "Calls that may wait for a connection; one more is refused at once with RESOURCE_EXHAUSTED.",
+    help: "Calls that may wait for a connection, in each worker; one more is refused at once with RESOURCE_EXHAUSTED.",
     commands: ["serve"],
   },
   {

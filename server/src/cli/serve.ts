@@ -4,27 +4,36 @@ import type { Door, DoorOptions } from "../doors/door.js"
 import { openGrpcDoor } from "../doors/grpc.js"
 import { openHttpDoor } from "../doors/http.js"
 import { type Address, formatAddress } from "../doors/listen.js"
-import { monitorReadiness } from "../readiness.js"
+import { monitorDatabase, type ReadinessSwitch } from "../readiness.js"
 import { createService } from "../service.js"
+import type { Store } from "../store/store.js"
+import type { Addresses } from "./announcement.js"
 import type { Configuration } from "./configuration.js"
-import { openMigratedStore } from "./database.js"
-import { createLog } from "./log.js"
-import { devSecret } from "./secret.js"
 import { StartError } from "./start-error.js"
 
+export interface ServeOptions {
+  /** Closed at the end. */
+  store: Store
+  log: Logger
+  /** What health and probes answer. Not ready, for good, from `stopped` on. */
+  readiness: ReadinessSwitch
+  /** Hears whether the database answers, before the doors open and at every change. */
+  onDatabase: (answers: boolean) => void
+  /** Called once, when every door listens. */
+  onListening: (addresses: Addresses) => void
+  stopped: Promise<unknown>
+}
+
 /**
- * Serves until `stopped` resolves, then lets what is under way finish, within the grace. Prints one line for each door
- * that listens. Throws StartError when something outside is in the way.
+ * Serves in this process until `stopped` resolves, then lets what is under way finish, within the grace. Throws
+ * StartError when something outside is in the way.
  */
-export async function serve(
-  configuration: Configuration,
-  io: { print: (text: string) => void; stopped: Promise<string> },
-): Promise<void> {
-  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
-  const store = await openMigratedStore(configuration, log)
+export async function serve(configuration: Configuration, options: ServeOptions): Promise<void> {
+  const { store, log, readiness } = options
   const doors: Door[] = []
   try {
-    const readiness = await monitorReadiness({ store, log })
+    const monitor = await monitorDatabase({ store, log, onChange: options.onDatabase })
+    const { maxDeadlineMs, maxMessageBytes } = configuration
     const dispatch = createService({
       store,
       readiness,
@@ -32,12 +41,11 @@ export async function serve(
       newId: randomUUID,
       clock: () => performance.now(),
       reflection: configuration.reflection,
-      secrets: configuration.secrets.length > 0 ? configuration.secrets : [devSecret()],
+      secrets: configuration.secrets,
       secureCookie: configuration.secureCookie,
-      maxDeadlineMs: configuration.maxDeadlineMs,
-      maxMessageBytes: configuration.maxMessageBytes,
+      maxDeadlineMs,
+      maxMessageBytes,
     })
-    const { maxMessageBytes } = configuration
     const open = async (
       flag: string,
       address: Address | undefined,
@@ -48,20 +56,15 @@ export async function serve(
         throw doorError(flag, address, error)
       })
       doors.push(door)
-      return formatAddress(door.address)
+      return door.address
     }
     const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcDoor)
-    const http = await open("--http-addr", configuration.httpAddr, (options) => openHttpDoor({ ...options, readiness }))
-    warnOfOpenDoors(doors, log)
-    io.print(
-      (grpc === undefined ? "" : `authwire: grpc door listening on ${grpc}\n`) +
-        (http === undefined ? "" : `authwire: http door listening on http://${http}\n`) +
-        (configuration.dev ? whatToTry(grpc, http) : ""),
-    )
+    const http = await open("--http-addr", configuration.httpAddr, (one) => openHttpDoor({ ...one, readiness }))
+    options.onListening({ grpc, http })
 
-    const signal = await io.stopped
-    log.info({ signal, grace_ms: configuration.shutdownGraceMs }, "stopping: finishing the calls under way")
+    await options.stopped
     readiness.stop()
+    monitor.stop()
     for (const door of doors) door.stopAccepting()
     await dispatch.drain(configuration.shutdownGraceMs)
   } finally {
@@ -70,7 +73,6 @@ export async function serve(
     await Promise.all(doors.map((door) => door.closed(1000)))
     await store.close()
   }
-  log.info("stopped")
 }
 
 function doorError(flag: string, address: Address, error: unknown): unknown {
@@ -84,39 +86,4 @@ function doorError(flag: string, address: Address, error: unknown): unknown {
   }
   if (code === "") return error
   return new StartError(advice[code] ?? `${flag}: cannot listen on ${place} (${code})`, { cause: error })
-}
-
-function warnOfOpenDoors(doors: readonly Door[], log: Logger): void {
-  for (const { address } of doors) {
-    if (/^(127\.|localhost$|::1$)/.test(address.host)) continue
-    log.warn(
-      { address: formatAddress(address) },
-      "this door has no TLS and asks nobody for a key: keep it inside a trusted network",
-    )
-  }
-}
-
-function whatToTry(grpc: string | undefined, http: string | undefined): string {
-  const lines = ["", "Try it, in another terminal:"]
-  if (grpc !== undefined) {
-    lines.push(
-      `  grpcurl -plaintext ${grpc} list`,
-      `  grpcurl -plaintext ${grpc} describe authwire.v1.UserService`,
-      `  grpcurl -plaintext -d '{"email": "ada@example.com", "name": "Ada"}' ${grpc} authwire.v1.UserService/CreateUser`,
-    )
-  }
-  if (http !== undefined) {
-    lines.push(
-      `  curl -H 'content-type: application/json' -d '{"email": "ada@example.com"}' http://${http}/authwire.v1.UserService/GetUserByEmail`,
-      `  curl http://${http}/readyz`,
-    )
-  }
-  lines.push(
-    "",
-    `In an Auth.js application:  adapter: AuthwireAdapter({ url: "http://${grpc ?? http}" })`,
-    "Ctrl-C stops it.",
-    "",
-    "",
-  )
-  return lines.join("\n")
 }

@@ -1,0 +1,53 @@
+import type { Logger } from "pino"
+import { type Address, formatAddress } from "../doors/listen.js"
+
+/** Where the doors listen; undefined for one that is closed. */
+export interface Addresses {
+  grpc?: Address | undefined
+  http?: Address | undefined
+}
+
+/** Says, once, that all is ready for callers: one line for each door, and with `--dev` what to try. */
+export function announce(addresses: Addresses, options: { print: (text: string) => void; log: Logger; dev: boolean }) {
+  const { print, log, dev } = options
+  const [grpc, http] = [addresses.grpc, addresses.http].map((address) => address && formatAddress(address))
+  for (const address of [addresses.grpc, addresses.http]) if (address !== undefined) warnIfOpen(address, log)
+  print(
+    (grpc === undefined ? "" : `authwire: grpc door listening on ${grpc}\n`) +
+      (http === undefined ? "" : `authwire: http door listening on http://${http}\n`) +
+      (dev ? whatToTry(grpc, http) : ""),
+  )
+}
+
+function warnIfOpen(address: Address, log: Logger): void {
+  if (/^(127\.|localhost$|::1$)/.test(address.host)) return
+  log.warn(
+    { address: formatAddress(address) },
+    "this door has no TLS and asks nobody for a key: keep it inside a trusted network",
+  )
+}
+
+function whatToTry(grpc: string | undefined, http: string | undefined): string {
+  const lines = ["", "Try it, in another terminal:"]
+  if (grpc !== undefined) {
+    lines.push(
+      `  grpcurl -plaintext ${grpc} list`,
+      `  grpcurl -plaintext ${grpc} describe authwire.v1.UserService`,
+      `  grpcurl -plaintext -d '{"email": "ada@example.com", "name": "Ada"}' ${grpc} authwire.v1.UserService/CreateUser`,
+    )
+  }
+  if (http !== undefined) {
+    lines.push(
+      `  curl -H 'content-type: application/json' -d '{"email": "ada@example.com"}' http://${http}/authwire.v1.UserService/GetUserByEmail`,
+      `  curl http://${http}/readyz`,
+    )
+  }
+  lines.push(
+    "",
+    `In an Auth.js application:  adapter: AuthwireAdapter({ url: "http://${grpc ?? http}" })`,
+    "Ctrl-C stops it.",
+    "",
+    "",
+  )
+  return lines.join("\n")
+}

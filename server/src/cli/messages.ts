@@ -1,0 +1,23 @@
+import type { Addresses } from "./announcement.js"
+import type { Configuration } from "./configuration.js"
+
+/** What the primary says to a worker, as JSON. Nothing else passes between them but the connections. */
+export type ToWorker =
+  /** The first message. `worker` is its number, from 1; whoever replaces it has the same. */
+  | { type: "start"; worker: number; configuration: Configuration; ready: boolean }
+  /** What every worker answers about its health from now on. */
+  | { type: "readiness"; ready: boolean }
+  /** Answer that you are not ready, for good, and say that you do: STOPPING. */
+  | { type: "stop" }
+  /** Take no more connections, finish the calls under way, and end. */
+  | { type: "drain" }
+
+/** What a worker says to the primary. */
+export type ToPrimary =
+  /** Whether the worker's database answers: the first time, and at every change. */
+  | { type: "database"; answers: boolean }
+  /** Every door listens. */
+  | { type: "listening"; addresses: Addresses }
+  | { type: "stopping" }
+  /** It cannot start, for a reason outside; the last message. */
+  | { type: "failed"; message: string }

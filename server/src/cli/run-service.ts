@@ -1,0 +1,42 @@
+import { readinessSwitch } from "../readiness.js"
+import { announce } from "./announcement.js"
+import type { Configuration } from "./configuration.js"
+import { openMigratedStore } from "./database.js"
+import { createLog } from "./log.js"
+import { devSecret } from "./secret.js"
+import { serve } from "./serve.js"
+import { serveWithWorkers } from "./workers.js"
+
+/**
+ * `authwire serve`: does what must happen once, then serves until `stopped` resolves, in this process or in several.
+ * Throws StartError when something outside is in the way.
+ *
+ * @returns the exit code: 1 if a worker had to be ended
+ */
+export async function runService(
+  configuration: Configuration,
+  io: { print: (text: string) => void; stopped: Promise<string> },
+): Promise<number> {
+  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs } = configuration
+  const log = createLog({ level, format })
+  const store = await openMigratedStore(configuration, log)
+  const secrets = configuration.secrets.length > 0 ? configuration.secrets : [devSecret()]
+  const common = {
+    log,
+    onListening: (addresses: Parameters<typeof announce>[0]) => announce(addresses, { ...io, log, dev }),
+    stopped: io.stopped.then((signal) => {
+      log.info({ signal, grace_ms: shutdownGraceMs }, "stopping: finishing the calls under way")
+    }),
+  }
+  let endedWell = true
+  if (workers === 1) {
+    const readiness = readinessSwitch()
+    await serve({ ...configuration, secrets }, { ...common, store, readiness, onDatabase: readiness.set })
+  } else {
+    // Each worker opens its own.
+    await store.close()
+    endedWell = await serveWithWorkers({ ...configuration, secrets }, common)
+  }
+  log.info("stopped")
+  return endedWell ? 0 : 1
+}

@@ -1,0 +1,80 @@
+import cluster from "node:cluster"
+import { readinessSwitch } from "../readiness.js"
+import { openStore } from "./database.js"
+import { createLog } from "./log.js"
+import type { ToPrimary, ToWorker } from "./messages.js"
+import { serve } from "./serve.js"
+import { StartError } from "./start-error.js"
+
+/**
+ * One of several serving processes: serves as the primary says (see `serveWithWorkers`), and resolves once it has let go
+ * of the primary. If the primary dies, the calls under way finish and the worker ends.
+ */
+export async function worker(): Promise<void> {
+  // Whoever signals the whole group, as Ctrl-C does, signals the primary too, and that says when to stop.
+  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => {})
+  const readiness = readinessSwitch()
+  const started = Promise.withResolvers<ToWorker & { type: "start" }>()
+  const stopped = Promise.withResolvers<"drain" | "primary gone">()
+  let phase: "starting" | "serving" | "stopping" | "ended" = "starting"
+
+  process.on("message", (message: ToWorker) => {
+    switch (message.type) {
+      case "start":
+        readiness.set(message.ready)
+        started.resolve(message)
+        break
+      case "readiness":
+        readiness.set(message.ready)
+        break
+      case "stop":
+        phase = "stopping"
+        readiness.stop()
+        tell({ type: "stopping" })
+        break
+      case "drain":
+        stopped.resolve("drain")
+    }
+  })
+  cluster.worker?.once("disconnect", () => {
+    // Node's own answer to a lost primary is to end at once.
+    if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
+    if (phase === "serving") stopped.resolve("primary gone")
+    // Nothing is under way yet; or the primary was ended while it stopped, and that means now.
+    else if (phase !== "ended") process.exit(1)
+  })
+
+  const { configuration, worker: number } = await started.promise
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat, worker: number })
+  try {
+    await serve(configuration, {
+      store: await openStore(configuration, log),
+      log,
+      readiness,
+      onDatabase: (answers) => {
+        tell({ type: "database", answers })
+      },
+      onListening: (addresses) => {
+        if (phase === "starting") phase = "serving"
+        tell({ type: "listening", addresses })
+      },
+      stopped: stopped.promise.then((why) => {
+        if (why === "primary gone") log.error("the primary is gone: finishing the calls under way, then ending")
+      }),
+    })
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    process.exitCode = 1
+    await tell({ type: "failed", message: error.message })
+  }
+  phase = "ended"
+  if (process.connected) process.disconnect()
+}
+
+/** Resolves once the message is on its way, or cannot be because the primary is gone. */
+function tell(message: ToPrimary): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.connected) process.send?.(message, undefined, undefined, () => resolve())
+    else resolve()
+  })
+}

@@ -1,0 +1,204 @@
+import { isDeepStrictEqual } from "node:util"
+import type { Logger } from "pino"
+import type { Addresses } from "./announcement.js"
+import type { Configuration } from "./configuration.js"
+import { forkWorker, type WorkerEnd, type WorkerProcess } from "./fork.js"
+import type { ToPrimary } from "./messages.js"
+import { StartError } from "./start-error.js"
+
+export interface WorkersOptions {
+  log: Logger
+  /** Called once, when every door of every worker listens. */
+  onListening: (addresses: Addresses) => void
+  stopped: Promise<unknown>
+}
+
+interface Worker {
+  number: number
+  process: WorkerProcess
+  /** When every door of it listened, in milliseconds; undefined as long as one does not. */
+  listeningSince: number | undefined
+  /** Whether its database answers; undefined until that is known. */
+  answers: boolean | undefined
+  stopping: boolean
+  /** Why it could not start, in its own words. */
+  failure?: string
+}
+
+/** A worker that has not listened for so long when it ends has ended early; one that has starts the count again. */
+const earlyMs = 10_000
+const maxDelayMs = 30_000
+/** How long workers may take to hear of the end, and, beyond the grace, to come to theirs. */
+const hearMs = 1_000
+const closeMs = 5_000
+
+/**
+ * Serves in `configuration.workers` processes, as the primary of Node's cluster: it holds the ports, and deals the
+ * connections out in turn. It speaks to no database; migrations and secrets are seen to before.
+ *
+ * Health is one truth: all workers answer that they are ready while each of those that listen reaches its database. A
+ * worker that has died takes no connections, so it is no reason to take the others out of a balancer: it does not count
+ * until its replacement listens and knows of its database.
+ *
+ * At the start every worker must come up, else StartError is thrown with what the first said. Later a worker that ends
+ * is replaced, at once, and ever later when it keeps ending soon after its start.
+ *
+ * @returns whether every worker ended well
+ */
+export async function serveWithWorkers(configuration: Configuration, options: WorkersOptions): Promise<boolean> {
+  const { log } = options
+  const stopped = options.stopped.then(() => undefined)
+  const living = new Map<number, Worker>()
+  const vacant = new Set(Array.from({ length: configuration.workers }, (_, index) => index + 1))
+  const earlyEnds = new Map<number, number>()
+  const timers = new Set<NodeJS.Timeout>()
+  const allListening = Promise.withResolvers<Addresses>()
+  const startFailed = Promise.withResolvers<never>()
+  /** Called when a worker has ended or is stopping. */
+  let progress = () => {}
+  let phase: "starting" | "serving" | "stopping" = "starting"
+  let endedWell = true
+  let ready = false
+  /** Where workers are told to listen, and where they do once one has. */
+  let wanted: Addresses = { grpc: configuration.grpcAddr, http: configuration.httpAddr }
+  let bound: Addresses | undefined
+
+  const listening = () => [...living.values()].filter(({ listeningSince }) => listeningSince !== undefined)
+
+  const tellReadiness = (): void => {
+    const known = listening().flatMap(({ answers }) => answers ?? [])
+    const now = known.length > 0 && !known.includes(false)
+    if (now === ready) return
+    ready = now
+    for (const { process } of living.values()) process.send({ type: "readiness", ready })
+  }
+
+  // Node's primary cannot open a port for two workers at once: the first opens it alone, the others join.
+  const fill = (): void => {
+    for (const number of vacant) {
+      const first = listening().length === 0
+      if (phase === "stopping" || (first && living.size > 0)) return
+      if (first && bound !== undefined) wanted = bound
+      vacant.delete(number)
+      start(number)
+    }
+  }
+
+  const start = (number: number): void => {
+    const process = forkWorker((message) => hear(worker, message))
+    const worker: Worker = {
+      number,
+      process,
+      listeningSince: undefined,
+      answers: undefined,
+      stopping: false,
+    }
+    living.set(number, worker)
+    process.send({
+      type: "start",
+      worker: number,
+      configuration: { ...configuration, grpcAddr: wanted.grpc, httpAddr: wanted.http },
+      ready,
+    })
+    process.ended.then((end) => ended(worker, end))
+  }
+
+  const hear = (worker: Worker, message: ToPrimary): void => {
+    switch (message.type) {
+      case "database":
+        worker.answers = message.answers
+        tellReadiness()
+        break
+      case "listening":
+        // With port 0, after all the others have ended: it would have another port than the one announced.
+        bound ??= message.addresses
+        if (!isDeepStrictEqual(bound, message.addresses)) {
+          worker.process.kill()
+          break
+        }
+        worker.listeningSince = performance.now()
+        log.info({ worker: worker.number, pid: worker.process.pid }, "a worker listens")
+        tellReadiness()
+        if (listening().length === configuration.workers) allListening.resolve(bound)
+        fill()
+        break
+      case "failed":
+        worker.failure = message.message
+        break
+      case "stopping":
+        worker.stopping = true
+        progress()
+    }
+  }
+
+  const ended = (worker: Worker, { code, signal, error }: WorkerEnd): void => {
+    const { number, failure, process, listeningSince } = worker
+    living.delete(number)
+    tellReadiness()
+    const facts = { worker: number, pid: process.pid, code, signal, reason: failure ?? error?.message }
+    if (phase === "stopping") {
+      if (listeningSince !== undefined && code !== 0) {
+        endedWell = false
+        log.error(facts, "a worker did not end by itself")
+      }
+      progress()
+      return
+    }
+    if (phase === "starting") {
+      const how = error?.message ?? (signal === null ? `code ${code}` : `signal ${signal}`)
+      startFailed.reject(new StartError(failure ?? `worker ${number} ended while it started (${how})`))
+      return
+    }
+    const isEarly = listeningSince === undefined || performance.now() - listeningSince < earlyMs
+    const early = isEarly ? (earlyEnds.get(number) ?? 0) + 1 : 0
+    earlyEnds.set(number, early)
+    const delayMs = early < 2 ? 0 : Math.min(500 * 2 ** (early - 2), maxDelayMs)
+    log.error({ ...facts, replaced_in_ms: delayMs }, "a worker has ended: replacing it")
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      vacant.add(number)
+      fill()
+    }, delayMs)
+    timers.add(timer)
+    // It may have been the one that the others waited for.
+    fill()
+  }
+
+  const until = (done: () => boolean) =>
+    new Promise<void>((resolve) => {
+      progress = () => done() && resolve()
+      progress()
+    })
+
+  const stop = async (): Promise<void> => {
+    phase = "stopping"
+    for (const timer of timers) clearTimeout(timer)
+    for (const { process } of living.values()) process.send({ type: "stop" })
+    // No worker turns callers away before all say that they are not ready; one that does not listen is not waited for.
+    const heard = setTimeout(() => {
+      for (const worker of living.values()) worker.stopping = true
+      progress()
+    }, hearMs)
+    await until(() => [...living.values()].every(({ stopping }) => stopping))
+    clearTimeout(heard)
+    for (const { process } of living.values()) process.send({ type: "drain" })
+    const late = setTimeout(() => {
+      for (const { process } of living.values()) process.kill()
+    }, configuration.shutdownGraceMs + closeMs)
+    await until(() => living.size === 0)
+    clearTimeout(late)
+  }
+
+  try {
+    fill()
+    const addresses = await Promise.race([allListening.promise, startFailed.promise, stopped])
+    if (addresses !== undefined) {
+      phase = "serving"
+      options.onListening(addresses)
+      await stopped
+    }
+  } finally {
+    await stop()
+  }
+  return endedWell
+}
