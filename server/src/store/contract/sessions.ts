@@ -90,6 +90,16 @@ export function sessionContract(context: ContractContext): void {
   })
 
   describe("getWithUser", () => {
+    test("many at the same time each get their own: sessions, expired ones, unknown ones, and one asked for twice", async () => {
+      const sessions = await Promise.all(range(20).map((n) => created(context.clock.now + (n % 3 === 0 ? -1 : day))))
+      const tokens = sessions.flatMap(({ sessionToken }, n) => (n % 4 === 0 ? [sessionToken, newId()] : [sessionToken]))
+      const twice = [...tokens, ...tokens]
+      const found = await Promise.all(twice.map((token) => context.store.sessions.getWithUser(anyone, token)))
+      const valid = new Map(sessions.filter((_, n) => n % 3 !== 0).map((session) => [session.sessionToken, session]))
+      expect(found.map((each) => each?.session ?? null)).toEqual(twice.map((token) => valid.get(token) ?? null))
+      expect(found.map((each) => each?.user.id)).toEqual(twice.map((token) => valid.get(token)?.userId))
+    })
+
     test("returns the session and its user", async () => {
       const user = newUser({ email: `${newId()}@example.com`, name: "Ada", extra: { role: "admin" } })
       await context.store.users.create(anyone, user)

@@ -27,6 +27,8 @@ export interface Database {
   readonly tables: Tables
   /** What a SELECT ends with that locks its rows until the transaction ends. */
   readonly forUpdate: string
+  /** How many look-ups by key one statement may answer. */
+  readonly lookupsAtOnce: number
   /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
   statements<T>(caller: Caller, work: (sql: Statements) => Promise<T>): Promise<T>
   /** Runs statements that commit together. When they conflict with others, the work runs again from its beginning. */
@@ -91,6 +93,7 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
     dataSource: engine.dataSource,
     tables: tables(engine.dataSource, entities(engine.engine)),
     forUpdate: engine.forUpdate,
+    lookupsAtOnce: engine.lookupsAtOnce,
 
     statements: ({ signal }, work) =>
       withConnection({ signal }, (lease) =>

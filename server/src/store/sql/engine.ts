@@ -31,6 +31,8 @@ export interface SqlEngine {
   readonly begin: string
   /** What a SELECT ends with that locks its rows until the transaction ends. */
   readonly forUpdate: string
+  /** How many look-ups by key one statement may answer. A power of two. */
+  readonly lookupsAtOnce: number
   connect(): Promise<Connection>
   /** Runs TypeORM's own queries on a connection that nobody uses afterwards. Failures of the database are StatementErrors. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>

@@ -127,6 +127,26 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     expect(await planOf(recorded[0] as (typeof recorded)[0])).toEqual(plan)
   })
 
+  if (target !== "sqlite") {
+    test("sessions.getWithUser together are one statement that reads a row for each by unique indexes", async () => {
+      const tokens = []
+      for (const each of users.slice(0, 4)) {
+        const stored = newSession(each.id, Date.now() + 86_400_000)
+        await sqlStore(database).sessions.create(anyone, stored)
+        tokens.push(stored.sessionToken, newSession(each.id, 0).sessionToken)
+      }
+      recorded.length = 0
+      const store = recordingStore()
+      const found = await Promise.all(tokens.slice(0, 7).map((token) => store.sessions.getWithUser(anyone, token)))
+      expect(found.map((each) => each !== null)).toEqual([true, false, true, false, true, false, true])
+      expect(recorded).toHaveLength(1)
+      expect(await planOf(recorded[0] as (typeof recorded)[0])).toEqual([
+        { table: "s", type: "range", key: "PRIMARY" },
+        { table: "u", type: "eq_ref", key: "PRIMARY" },
+      ])
+    })
+  }
+
   test("every other statement finds its rows by an index too", async () => {
     recorded.length = 0
     const store = recordingStore()

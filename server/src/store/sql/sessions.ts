@@ -2,19 +2,36 @@ import { createHash } from "node:crypto"
 import { StoreError } from "../error.js"
 import type { SessionStore } from "../store.js"
 import type { Session } from "../types.js"
+import { coalesce } from "./coalesce.js"
 import type { Database } from "./database.js"
 import type { SessionRow } from "./entities.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import { failsBy } from "./statement-error.js"
+import type { Cell } from "./table.js"
 import { userNotFound } from "./user-not-found.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(database: Database, clock: () => number): SessionStore {
   const { sessions, users } = database.tables
   const sessionByHash = `SELECT ${sessions.columns("s")} FROM sessions s WHERE ${sessions.keyIs}`
-  const sessionAndUserByHash = `SELECT ${sessions.columns("s")}, ${users.columns("u")}
-    FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.token_hash = ?`
+  const sessionsAndUsers = `SELECT s.token_hash, ${sessions.columns("s")}, ${users.columns("u")}
+    FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.token_hash`
   const deleteSession = `DELETE FROM sessions WHERE ${sessions.keyIs}`
+
+  /** By the hashes of their tokens. */
+  const sessionWithUser = coalesce<Buffer, Cell[]>(database.lookupsAtOnce, async (hashes, signal) => {
+    const [only] = hashes
+    if (hashes.length === 1 && only !== undefined) {
+      return await database.statements({ signal }, (sql) => sql.read(`${sessionsAndUsers} = ?`, [only]))
+    }
+    // Few lengths of the list, so that there are few statements to prepare: the last hash stands for those that lack.
+    const width = 2 ** Math.ceil(Math.log2(hashes.length))
+    const list = Array.from({ length: width }, (_, index) => hashes[Math.min(index, hashes.length - 1)] as Buffer)
+    const statement = `${sessionsAndUsers} IN (${list.map(() => "?").join(", ")})`
+    const rows = await database.statements({ signal }, (sql) => sql.read(statement, list))
+    const byHash = new Map(rows.map((cells) => [textOf(cells[0]), cells]))
+    return hashes.map((hash) => byHash.get(textOf(hash)))
+  })
 
   return {
     async create(caller, session) {
@@ -30,17 +47,17 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
       })
     },
 
-    getWithUser: (caller, sessionToken) =>
-      database.statements(caller, async (sql) => {
-        const key = keyOf(sessionToken)
-        const [cells] = await sql.read(sessionAndUserByHash, sessions.keyCells(key))
-        if (cells === undefined) return null
-        const session = { sessionToken, ...sessions.row(cells) }
-        const now = new Date(clock())
-        if (session.expires >= now) return { session, user: users.row(cells, sessions.width) }
-        await sql.write(`${deleteSession} AND expires < ?`, [...sessions.keyCells(key), sessions.cell("expires", now)])
-        return null
-      }),
+    async getWithUser(caller, sessionToken) {
+      const key = keyOf(sessionToken)
+      const cells = await sessionWithUser(key.tokenHash, caller.signal)
+      if (cells === undefined) return null
+      const session = { sessionToken, ...sessions.row(cells, 1) }
+      const now = new Date(clock())
+      if (session.expires >= now) return { session, user: users.row(cells, 1 + sessions.width) }
+      const expired = [...sessions.keyCells(key), sessions.cell("expires", now)]
+      await database.statements(caller, (sql) => sql.write(`${deleteSession} AND expires < ?`, expired))
+      return null
+    },
 
     update: (caller, sessionToken, patch) =>
       database.transaction(caller, async (sql) => {
@@ -77,6 +94,10 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
 
 function keyOf(sessionToken: string): Pick<SessionRow, "tokenHash"> {
   return { tokenHash: createHash("sha256").update(sessionToken).digest() }
+}
+
+function textOf(hash: Cell | undefined): string {
+  return Buffer.isBuffer(hash) ? hash.toString("latin1") : ""
 }
 
 function rowOf({ sessionToken, ...rest }: Session): SessionRow {
