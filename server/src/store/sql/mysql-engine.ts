@@ -1,6 +1,7 @@
 import type { Socket } from "node:net"
 import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
 import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import type { MysqlDriver } from "typeorm/driver/mysql/MysqlDriver.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { statementError } from "./mysql-errors.js"
 import { StatementError } from "./statement-error.js"
@@ -83,6 +84,17 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     connection.stream.destroy()
   }
 
+  // Straight from the pool: a query runner of TypeORM would be made and thrown away for every statement.
+  function fromPool(): Promise<MysqlConnection> {
+    const { pool } = dataSource.driver as MysqlDriver
+    return new Promise((resolve, reject) => {
+      pool.getConnection((error: Error | null, connection: MysqlConnection) => {
+        if (error === null) resolve(connection)
+        else reject(error)
+      })
+    })
+  }
+
   async function setUp(connection: MysqlConnection) {
     // mysql2 emits errors also when nobody asked anything; without a listener they would end the process.
     connection.on("error", () => {})
@@ -118,10 +130,9 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     lookupsAtOnce: 8,
 
     async connect(): Promise<Connection> {
-      const runner = dataSource.createQueryRunner()
       let connection: MysqlConnection
       try {
-        connection = await runner.connect()
+        connection = await fromPool()
       } catch (error) {
         throw new StatementError("unavailable", statementError(error).message, statementError(error).code)
       }
@@ -134,7 +145,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
             if (cells === undefined) connection.query(sql, done)
             else connection.execute({ sql, values: cells, rowsAsArray: true }, done)
           }),
-        release: () => void runner.release(),
+        release: () => connection.release(),
         discard: () => destroy(connection),
       }
     },

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import { StoreError } from "../error.js"
 import type { SessionStore } from "../store.js"
 import type { Session } from "../types.js"
@@ -93,7 +93,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
 }
 
 function keyOf(sessionToken: string): Pick<SessionRow, "tokenHash"> {
-  return { tokenHash: createHash("sha256").update(sessionToken).digest() }
+  return { tokenHash: hash("sha256", sessionToken, "buffer") }
 }
 
 function textOf(hash: Cell | undefined): string {
