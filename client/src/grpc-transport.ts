@@ -5,6 +5,9 @@ import { type CallOptions, Client, type Metadata } from "@grpc/grpc-js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
 import { cancelled, identity, serialize, toConnectError, toHeaders, toMetadata } from "./grpc-wire.js"
 
+/** In milliseconds: what a timer of Node holds, in whole seconds. One beyond it would end the call at once. */
+const maxTimeoutMs = 2_147_483_000
+
 /** A transport that holds a connection. */
 export interface GrpcTransport extends Transport {
   /** Closes the connection. Calls in progress may still end; later calls fail with FAILED_PRECONDITION. */
@@ -35,7 +38,8 @@ export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
       if (signal?.aborted) throw cancelled(signal)
       const metadata = toMetadata(header)
       const bytes = serialize(method, create(method.input, input))
-      const callOptions = timeoutMs !== undefined && timeoutMs > 0 ? { deadline: Date.now() + timeoutMs } : {}
+      const callOptions =
+        timeoutMs !== undefined && timeoutMs > 0 ? { deadline: Date.now() + Math.min(timeoutMs, maxTimeoutMs) } : {}
       return request(connection(), method, bytes, metadata, callOptions, signal)
     },
     async stream(method) {

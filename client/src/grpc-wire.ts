@@ -53,21 +53,23 @@ export function toHeaders(metadata: Metadata | undefined): Headers {
 export function toConnectError({ code, details, metadata }: ServiceError): ConnectError {
   // grpc-js adds a note that is mostly empty.
   const message = details.replace(/\.? Resolution note: $/, "")
-  const error = new ConnectError(message, code as number as Code, toHeaders(metadata))
+  const [bytes] = metadata.get("grpc-status-details-bin")
+  const status = bytes instanceof Uint8Array ? readStatus(bytes, code) : undefined
+  // grpc-js decodes only some of what others encode in the message: the details hold it as it is.
+  const error = new ConnectError(status?.message || message, code as number as Code, toHeaders(metadata))
   // Should a handler of Connect pass the error on, it does not pass on its headers.
   error.isWireError = true
-  const [bytes] = metadata.get("grpc-status-details-bin")
-  if (bytes instanceof Uint8Array) error.details = readDetails(bytes, error.code)
+  if (status !== undefined) error.details = detailsOf(status)
   return error
 }
 
-function readDetails(bytes: Uint8Array, code: Code): ConnectError["details"] {
+function readStatus(bytes: Uint8Array, code: number): Status | undefined {
   try {
     const status = fromBinary(StatusSchema, bytes)
     // A proxy that changed the status leaves the details of another one behind.
-    return status.code === code ? detailsOf(status) : []
+    return status.code === code ? status : undefined
   } catch {
-    return []
+    return undefined
   }
 }
 

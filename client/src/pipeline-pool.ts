@@ -67,7 +67,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     }
     for (const place of found) {
       if (membersOf.has(place.target)) continue
-      const events: MemberEvents = { changed: retry, failed: () => look(relookMs) }
+      const events: MemberEvents = { changed: retry, leaving: hurry, failed: () => look(relookMs) }
       membersOf.set(
         place.target,
         Array.from({ length: connections }, () => member(place, events)),
@@ -78,6 +78,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
 
   /** The stream that has the fewest calls; those that rest count as without any. */
   function pick(): PipelineStream | undefined {
+    sweep ??= setInterval(rest, restMs).unref()
     let best: Member | undefined
     let leastLoad = Number.POSITIVE_INFINITY
     turn = (turn + 1) % Math.max(1, members.length)
@@ -90,7 +91,11 @@ export function createPipelinePool({ places, connections, member, fallback, now 
         leastLoad = load
       }
     }
-    if (best?.isResting) best.open()
+    if (best?.isResting) {
+      best.open()
+      // It has to hear from the service first: others may serve at once.
+      if (best.stream?.hasRoom !== true) return pick()
+    }
     return best?.stream ?? members.find((one) => one.leaving?.hasRoom)?.leaving
   }
 
@@ -98,9 +103,8 @@ export function createPipelinePool({ places, connections, member, fallback, now 
   function place(call: PipelinedCall): boolean {
     const stream = pick()
     if (stream !== undefined) {
-      if (call.message.length > stream.maxMessageBytes) fallback(call)
+      if (call.size > stream.maxMessageBytes) fallback(call)
       else stream.send(call)
-      sweep ??= setInterval(rest, restMs).unref()
       return true
     }
     if ((looking && members.length === 0) || members.some((one) => one.stream?.isOpen)) return false
@@ -140,7 +144,11 @@ export function createPipelinePool({ places, connections, member, fallback, now 
   /** A stream that the service asked to leave is left as soon as there is another. */
   function leaveDrained(): void {
     if (!members.some((one) => one.leaving !== undefined)) return
-    if (members.some((one) => one.isResting || one.stream?.isOpen)) for (const one of members) one.leave()
+    if (members.some((one) => one.stream?.isOpen)) for (const one of members) one.leave()
+  }
+
+  function hurry(): void {
+    for (const one of members) one.hurry()
   }
 
   function rest(): void {
@@ -152,7 +160,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
 
   return {
     send(call) {
-      look(lookMs)
+      look(members.length > 0 ? lookMs : relookMs)
       if (!place(call)) wait(call)
     },
     close() {

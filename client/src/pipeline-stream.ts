@@ -1,17 +1,14 @@
 import {
   type PipelineCall,
-  PipelineCallSchema,
   type PipelineRequest,
-  PipelineRequestSchema,
   type PipelineResponse,
-  PipelineResponseSchema,
   PipelineService,
   type PipelineSettings,
 } from "@authwire/proto"
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
 import { detailsOf, identity, toConnectError } from "./grpc-wire.js"
+import { decodeResponse, encodeRequest } from "./pipeline-codec.js"
 import type { Holder, PipelinedCall } from "./pipelined-call.js"
 
 /** One stream of PipelineService. */
@@ -45,8 +42,10 @@ export interface StreamEvents {
   closed(unsent: PipelinedCall[], error: ConnectError | undefined): void
 }
 
-/** What one message holds at the most, in bytes of its calls' messages. A single larger one travels alone. */
+/** What one message holds at the most, in bytes, unless the service takes less. A single larger call travels alone. */
 const batchBytes = 64 * 1024
+/** How many calls one message gives up. */
+const batchCancels = 64
 
 const path = `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`
 
@@ -60,7 +59,7 @@ export function openPipelineStream(
   const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
   const underWay = new Map<number, PipelinedCall>()
   const unsent = new Set<PipelinedCall>()
-  let cancelledIds: number[] = []
+  const cancelledIds: number[] = []
   let lastId = 0
   let scheduled = false
   let blocked = false
@@ -79,8 +78,7 @@ export function openPipelineStream(
   function flush(): void {
     scheduled = false
     while (!ended && !halfClosed && !blocked && (unsent.size > 0 || cancelledIds.length > 0)) {
-      const request = toBinary(PipelineRequestSchema, nextBatch())
-      blocked = !stream.write(Buffer.from(request.buffer, request.byteOffset, request.byteLength))
+      blocked = !stream.write(encodeRequest(nextBatch()))
     }
     if (ended || halfClosed || !finishing || unsent.size > 0) return
     halfClosed = true
@@ -89,21 +87,30 @@ export function openPipelineStream(
 
   function nextBatch(): PipelineRequest {
     const calls: PipelineCall[] = []
+    const cancelled = cancelledIds.splice(0, batchCancels)
+    const most = Math.min(batchBytes, settings?.maxMessageBytes ?? 0)
     let bytes = 0
     for (const call of unsent) {
-      bytes += call.message.length
-      if (calls.length > 0 && bytes > batchBytes) break
+      // Those that were given up first, or the service would count them.
+      if (cancelledIds.length > 0) break
+      bytes += call.size + call.method.length + 32
+      if (calls.length > 0 && bytes > most) break
       unsent.delete(call)
       do lastId = (lastId + 1) >>> 0
       while (underWay.has(lastId))
       call.id = lastId
       underWay.set(lastId, call)
       const { id, method, message, timeoutMs, header } = call
-      calls.push(create(PipelineCallSchema, { id, method, message, timeoutMs, header }))
+      calls.push({
+        $typeName: "authwire.v1.PipelineCall",
+        id,
+        method,
+        message,
+        header,
+        ...(timeoutMs && { timeoutMs }),
+      })
     }
-    const request = create(PipelineRequestSchema, { calls, cancelledIds })
-    cancelledIds = []
-    return request
+    return { $typeName: "authwire.v1.PipelineRequest", calls, cancelledIds: cancelled }
   }
 
   function receive(response: PipelineResponse): void {
@@ -147,7 +154,7 @@ export function openPipelineStream(
     if (ended) return
     let response: PipelineResponse
     try {
-      response = fromBinary(PipelineResponseSchema, bytes)
+      response = decodeResponse(bytes)
     } catch (cause) {
       stream.cancel()
       close(new ConnectError("an answer is not well formed", Code.Internal, undefined, undefined, cause))

@@ -51,6 +51,9 @@ export function pipelineTransport(options: PipelineTransportOptions): GrpcTransp
     throw wrongOption("connections", "must be a whole number from 1 to 64")
   const target = grpcTarget(options)
   const metadata = toMetadata(header)
+  // It names a call, not the stream.
+  const requestId = header.get("x-request-id")
+  const common = requestId === null ? {} : { "x-request-id": requestId }
   const alone = grpcTransport(options)
   let closed = false
 
@@ -60,14 +63,15 @@ export function pipelineTransport(options: PipelineTransportOptions): GrpcTransp
     now,
     fallback: (call) => call.makeBy(alone),
     member: (place, events) => {
-      const client = new Client(place.target, target.credentials, {
+      const settings = {
         ...channelOptions,
         "grpc.max_receive_message_length": maxReceiveBytes,
         ...place.settings,
         // Or all members would share one connection.
         "grpc.use_local_subchannel_pool": 1,
-      })
-      return createMember({ client, metadata, events, now, random })
+      }
+      const connect = () => new Client(place.target, target.credentials, settings)
+      return createMember({ connect, metadata, events, now, random })
     },
   })
 
@@ -76,7 +80,7 @@ export function pipelineTransport(options: PipelineTransportOptions): GrpcTransp
     unary(method, signal, timeoutMs, callHeader, input) {
       if (closed) return Promise.reject(new ConnectError("the client is closed", Code.FailedPrecondition))
       if (signal?.aborted) return Promise.reject(cancelled(signal))
-      const own = callHeader === header ? {} : difference(callHeader, header)
+      const own = callHeader === header ? common : difference(callHeader, header)
       if (own === undefined) return alone.unary(method, signal, timeoutMs, callHeader, input)
       try {
         const call = new PipelinedCall({ method, input, header: own, wholeHeader: callHeader, timeoutMs, signal })
@@ -101,9 +105,10 @@ function difference(header: HeadersInit | undefined, base: Headers): Record<stri
   if (header === undefined) return own
   let length = 0
   for (const [name, value] of new Headers(header)) {
-    if (base.get(name) === value) continue
-    // The stream was let in by its own key; and what is not ASCII the other transport refuses.
-    if (name === "authorization" || name.endsWith("-bin") || !/^[\x20-\x7e]*$/.test(value)) return undefined
+    if (base.get(name) === value && name !== "x-request-id") continue
+    // The stream was let in by its own key; and what gRPC does not carry the other transport refuses.
+    if (name === "authorization" || name.endsWith("-bin")) return undefined
+    if (!/^[0-9a-z_.-]{1,255}$/.test(name) || !/^[\x20-\x7e]*$/.test(value)) return undefined
     own[name] = value
     length += name.length + value.length
   }

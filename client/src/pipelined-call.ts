@@ -27,6 +27,8 @@ export class PipelinedCall {
   readonly message: Uint8Array
   /** What the call has beside the header of the stream. */
   readonly header: Record<string, string>
+  /** How large message and header are, in bytes. */
+  readonly size: number
   /** What the caller gets. */
   readonly response: Promise<UnaryResponse>
   /** Names the call in the stream that carries it. */
@@ -47,6 +49,10 @@ export class PipelinedCall {
     this.method = `${method.parent.typeName}/${method.name}`
     this.message = serialize(method, create(method.input, options.input))
     this.header = options.header
+    let size = this.message.length
+    // Names and values are ASCII; each pair has a frame.
+    for (const name in options.header) size += name.length + (options.header[name]?.length ?? 0) + 10
+    this.size = size
     this.response = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject

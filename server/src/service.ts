@@ -21,6 +21,7 @@ import { accountService } from "./services/account.js"
 import { authenticatorService } from "./services/authenticator.js"
 import { healthService } from "./services/health.js"
 import { pipelineService } from "./services/pipeline.js"
+import { pipelineCodec } from "./services/pipeline-codec.js"
 import { reflectionService } from "./services/reflection.js"
 import { sessionService } from "./services/session.js"
 import { tokenService } from "./services/token.js"
@@ -78,7 +79,8 @@ export function createService(options: ServiceOptions): Dispatch {
     carrier: (inside) => {
       const room = Math.min(frameRoomBytes, Math.ceil(options.maxMessageBytes / 2))
       const maxMessageBytes = options.maxMessageBytes - room
-      return register(PipelineService, pipelineService({ ...inside, maxInFlight, maxMessageBytes }))
+      const implementation = pipelineService({ ...inside, maxInFlight, maxMessageBytes })
+      return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
     observer: logging(options.log, options.clock),
     interceptors: [validation()],

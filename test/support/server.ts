@@ -28,10 +28,13 @@ export async function startServer(options: {
   /** More arguments; a flag given here wins. */
   args?: string[]
   env?: Record<string, string>
+  /** A program, with arguments, that starts it. Default: none. */
+  prefix?: readonly string[]
 }): Promise<ServerProcess> {
   const child = authwire(
     ["serve", "--migrate", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
     { AUTHWIRE_DATABASE_URL: options.databaseUrl, AUTH_SECRET: testSecret, ...options.env },
+    options.prefix,
   )
   let output = ""
   const doors: Record<string, string> = {}
@@ -83,9 +86,10 @@ export async function run(
   return { code, stdout, stderr }
 }
 
-function authwire(args: string[], env: Record<string, string>): ChildProcess {
+function authwire(args: string[], env: Record<string, string>, prefix: readonly string[] = []): ChildProcess {
   const { AUTHWIRE_DATABASE_URL: _, ...inherited } = process.env
-  return spawn(process.execPath, [command, ...args], {
+  const [program = process.execPath, ...first] = [...prefix, process.execPath, command]
+  return spawn(program, [...first, ...args], {
     env: { ...inherited, NODE_OPTIONS: "", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })

@@ -10,13 +10,13 @@ import type { Observer } from "./interceptor.js"
  * status that the caller sees. What the service did not expect is in the log with its stack, and only there.
  */
 export function logging(log: Logger, clock: () => number): Observer {
-  const record = (method: DescMethod, call: Call, start: number, failure: Failure | undefined): void => {
+  const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
     const entry = {
       method: `${method.parent.typeName}/${method.name}`,
       door: call.door,
       code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
       ...(failure === undefined ? {} : { reason: failure.reason }),
-      duration_ms: Math.round((clock() - start) * 1000) / 1000,
+      duration_ms: Math.round((end - start) * 1000) / 1000,
       request_id: call.requestId,
     }
     if (failure?.reason === "INTERNAL") log.error({ ...entry, err: failure.cause }, "call failed")
@@ -33,11 +33,13 @@ export function logging(log: Logger, clock: () => number): Observer {
       const start = clock()
       try {
         const answer = await next(request, call)
-        record(method, call, start, undefined)
+        const end = clock()
+        // The answer goes first: nobody waits for the log.
+        setImmediate(record, method, call, start, end, undefined)
         return answer
       } catch (error) {
         const failure = toFailure(error)
-        record(method, call, start, failure)
+        setImmediate(record, method, call, start, clock(), failure)
         throw toStatus(failure, call.requestId)
       }
     },
@@ -51,7 +53,7 @@ export function logging(log: Logger, clock: () => number): Observer {
           failure = toFailure(error)
           throw toStatus(failure, call.requestId)
         } finally {
-          record(method, call, start, failure)
+          record(method, call, start, clock(), failure)
         }
       },
   }

@@ -35,10 +35,13 @@ export interface UnderWay {
   readonly draining: AbortSignal
   /**
    * Takes no more calls: streams end at once, unary calls and what carries them get `graceMs` to finish and then fail
-   * with SHUTTING_DOWN. Resolves when no call is left.
+   * with SHUTTING_DOWN. Resolves when no call is left, or none that ends: one whose client does not read may not.
    */
   drain(graceMs: number): Promise<void>
 }
+
+/** How long calls may take to end at the end of the grace, in milliseconds. */
+const endMs = 1_000
 
 /** @param maxDeadlineMs the longest that a unary call may take, whatever its caller asks for. */
 export function callsUnderWay(maxDeadlineMs: number): UnderWay {
@@ -63,6 +66,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
             )
       const entry = { endsAtOnce: !unary && !carries, abort: (failure: Failure) => abort.abort(failure) }
       const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs
+      if (timeoutMs !== undefined && timeoutMs <= 0) abort.abort(new Failure("DEADLINE_EXCEEDED"))
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
@@ -94,8 +98,9 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       const finished = new Promise<void>((resolve) => {
         drained = resolve
       })
-      const timer = setTimeout(() => {
+      let timer = setTimeout(() => {
         for (const entry of running) entry.abort(new Failure("SHUTTING_DOWN"))
+        timer = setTimeout(() => drained?.(), endMs)
       }, graceMs)
       await finished
       clearTimeout(timer)

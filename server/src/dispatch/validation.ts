@@ -19,16 +19,14 @@ export function validation(): Interceptor {
       check(method, request)
       return await next(request, call)
     },
-    stream: (method, next) =>
-      async function* (requests, call) {
-        yield* next(checked(requests), call)
-        async function* checked(messages: AsyncIterable<Message>): AsyncIterable<Message> {
-          for await (const message of messages) {
-            check(method, message)
-            yield message
-          }
-        }
-      },
+    stream: (method, next) => (requests, call) => next(checked(method, requests), call),
+  }
+
+  async function* checked(method: DescMethod, requests: AsyncIterable<Message>): AsyncIterable<Message> {
+    for await (const request of requests) {
+      check(method, request)
+      yield request
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 import http2 from "node:http2"
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import {
+  Code,
+  ConnectError,
   type ConnectRouter,
   createConnectRouter,
   type HandlerContext,
@@ -10,7 +12,8 @@ import {
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import type { Dispatch, Method } from "../dispatch/dispatch.js"
 import { type Incoming, type Running, requestIdOf } from "../dispatch/under-way.js"
-import { withoutForeignErrors } from "./foreign-errors.js"
+import { Failure } from "../errors.js"
+import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
 
 type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
 type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
@@ -37,7 +40,11 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     request.headers["x-request-id"] = requestId
     clampTimeouts(request)
     if (method.methodKind === "unary") limitArrival(request, dispatch.maxDeadlineMs)
-    handler(universalRequestFromNodeRequest(request, response, undefined, undefined))
+    // What is answered before it is read, because it is too large, must not stay in the way of the connection's next
+    // request: nobody destroys it, and the rest is thrown away.
+    const body = request.iterator({ destroyOnReturn: false })
+    response.once("finish", () => request.resume())
+    handler({ ...universalRequestFromNodeRequest(request, response, undefined, undefined), body })
       .then((answer) =>
         universalResponseToNodeResponse(
           withoutForeignErrors(answer, method, requestId, (code) => dispatch.refused(method, "http", requestId, code)),
@@ -53,7 +60,8 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
 function clampTimeouts(request: NodeRequest): void {
   const { headers } = request
   if (/^\d{9,}$/.test(firstOf(headers["connect-timeout-ms"]) ?? "")) headers["connect-timeout-ms"] = "99999999"
-  if (/^(\d{3,}H|\d{5,}M|\d{7,}S)$/.test(firstOf(headers["grpc-timeout"]) ?? "")) headers["grpc-timeout"] = "99999999m"
+  if (/^(\d{3,}H|\d{5,}M|\d{7,}S|\d{9,}m)$/.test(firstOf(headers["grpc-timeout"]) ?? ""))
+    headers["grpc-timeout"] = "99999999m"
 }
 
 // The deadline of a call counts from when it is there whole; this is for those that never are.
@@ -92,8 +100,19 @@ function adapt(method: Method): MethodImpl<DescMethod> {
   }
   return async function* (requests: Message | AsyncIterable<Message>, context: HandlerContext) {
     const running = begin(method, context)
+    let tooLarge: unknown
+    async function* readable(messages: AsyncIterable<Message>): AsyncIterable<Message> {
+      try {
+        yield* messages
+      } catch (error) {
+        if (error instanceof ConnectError && error.code === Code.ResourceExhausted) tooLarge = error
+        throw asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
+      }
+    }
     try {
-      yield* method.stream(Symbol.asyncIterator in requests ? requests : single(requests), running.call)
+      yield* method.stream(Symbol.asyncIterator in requests ? readable(requests) : single(requests), running.call)
+    } catch (error) {
+      throw tooLarge ?? error
     } finally {
       running.end()
     }

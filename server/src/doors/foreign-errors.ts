@@ -28,11 +28,9 @@ export function withoutForeignErrors(
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0) return undefined
-    const unreadable = [Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)
+    const unreadable = asUnreadable(error, method)
     refused(unreadable ? Code.InvalidArgument : error.code)
-    if (!unreadable) return undefined
-    const violations = [{ field: "request", description: `is not a well-formed ${method.input.typeName}` }]
-    return toStatus(new Failure("INVALID_FIELD", { violations }), requestId)
+    return unreadable && toStatus(unreadable, requestId)
   }
   const type = response.header?.get("content-type") ?? ""
   const { trailer, body } = response
@@ -61,6 +59,14 @@ export function withoutForeignErrors(
       if (ours !== undefined) setTrailerStatus(trailer, ours)
     })(),
   }
+}
+
+/** The failure that an error of Connect stands for, if that is a message which it cannot read. */
+export function asUnreadable(error: unknown, { input }: DescMethod): Failure | undefined {
+  if (!(error instanceof ConnectError)) return undefined
+  if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)) return undefined
+  const violations = [{ field: "request", description: `is not a well-formed ${input.typeName}` }]
+  return new Failure("INVALID_FIELD", { cause: error, violations })
 }
 
 type Replace = (error: ConnectError | undefined) => ConnectError | undefined

@@ -16,7 +16,7 @@ import {
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
-import { decode, type Method } from "../dispatch/dispatch.js"
+import type { Method } from "../dispatch/dispatch.js"
 import type { Incoming } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
 import type { Door, DoorOptions } from "./door.js"
@@ -120,7 +120,7 @@ function unary(method: Method) {
 }
 
 function stream(method: Method) {
-  const { input, output } = method.desc
+  const { codec } = method
   return async (call: StreamCall): Promise<void> => {
     const running = method.begin(incoming(call))
     call.on("cancelled", running.cancel)
@@ -128,12 +128,13 @@ function stream(method: Method) {
     call.on("error", running.cancel)
     const { signal } = running.call
     async function* requests(): AsyncIterable<Message> {
-      if ("request" in call) yield decode(input, call.request)
-      else for await (const bytes of call) yield decode(input, bytes)
+      if ("request" in call) yield codec.decode(call.request)
+      // A stream that its reader leaves early must still be able to say why.
+      else for await (const bytes of call.iterator({ destroyOnReturn: false })) yield codec.decode(bytes)
     }
     try {
       for await (const answer of method.stream(requests(), running.call)) {
-        if (!call.write(toBinary(output, answer))) await once(call, "drain", { signal })
+        if (!call.write(codec.encode(answer))) await once(call, "drain", { signal })
       }
       call.end()
     } catch (error) {

@@ -1,7 +1,10 @@
 /** What waits to be sent over a stream. */
 export interface Outbox<T> {
-  /** @param bytes about how large it is. */
-  put(item: T, bytes: number): void
+  /**
+   * @param bytes about how large it is.
+   * @param more whether more is likely to come soon: then what the same turn of the event loop brings is sent with it.
+   */
+  put(item: T, bytes: number, more: boolean): void
   /** No more will come. */
   close(): void
   /** Ends the outbox with an error, whatever waits. */
@@ -15,6 +18,8 @@ export interface Outbox<T> {
 /** What one message holds at the most, and what may wait before more is read, in bytes. */
 const batchBytes = 64 * 1024
 const waitingBytes = 1024 * 1024
+/** What an item takes beside its own bytes, however small it is. */
+const itemBytes = 128
 
 /** Collects what comes at about the same time, so that it can travel together. */
 export function outbox<T>(): Outbox<T> {
@@ -30,11 +35,12 @@ export function outbox<T>(): Outbox<T> {
   }
 
   return {
-    put(item, size) {
+    put(item, ownBytes, more) {
+      const size = ownBytes + itemBytes
       waiting.push({ item, bytes: size })
       bytes += size
-      // What the same turn of the event loop brings is sent with it.
-      if (waiting.length === 1 && wakeReader !== undefined) setImmediate(wake)
+      if (!more) wake()
+      else if (waiting.length === 1 && wakeReader !== undefined) setImmediate(wake)
     },
     close() {
       ended ??= "closed"
@@ -52,7 +58,7 @@ export function outbox<T>(): Outbox<T> {
       })
     },
     async take() {
-      if (waiting.length === 0 && ended === undefined)
+      while (waiting.length === 0 && ended === undefined)
         await new Promise<void>((resolve) => {
           wakeReader = resolve
         })

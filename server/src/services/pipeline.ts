@@ -1,5 +1,5 @@
-import type { PipelineAnswerSchema, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
-import type { MessageInitShape } from "@bufbuild/protobuf"
+import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
+import type { Status } from "@authwire/proto/rpc/status"
 import type { Call, Implementation } from "../dispatch/call.js"
 import type { Inside } from "../dispatch/dispatch.js"
 import { type Running, requestIdOf } from "../dispatch/under-way.js"
@@ -14,7 +14,8 @@ export interface PipelineOptions extends Inside {
   maxMessageBytes: number
 }
 
-type Answer = MessageInitShape<typeof PipelineAnswerSchema>
+const answerType = "authwire.v1.PipelineAnswer"
+const responseType = "authwire.v1.PipelineResponse"
 
 // A client that was asked to go elsewhere and does not, nor has a call under way, need not be waited for.
 const moveMs = 1_000
@@ -24,23 +25,23 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
   const { draining, maxInFlight, maxMessageBytes } = options
   return {
     async *pipeline(requests, call) {
-      const answers = outbox<Answer | "draining">()
-      const calls = carriedCalls(options, call, answers)
+      const waiting = outbox<PipelineAnswer | "draining">()
+      const calls = carriedCalls(options, call, waiting)
       let moving: NodeJS.Timeout | undefined
       const onDrain = () => {
-        answers.put("draining", 0)
+        waiting.put("draining", 0, false)
         moving = setTimeout(calls.finish, moveMs)
       }
+      // Also when the client has closed its side before, and nothing more is read.
+      call.signal.addEventListener("abort", () => waiting.fail(call.signal.reason), { once: true })
       try {
         yield { settings: { maxInFlight, maxMessageBytes } }
         if (draining.aborted) onDrain()
         else draining.addEventListener("abort", onDrain, { once: true })
         calls.read(requests)
-        for (let batch = await answers.take(); batch !== undefined; batch = await answers.take()) {
-          yield {
-            answers: batch.filter((answer) => answer !== "draining"),
-            draining: batch.includes("draining"),
-          }
+        for (let batch = await waiting.take(); batch !== undefined; batch = await waiting.take()) {
+          const answers = batch.filter((item) => item !== "draining")
+          yield { $typeName: responseType, answers, draining: answers.length < batch.length }
         }
       } finally {
         clearTimeout(moving)
@@ -52,7 +53,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 }
 
 /** The calls that one stream carries. */
-function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Answer | "draining">) {
+function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
   const { find, maxInFlight, refused } = options
   const underWay = new Map<number, Running>()
   let finishing = false
@@ -61,7 +62,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<An
     const requestId = requestIdOf(frame.header["x-request-id"])
     const error = wireStatus(toStatus(new Failure(reason), requestId))
     refused(find(frame.method)?.desc ?? stream.method, "pipeline", requestId, error.code)
-    answers.put({ id: frame.id, outcome: { case: "error", value: error } }, 0)
+    answers.put({ $typeName: answerType, id: frame.id, outcome: { case: "error", value: error } }, sizeOf(error), true)
   }
 
   const begin = (frame: PipelineCall): void => {
@@ -79,17 +80,20 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<An
       carrier: stream,
     })
     underWay.set(id, running)
-    const end = (answer: Answer, bytes: number): void => {
+    const end = (answer: PipelineAnswer, bytes: number): void => {
       running.end()
       // Given up, and perhaps its id belongs to another call by now.
       if (underWay.get(id) !== running) return
       underWay.delete(id)
-      answers.put(answer, bytes)
+      answers.put(answer, bytes, underWay.size > 0)
       if (finishing && underWay.size === 0) answers.close()
     }
     method.unaryBytes(frame.message, running.call).then(
-      (message) => end({ id, outcome: { case: "message", value: message } }, message.length),
-      (error: unknown) => end({ id, outcome: { case: "error", value: wireStatus(error) } }, 0),
+      (message) => end({ $typeName: answerType, id, outcome: { case: "message", value: message } }, message.length),
+      (thrown: unknown) => {
+        const error = wireStatus(thrown)
+        end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
+      },
     )
   }
 
@@ -126,6 +130,11 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<An
       underWay.clear()
     },
   }
+}
+
+/** About how large an error is, in bytes. */
+function sizeOf({ message, details }: Status): number {
+  return details.reduce((bytes, { typeUrl, value }) => bytes + typeUrl.length + value.length, message.length)
 }
 
 function brokenRule(field: string, description: string): Failure {

@@ -1,0 +1,104 @@
+import { once } from "node:events"
+import http2 from "node:http2"
+
+/** What a proxy does with a pipeline. */
+export type Passage =
+  /** Passes it. */
+  | "passed"
+  /** Answers as a service does that does not know the method. */
+  | "unknown"
+  /** Takes it, and never says a word. */
+  | "swallowed"
+  /** Answers with a page of this HTTP status. */
+  | number
+
+/** A proxy of HTTP/2 in front of a gRPC server: passes unary calls, and treats pipelines as it is told. */
+export interface Http2Proxy {
+  readonly url: string
+  /** What becomes of the next pipelines. */
+  passage: Passage
+  /** How many pipelines and how many other calls came. */
+  readonly counts: { pipelines: number; others: number }
+  /** Ends the pipelines that are open, or all connections. */
+  cut(by: "reset" | "goaway" | "close"): void
+  close(): Promise<void>
+}
+
+export async function http2Proxy(serverUrl: string): Promise<Http2Proxy> {
+  const counts = { pipelines: 0, others: 0 }
+  const sessions = new Set<http2.ServerHttp2Session>()
+  const pipelines = new Set<http2.ServerHttp2Stream>()
+  const upstream = http2.connect(serverUrl)
+  upstream.on("error", () => {})
+
+  const pass = (near: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => {
+    const far = upstream.request(headers)
+    far.on("response", (answer, flags) => {
+      if (near.destroyed) return
+      const isWhole = (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0
+      near.respond(answer, isWhole ? { endStream: true } : { waitForTrailers: true })
+    })
+    let trailers: http2.IncomingHttpHeaders = {}
+    far.on("trailers", (end) => {
+      trailers = end
+    })
+    near.on("wantTrailers", () => near.sendTrailers(trailers))
+    far.on("error", () => near.close(http2.constants.NGHTTP2_INTERNAL_ERROR))
+    near.on("error", () => far.close(http2.constants.NGHTTP2_CANCEL))
+    near.on("close", () => far.close(http2.constants.NGHTTP2_CANCEL))
+    near.pipe(far)
+    far.pipe(near)
+  }
+
+  const server = http2.createServer()
+  server.on("session", (session) => {
+    sessions.add(session)
+    session.on("error", () => {})
+    session.on("close", () => sessions.delete(session))
+  })
+  server.on("stream", (stream, headers) => {
+    if (headers[":path"] !== "/authwire.v1.PipelineService/Pipeline") {
+      counts.others++
+      pass(stream, headers)
+      return
+    }
+    counts.pipelines++
+    const { passage } = proxy
+    stream.on("error", () => {})
+    if (passage === "passed") {
+      pipelines.add(stream)
+      stream.on("close", () => pipelines.delete(stream))
+      pass(stream, headers)
+    } else if (passage === "unknown") {
+      const trailers = { "grpc-status": "12", "grpc-message": "unknown method" }
+      stream.respond({ ":status": 200, "content-type": "application/grpc", ...trailers }, { endStream: true })
+    } else if (passage === "swallowed") stream.resume()
+    else {
+      stream.respond({ ":status": passage, "content-type": "text/html" })
+      stream.end("<h1>Something is wrong</h1>")
+    }
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  if (address === null || typeof address === "string") throw new Error("no port")
+
+  const proxy: Http2Proxy = {
+    url: `http://127.0.0.1:${address.port}`,
+    passage: "passed",
+    counts,
+    cut(by) {
+      if (by === "reset") for (const stream of pipelines) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR)
+      else if (by === "goaway") for (const session of sessions) session.goaway(http2.constants.NGHTTP2_NO_ERROR)
+      else for (const session of sessions) session.destroy()
+    },
+    async close() {
+      const closed = once(server, "close")
+      server.close()
+      for (const session of sessions) session.destroy()
+      upstream.destroy()
+      await closed
+    },
+  }
+  return proxy
+}

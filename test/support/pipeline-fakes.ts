@@ -1,0 +1,101 @@
+import { UserService } from "@authwire/proto"
+import { Code, ConnectError } from "@connectrpc/connect"
+import type { Member, MemberEvents } from "../../client/src/pipeline-member.js"
+import type { PipelineStream } from "../../client/src/pipeline-stream.js"
+import { PipelinedCall } from "../../client/src/pipelined-call.js"
+
+/** A stream that keeps what it gets. */
+export class FakeStream implements PipelineStream {
+  calls: string[] = []
+  settled = false
+  finished = false
+  maxMessageBytes = 1_000
+  room = Number.POSITIVE_INFINITY
+  get isOpen() {
+    return this.settled && !this.finished
+  }
+  get hasRoom() {
+    return this.isOpen && this.calls.length < this.room
+  }
+  get load() {
+    return this.calls.length
+  }
+  send(call: PipelinedCall) {
+    call.holder = this
+    this.calls.push(idOf(call))
+  }
+  drop(call: PipelinedCall) {
+    this.calls = this.calls.filter((one) => one !== idOf(call))
+  }
+  idle = () => this.calls.length === 0
+  finish() {
+    this.finished = true
+  }
+  abandon() {}
+}
+
+/** A member whose place does what the test says. */
+export class FakeMember implements Member {
+  stream: FakeStream | undefined
+  leaving: FakeStream | undefined
+  isResting = false
+  refusesPipeline = false
+  error: ConnectError | undefined
+  mayOpen = true
+  hurries = 0
+  closed = false
+  readonly events: MemberEvents
+  constructor(events: MemberEvents) {
+    this.events = events
+  }
+  open() {
+    this.isResting = false
+    if (this.mayOpen) this.stream ??= new FakeStream()
+  }
+  hurry() {
+    this.hurries++
+  }
+  rest() {}
+  leave() {
+    this.leaving?.finish()
+    this.leaving = undefined
+  }
+  close() {
+    this.closed = true
+  }
+  /** The service carries the stream. */
+  settle(room = Number.POSITIVE_INFINITY): FakeStream {
+    const stream = this.stream as FakeStream
+    stream.settled = true
+    stream.room = room
+    this.events.changed([])
+    return stream
+  }
+  /** The service asks to be left. */
+  drain(): FakeStream {
+    const stream = this.stream as FakeStream
+    this.leaving = stream
+    this.stream = undefined
+    this.events.leaving()
+    this.events.changed([])
+    return stream
+  }
+  fail(code = Code.Unavailable, unsent: PipelinedCall[] = []) {
+    this.stream = undefined
+    this.mayOpen = false
+    this.refusesPipeline = code !== Code.Unavailable
+    this.error = new ConnectError("it failed", code)
+    this.events.changed(unsent)
+    this.events.failed()
+  }
+}
+
+const ids = new WeakMap<PipelinedCall, string>()
+export const idOf = (call: PipelinedCall) => ids.get(call) as string
+
+export function makeCall(id: string, signal?: AbortSignal): PipelinedCall {
+  const method = UserService.method.getUser
+  const call = new PipelinedCall({ method, input: { id }, header: {}, wholeHeader: {}, timeoutMs: undefined, signal })
+  ids.set(call, id)
+  return call
+}

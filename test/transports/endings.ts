@@ -1,0 +1,120 @@
+import type { AuthwireClient } from "@authwire/client"
+import type { CallOptions } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type HeldRow, withHeldRow } from "../support/held-row.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+import { type Carrier, unary } from "./carriers.js"
+import { failureOf, linesOf, logged, type World } from "./world.js"
+
+/** A call that waits for the row. */
+const slow = (client: AuthwireClient, { request }: HeldRow, options: CallOptions) =>
+  client.users.updateUser(request, options)
+
+export function describeEndings(world: World, carrier: Carrier): void {
+  const client = () => world.clients[carrier.name] as AuthwireClient
+  const named = () => {
+    const id = crypto.randomUUID()
+    return { id, headers: { "x-request-id": id } }
+  }
+  const expectWell = async () => expect(await client().adapter.getUser("nobody")).toBeNull()
+
+  describe("a slow call", () => {
+    test("does not hold up the others of its client", async () => {
+      await withHeldRow(world.authwire, async (row) => {
+        const call = slow(client(), row, { timeoutMs: 0 })
+        await row.waiting(1)
+        await Promise.all(Array.from({ length: 50 }, expectWell))
+        await row.release()
+        await call
+      })
+    })
+
+    test("fails with DEADLINE_EXCEEDED when its deadline has passed, at both ends", async () => {
+      await withHeldRow(world.authwire, async (row) => {
+        const { id, headers } = named()
+        expect(await failureOf(slow(client(), row, { headers, timeoutMs: 200 }))).toMatchObject({
+          code: "DeadlineExceeded",
+        })
+        const lines = await linesOf(world.server, id)
+        expect(lines).toMatchObject([{ code: expect.stringMatching(/^(DEADLINE_EXCEEDED|CANCELLED)$/) }])
+        await expectWell()
+      })
+    })
+
+    test("has the deadline of its client, and none where it asks for none", async () => {
+      const own = carrier.connect(world.server, { timeoutMs: 200 })
+      await withHeldRow(world.authwire, async (row) => {
+        const unlimited = slow(own, row, { timeoutMs: 0 })
+        expect(await failureOf(slow(own, row, {}))).toMatchObject({ code: "DeadlineExceeded" })
+        await row.release()
+        await unlimited
+      })
+      own.close()
+    })
+
+    test("given up is CANCELLED at both ends, with the caller's reason, and nothing is left of it", async () => {
+      await withHeldRow(world.authwire, async (row) => {
+        const { id, headers } = named()
+        const giveUp = new AbortController()
+        const call = failureOf(slow(client(), row, { headers, signal: giveUp.signal, timeoutMs: 0 }))
+        await row.waiting(1)
+        giveUp.abort(new Error("no longer wanted"))
+        expect(await call).toMatchObject({ code: "Canceled", message: "no longer wanted" })
+        expect(await linesOf(world.server, id)).toMatchObject([{ code: "CANCELLED", reason: "CANCELLED" }])
+        await expectWell()
+      })
+    })
+  })
+
+  describe("a signal", () => {
+    test("that has aborted before the call: it is CANCELLED, and the service hears nothing of it", async () => {
+      const { id, headers } = named()
+      const call = client().users.getUser(
+        { id: "nobody" },
+        { headers, signal: AbortSignal.abort(new Error("too late")) },
+      )
+      expect(await failureOf(call)).toMatchObject({ code: "Canceled", message: "too late" })
+      await expectWell()
+      await logged(world)
+      expect(world.server.output()).not.toContain(id)
+    })
+
+    test("that aborts when the call is answered changes nothing", async () => {
+      const giveUp = new AbortController()
+      const { id, headers } = named()
+      const call = failureOf(client().users.getUser({ id: "nobody" }, { headers, signal: giveUp.signal }))
+      expect(await call).toMatchObject({ code: "NotFound" })
+      giveUp.abort()
+      await expectWell()
+      expect(await linesOf(world.server, id)).toMatchObject([{ code: "NOT_FOUND" }])
+    })
+  })
+
+  describe("where no call may take longer than 300 ms", () => {
+    let server: ServerProcess
+    beforeAll(async () => {
+      server = await startServer({ databaseUrl: world.authwire.database.url, args: ["--max-deadline-ms=300"] })
+    })
+    afterAll(() => server.stop())
+
+    test.each([0, 20_000, 2 ** 31 - 1])(
+      "a time-out of %s ms ends after that, with the service's word",
+      async (timeoutMs) => {
+        const [own, reference] = [carrier, unary].map((one) => one.connect(server)) as [AuthwireClient, AuthwireClient]
+        await withHeldRow(world.authwire, async (row) => {
+          const options = { headers: { "x-request-id": "of-the-deadline" }, timeoutMs }
+          const [failed, expected] = await Promise.all(
+            [own, reference].map((one) => failureOf(slow(one, row, options))),
+          )
+          expect(failed).toEqual(expected)
+          expect(expected).toMatchObject({
+            code: "DeadlineExceeded",
+            message: "the deadline of the call has passed",
+            infos: [{ reason: "DEADLINE_EXCEEDED" }],
+          })
+        })
+        for (const one of [own, reference]) one.close()
+      },
+    )
+  })
+}

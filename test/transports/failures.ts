@@ -1,0 +1,109 @@
+import type { AuthwireClient } from "@authwire/client"
+import { ErrorReason, GetTokenRequestSchema } from "@authwire/proto"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { beforeAll, describe, expect, test } from "@jest/globals"
+import { type Breach, breachesOf, brokenRequest } from "../support/breaches.js"
+import type { Carrier } from "./carriers.js"
+import { prepareRefusals, refusals } from "./refusals.js"
+import { call, failureOf, linesOf, maxMessageBytes, maxPipelinedBytes, methods, type World } from "./world.js"
+
+/** Those that a call can have through any door, and those of nothing but the pipeline or the service's own state. */
+const elsewhere = [
+  ["UNSPECIFIED", "INVALID_FIELD", "INTERNAL", "DEADLINE_EXCEEDED", "CANCELLED", "SHUTTING_DOWN"],
+  ["CONFLICT", "DATABASE_UNAVAILABLE", "STATEMENT_TIMEOUT", "QUEUE_FULL", "SERVICE_UNKNOWN"],
+  ["METHOD_UNKNOWN", "TOO_MANY_CALLS"],
+  // The tests of the tokens have them, through both doors.
+  ["MISSING_SECRET", "TOKEN_ALGORITHM_NOT_ALLOWED", "NO_MATCHING_SECRET", "TOKEN_EXPIRED", "TOKEN_NOT_YET_VALID"],
+].flat()
+
+export function describeFailures(world: World, carrier: Carrier): void {
+  const client = () => world.clients[carrier.name] as AuthwireClient
+  const options = { headers: { "x-request-id": "of-the-failures" } }
+  const metadata = { request_id: "of-the-failures" }
+
+  describe("a broken rule has the same code, words, reason and violations", () => {
+    test.each(methods.map((method) => [method.name, method] as const))("%s", async (_, method) => {
+      const breaches = breachesOf(method)
+      // Each alone, and one of each field together.
+      const first = new Map(breaches.toReversed().map((breach) => [breach.field, breach]))
+      const cases: Breach[][] = [...breaches.map((breach) => [breach]), [...first.values()]]
+      for (const broken of cases) {
+        const request = brokenRequest(method, ...broken)
+        const expected = await failureOf(call(world.reference, method, request, options))
+        expect(expected).toMatchObject({
+          code: "InvalidArgument",
+          infos: [{ reason: "INVALID_FIELD", domain: "authwire", metadata }],
+          details: ["google.rpc.ErrorInfo", "google.rpc.BadRequest"],
+        })
+        expect(expected.violations.length).toBeGreaterThanOrEqual(broken.length)
+        expect(await failureOf(call(client(), method, request, options))).toEqual(expected)
+      }
+    })
+  })
+
+  describe("a refusal has the same code, words and reason", () => {
+    beforeAll(async () => {
+      const prepared = await world.reference.adapter.getUser("here")
+      if (prepared === null) await prepareRefusals(world.reference)
+    })
+
+    test("of all reasons that there are", () => {
+      const reasons = Object.keys(ErrorReason).filter((name) => Number.isNaN(Number(name)))
+      expect(new Set([...refusals.map(([reason]) => reason), ...elsewhere])).toEqual(new Set(reasons))
+    })
+
+    test.each(refusals.map((refusal) => [`${refusal[1].name}: ${refusal[0]}`, refusal] as const))(
+      "%s",
+      async (_, [reason, method, request]) => {
+        const expected = await failureOf(call(world.reference, method, request, options))
+        expect(expected).toMatchObject({
+          infos: [{ reason, domain: "authwire", metadata }],
+          violations: [],
+          details: ["google.rpc.ErrorInfo"],
+        })
+        expect(await failureOf(call(client(), method, request, options))).toEqual(expected)
+      },
+    )
+  })
+
+  describe("a request", () => {
+    test.each([
+      ["that fills the largest one that a pipeline carries", maxPipelinedBytes, "door"],
+      ["one byte larger than a pipeline carries", maxPipelinedBytes + 1, "doorAlone"],
+      ["as large as the service takes", maxMessageBytes, "doorAlone"],
+    ] as const)("%s is answered", async (_, bytes, door) => {
+      const id = crypto.randomUUID()
+      // Its header comes on top of it in a pipeline, so it goes with that of the client.
+      const own = carrier.connect(world.server, { headers: { "x-a": "b" } })
+      await own.tokens.getToken(requestOf(bytes))
+      own.close()
+      expect((await client().tokens.getToken(requestOf(bytes), { headers: { "x-request-id": id } })).result.case).toBe(
+        undefined,
+      )
+      const [line] = await linesOf(world.server, id)
+      // With its own header it does not quite fit.
+      expect(line).toMatchObject({ code: "OK", door: bytes === maxPipelinedBytes ? carrier.doorAlone : carrier[door] })
+    })
+
+    test("one byte larger than the service takes is RESOURCE_EXHAUSTED, and those beside and after it are answered", async () => {
+      const large = failureOf(client().tokens.getToken(requestOf(maxMessageBytes + 1)))
+      const beside = await Promise.all(["a", "b"].map((id) => client().adapter.getUser(id)))
+      expect(beside).toEqual([null, null])
+      expect((await large).code).toBe("ResourceExhausted")
+      for (let count = 0; count < 20; count++) expect(await client().adapter.getUser("nobody")).toBeNull()
+      if (carrier.doorAlone === "grpc")
+        expect(await large).toEqual(await failureOf(world.reference.tokens.getToken(requestOf(maxMessageBytes + 1))))
+    })
+  })
+}
+
+/** A request that the service takes and that has so many bytes. */
+function requestOf(bytes: number) {
+  const request = (length: number) => ({
+    headers: [length, maxMessageBytes / 4, maxMessageBytes / 4].map((each) => ({ name: "x", value: "v".repeat(each) })),
+  })
+  const sizeOf = (length: number) =>
+    toBinary(GetTokenRequestSchema, create(GetTokenRequestSchema, request(length))).length
+  const length = maxMessageBytes / 4
+  return request(length + bytes - sizeOf(length))
+}

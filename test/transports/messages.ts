@@ -1,0 +1,100 @@
+import type { AuthwireClient } from "@authwire/client"
+import { type EncodeResponse, TokenService } from "@authwire/proto"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { type DescMethodUnary, type Message, toBinary } from "@bufbuild/protobuf"
+import { createClient } from "@connectrpc/connect"
+import { describe, expect, test } from "@jest/globals"
+import { type Carrier, unary } from "./carriers.js"
+import { lifeMethods, live } from "./life.js"
+import { ordinary } from "./ordinary.js"
+import { call, failureOf, linesOf, logged, methods, type World } from "./world.js"
+
+export function describeMessages(world: World, carrier: Carrier): void {
+  const client = () => world.clients[carrier.name] as AuthwireClient
+
+  describe("messages", () => {
+    test("are the same to the byte, large or strange, and each call is one line in the log", async () => {
+      expect(new Set(ordinary.map(([method]) => method))).toEqual(new Set(methods))
+      const expected = await made(world.reference)
+      const id = crypto.randomUUID()
+      const answers = await made(client(), id)
+      for (const [n, [method]] of ordinary.entries())
+        expect([method.name, answers[n]?.equals(expected[n] as Buffer)]).toEqual([method.name, true])
+      await logged(world)
+      for (const [n, [method]] of ordinary.entries())
+        expect(await linesOf(world.server, `${id}-${n}`)).toEqual([
+          {
+            level: 30,
+            time: expect.any(String),
+            method: `${method.parent.typeName}/${method.name}`,
+            door: carrier.door,
+            code: "OK",
+            duration_ms: expect.any(Number),
+            request_id: `${id}-${n}`,
+            msg: "call",
+          },
+        ])
+    })
+
+    test("of the adapter's methods are the same values, nulls and errors", async () => {
+      expect(lifeMethods).toEqual(new Set(Object.keys(client().adapter)))
+      // The errors hold the id of the request.
+      const options = { headers: { "x-request-id": "of-the-adapter" } }
+      const [reference, own] = [unary, carrier].map((one) => one.connect(world.server, options)) as [
+        AuthwireClient,
+        AuthwireClient,
+      ]
+      const expected = await live(reference.adapter)
+      expect(await live(own.adapter)).toStrictEqual(expected)
+      expect(expected.filter(({ error }) => error !== undefined).length).toBeGreaterThan(10)
+      for (const one of [reference, own]) one.close()
+    })
+  })
+
+  test("health answers, and a stream is carried or UNIMPLEMENTED", async () => {
+    const transport = carrier.transport(world.server)
+    const health = createClient(Health, transport)
+    expect((await health.check({})).status).toBe(Status.SERVING)
+    const unknown = await failureOf(health.check({ service: "no.such.Service" }))
+    expect([unknown.code, unknown.infos[0]?.reason]).toEqual(["NotFound", "SERVICE_UNKNOWN"])
+    const watching = new AbortController()
+    const first = health.watch({}, { signal: watching.signal })[Symbol.asyncIterator]().next()
+    if (carrier.hasStreams) expect((await first).value).toMatchObject({ status: Status.SERVING })
+    else
+      expect(await failureOf(first)).toMatchObject({
+        code: "Unimplemented",
+        message: "Watch is a streaming method: this transport has none",
+        details: [],
+      })
+    watching.abort()
+    transport.close?.()
+  })
+
+  test("a client that is closed takes no more calls", async () => {
+    if (!carrier.isGrpc) return
+    const own = carrier.connect(world.server)
+    await own.adapter.getUser("nobody")
+    own.close()
+    expect(await failureOf(own.users.getUser({ id: "nobody" }))).toMatchObject({
+      code: "FailedPrecondition",
+      message: "the client is closed",
+    })
+  })
+}
+
+/** The bytes of the answers to the ordinary calls, the n-th of which is named `id-n`. */
+async function made(client: AuthwireClient, id = "reference"): Promise<Buffer[]> {
+  const answers: Buffer[] = []
+  for (const [n, [method, request]] of ordinary.entries()) {
+    const answer = await call(client, method, request, { headers: { "x-request-id": `${id}-${n}` } })
+    answers.push(bytesOf(method, answer))
+  }
+  return answers
+}
+
+function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
+  // A new token has a new id and other random parts.
+  if (method === TokenService.method.encode)
+    return Buffer.from((answer as EncodeResponse).token.replaceAll(/[^.]+/g, ({ length }) => String(length)))
+  return Buffer.from(toBinary(method.output, answer))
+}

@@ -1,0 +1,102 @@
+import { readFileSync } from "node:fs"
+import {
+  AccountService,
+  AccountType,
+  AuthenticatorService,
+  SessionService,
+  TokenService,
+  UserService,
+  VerificationTokenService,
+} from "@authwire/proto"
+import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+
+/** A call that succeeds when those before it did. */
+export type Ordinary = readonly [method: DescMethodUnary, request: object]
+
+const vectors = JSON.parse(readFileSync(new URL("../../token/vectors.json", import.meta.url), "utf8")) as {
+  valid: { secrets: string[]; salt: string; token: string; clock?: string }[]
+}
+const vector = vectors.valid.find(({ clock }) => clock === undefined)
+if (vector === undefined) throw new Error("no vector for any time")
+const { token, salt, secrets } = vector
+
+const expires = timestampFromDate(new Date("2099-12-31T23:59:59.987Z"))
+const userId = "Zoë \u{1f98a} of the transports"
+const email = "Zoë.Ünïcode@Example.COM"
+const extra = {
+  "key with spaces, and ümlaut": "✓",
+  "\u{1f98a}": ["e\u0301", "é", "\u0000", "\ud7ff", "\uffff"],
+  numbers: [-0, 0.1, 5e-324, Number.MAX_SAFE_INTEGER, -1e308],
+  nested: { list: [1, "two", null, { three: [true, {}] }], none: [] },
+}
+const account = { provider: "provider é", providerAccountId: "Account/with ?#%25 and spaces " }
+const sessionToken = `session ${"é".repeat(8000)}`
+const verification = { identifier: "Zoë@example.com", token: "link ✓" }
+const credentialId = "AbC+/é=="
+const large = (letter: string) => letter.repeat(65_536 / Buffer.byteLength(letter))
+
+/**
+ * Every method of the contract, with large values and all of Unicode. Together they leave nothing behind, so that they
+ * can be made again and have the same answers.
+ */
+export const ordinary: readonly Ordinary[] = [
+  one(UserService.method.createUser, {
+    id: userId,
+    email,
+    emailVerified: expires,
+    name: "Ada \u{1f98a} Lovelace\n\t\u007f",
+    image: `data:image/png;base64,${"A".repeat(262_144 - 22)}`,
+    extra,
+  }),
+  one(UserService.method.getUser, { id: userId }),
+  one(UserService.method.getUserByEmail, { email: "Zoë.Ünïcode@example.com" }),
+  one(UserService.method.updateUser, { id: userId, name: "", updateMask: { paths: ["name", "image"] } }),
+  one(AccountService.method.linkAccount, {
+    ...account,
+    userId,
+    type: AccountType.OIDC,
+    accessToken: large("a"),
+    idToken: large("é"),
+    refreshToken: large("\u{1f98a}"),
+    tokenType: "bearer",
+    scope: "openid profile",
+    expiresIn: 3599.5,
+    expiresAt: 1_893_456_000,
+    extra: { blob: "x".repeat(65_536 - 11) },
+  }),
+  one(UserService.method.getUserByAccount, account),
+  one(AccountService.method.getAccount, account),
+  one(SessionService.method.createSession, { sessionToken, userId, expires, extra }),
+  one(SessionService.method.getSessionAndUser, { sessionToken }),
+  one(SessionService.method.updateSession, { sessionToken, extra: { a: 1 }, updateMask: { paths: ["extra"] } }),
+  one(SessionService.method.deleteSession, { sessionToken }),
+  one(VerificationTokenService.method.createVerificationToken, { ...verification, expires }),
+  one(VerificationTokenService.method.useVerificationToken, verification),
+  one(AuthenticatorService.method.createAuthenticator, {
+    credentialId,
+    userId,
+    providerAccountId: account.providerAccountId,
+    credentialPublicKey: "k".repeat(16_384),
+    counter: 0xffff_fffe,
+    credentialDeviceType: "multiDevice",
+    credentialBackedUp: true,
+    transports: "internal,hybrid",
+  }),
+  one(AuthenticatorService.method.getAuthenticator, { credentialId }),
+  one(AuthenticatorService.method.updateAuthenticatorCounter, { credentialId, newCounter: 0xffff_ffff }),
+  one(AuthenticatorService.method.listAuthenticatorsByUserId, { userId }),
+  one(AccountService.method.unlinkAccount, account),
+  one(UserService.method.deleteUser, { id: userId }),
+  one(TokenService.method.decode, { token, salt, secrets }),
+  one(TokenService.method.getToken, {
+    headers: [{ name: "cookie", value: `authjs.session-token=${token}` }],
+    salt,
+    secrets,
+  }),
+  one(TokenService.method.encode, { payload: { sub: userId, extra }, salt, maxAge: 60 }),
+]
+
+function one<I extends DescMessage>(method: DescMethodUnary<I>, request: MessageInitShape<I>): Ordinary {
+  return [method, request]
+}

@@ -1,0 +1,146 @@
+import type { AuthwireClient } from "@authwire/client"
+import {
+  AccountService,
+  AuthenticatorService,
+  SessionService,
+  TokenService,
+  UserService,
+  VerificationTokenService,
+} from "@authwire/proto"
+import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import type { DescMethodUnary, Message } from "@bufbuild/protobuf"
+import { type CallOptions, Code, ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import type { DatabaseTarget } from "../support/databases.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+import { carriers, unary } from "./carriers.js"
+
+/** A service, a client of it over each carrier, and the one that the others are compared to. */
+export interface World {
+  authwire: Authwire
+  server: ServerProcess
+  /** Another process on the same database that takes requests of a kibibyte at the most. */
+  small: ServerProcess
+  clients: Record<string, AuthwireClient>
+  reference: AuthwireClient
+}
+
+/** The largest request of the service, in bytes, and the largest message of a call in a pipeline. */
+export const maxMessageBytes = 2 * 1024 * 1024
+export const maxPipelinedBytes = maxMessageBytes - 64 * 1024
+
+/** Starts it before the tests of the block, and ends it after them. */
+export function useWorld(target: DatabaseTarget): World {
+  const world = {} as World
+  beforeAll(async () => {
+    const authwire = await startAuthwire(target, [`--max-message-bytes=${maxMessageBytes}`])
+    const { server, database } = authwire
+    const small = await startServer({ databaseUrl: database.url, args: ["--max-message-bytes=1024"] })
+    const clients = Object.fromEntries(carriers.map((carrier) => [carrier.name, carrier.connect(server)]))
+    Object.assign(world, { authwire, server, small, clients, reference: clients[unary.name] })
+  })
+  afterAll(async () => {
+    for (const client of Object.values(world.clients)) client.close()
+    await world.small.stop()
+    await world.authwire.close()
+  })
+  return world
+}
+
+const clientNames = {
+  [UserService.typeName]: "users",
+  [AccountService.typeName]: "accounts",
+  [SessionService.typeName]: "sessions",
+  [VerificationTokenService.typeName]: "verificationTokens",
+  [AuthenticatorService.typeName]: "authenticators",
+  [TokenService.typeName]: "tokens",
+} as const
+
+export const services = [
+  UserService,
+  AccountService,
+  SessionService,
+  VerificationTokenService,
+  AuthenticatorService,
+  TokenService,
+]
+/** Every method of the contract. */
+export const methods = services.flatMap((service) => service.methods as DescMethodUnary[])
+
+/** Calls a method by the typed client that has it. */
+export function call(
+  client: AuthwireClient,
+  method: DescMethodUnary,
+  request: object,
+  options?: CallOptions,
+): Promise<Message> {
+  const typed = client[clientNames[method.parent.typeName] as "users"] as unknown as Record<
+    string,
+    (request: object, options?: CallOptions) => Promise<Message>
+  >
+  return (typed[method.localName] as (typeof typed)[string])(request, options)
+}
+
+/** All that a caller learns of a failed call. */
+export interface Failed {
+  code: string
+  message: string
+  infos: { reason: string; domain: string; metadata: Record<string, string> }[]
+  violations: { field: string; description: string }[]
+  details: string[]
+}
+
+/** How a call fails. Rejects if it does not, or with anything but a ConnectError. */
+export async function failureOf(pending: Promise<unknown>): Promise<Failed> {
+  const error: unknown = await pending.then(
+    () => new Error("the call succeeded"),
+    (caught: unknown) => caught,
+  )
+  if (!(error instanceof ConnectError)) throw error
+  return {
+    code: Code[error.code],
+    message: error.rawMessage,
+    infos: error
+      .findDetails(ErrorInfoSchema)
+      .map(({ reason, domain, metadata }) => ({ reason, domain, metadata: { ...metadata } })),
+    violations: error
+      .findDetails(BadRequestSchema)
+      .flatMap(({ fieldViolations }) => fieldViolations.map(({ field, description }) => ({ field, description }))),
+    details: error.details.map((detail) => ("type" in detail ? detail.type : detail.desc.typeName)),
+  }
+}
+
+/** A line of the log that stands for a call. */
+export interface Line {
+  method: string
+  door: string
+  code: string
+  reason?: string
+  request_id: string
+  msg: string
+}
+
+/** The lines of all calls with this id, once there is one. Rejects if there is none after ten seconds. */
+export async function linesOf(server: ServerProcess, requestId: string): Promise<Line[]> {
+  const found = () =>
+    server
+      .output()
+      .split("\n")
+      .filter((line) => line.includes(`"request_id":"${requestId}"`) && line.endsWith("}"))
+      .map((line) => JSON.parse(line) as Line)
+  const end = performance.now() + 10_000
+  for (;;) {
+    const lines = found()
+    if (lines.length > 0) return lines
+    if (performance.now() > end) throw new Error(`the log has no call ${requestId}`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+/** Resolves when all that has happened so far is in the log. */
+export async function logged(world: World): Promise<void> {
+  const id = crypto.randomUUID()
+  await failureOf(world.reference.users.getUser({ id: "nobody" }, { headers: { "x-request-id": id } }))
+  await linesOf(world.server, id)
+}
