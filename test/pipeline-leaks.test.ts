@@ -123,7 +123,7 @@ describe("a client keeps nothing", () => {
       child.stdin.write("\n")
       growths.push(Number((await lines.next()).value))
     }
-    console.log(growths)
+
     for (const bytes of growths) expect(bytes).toBeLessThan(50)
     await proxy.restore()
     child.stdin.end()

@@ -10,7 +10,7 @@ function load({ adapter, close }: PipelineClient, callers: number) {
   let created = 0
   let stopped = false
   const call = async (one: Promise<unknown>) => {
-    const end = await outcome(one)
+    const end = await one.then(() => "OK", String)
     outcomes.push(end)
     return end === "OK"
   }

@@ -197,6 +197,7 @@ export function createMember({ connect, metadata, events, now, random }: MemberO
       stream = undefined
       resting = false
       client?.close()
+      client = undefined
     },
   }
 }
