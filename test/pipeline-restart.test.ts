@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "@jest/globals"
 import { createDatabase, describeServers } from "./support/databases.js"
+import { http2Proxy } from "./support/http2-proxy.js"
 import { outcome, type PipelineClient, pipelineClient, startReplicas, tally, until } from "./support/pipeline.js"
 import { tcpBalancer } from "./support/tcp-balancer.js"
 
@@ -66,6 +67,29 @@ describeServers("two servers on %s", (target) => {
     }
     expect(Number((await database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)).toBe(created)
     await balancer.close()
+    await replicas.stop()
+    await database.drop()
+  })
+
+  test("behind a proxy that keeps the end of a connection to itself: no call fails when one of them stops", async () => {
+    const database = await createDatabase(target)
+    const replicas = await startReplicas([database.url, database.url], ["--log-level=warn"])
+    const proxy = await http2Proxy(replicas.server(0).grpcUrl)
+    const working = load(pipelineClient({ url: proxy.url }), 32)
+    for (const [from, to] of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      await working.goesOn()
+      proxy.moveTo(replicas.server(to).grpcUrl)
+      await replicas.restart(from)
+    }
+    await working.goesOn()
+    const { outcomes, created } = await working.stop()
+    expect(Object.keys(outcomes)).toEqual(["OK"])
+    expect(proxy.counts).toEqual({ pipelines: 3, others: 0 })
+    expect(Number((await database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)).toBe(created)
+    await proxy.close()
     await replicas.stop()
     await database.drop()
   })

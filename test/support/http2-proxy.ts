@@ -15,6 +15,8 @@ export type Passage =
 /** A proxy of HTTP/2 in front of a gRPC server: passes unary calls, and treats pipelines as it is told. */
 export interface Http2Proxy {
   readonly url: string
+  /** Where the next pipelines and other calls go. */
+  moveTo(serverUrl: string): void
   /** What becomes of the next pipelines. */
   passage: Passage
   /** How many pipelines and how many other calls came. */
@@ -28,11 +30,14 @@ export async function http2Proxy(serverUrl: string): Promise<Http2Proxy> {
   const counts = { pipelines: 0, others: 0 }
   const sessions = new Set<http2.ServerHttp2Session>()
   const pipelines = new Set<http2.ServerHttp2Stream>()
-  const upstream = http2.connect(serverUrl)
-  upstream.on("error", () => {})
+  const upstreams: http2.ClientHttp2Session[] = []
+  const moveTo = (url: string) => {
+    upstreams.unshift(http2.connect(url).on("error", () => {}))
+  }
+  moveTo(serverUrl)
 
   const pass = (near: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => {
-    const far = upstream.request(headers)
+    const far = (upstreams[0] as http2.ClientHttp2Session).request(headers)
     far.on("response", (answer, flags) => {
       if (near.destroyed) return
       const isWhole = (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0
@@ -87,6 +92,7 @@ export async function http2Proxy(serverUrl: string): Promise<Http2Proxy> {
     url: `http://127.0.0.1:${address.port}`,
     passage: "passed",
     counts,
+    moveTo,
     cut(by) {
       if (by === "reset") for (const stream of pipelines) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR)
       else if (by === "goaway") for (const session of sessions) session.goaway(http2.constants.NGHTTP2_NO_ERROR)
@@ -96,7 +102,7 @@ export async function http2Proxy(serverUrl: string): Promise<Http2Proxy> {
       const closed = once(server, "close")
       server.close()
       for (const session of sessions) session.destroy()
-      upstream.destroy()
+      for (const upstream of upstreams) upstream.destroy()
       await closed
     },
   }
