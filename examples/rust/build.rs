@@ -11,7 +11,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let schema = "../../gen/ts/descriptors.binpb";
     println!("cargo::rerun-if-changed={schema}");
     let mut files = FileDescriptorSet::decode(fs::read(schema)?.as_slice())?;
-    files.file.retain(|file| matches!(file.package(), "authwire.v1" | "google.protobuf"));
-    tonic_prost_build::configure().build_server(false).compile_fds(files)?;
+    files.file.retain(|file| {
+        matches!(file.package(), "authwire.v1" | "google.protobuf") || file.name() == "google/rpc/status.proto"
+    });
+    tonic_prost_build::configure()
+        .build_server(false)
+        .extern_path(".google.rpc", "::tonic_types::pb")
+        .compile_fds(files)?;
     Ok(())
 }
