@@ -15,12 +15,18 @@ export async function withHeldRow(authwire: Authwire, work: (row: HeldRow) => Pr
   const { database, adapter } = authwire
   const { id } = await adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })
   const name = new URL(database.url).pathname.slice(1)
-  const running = async () => {
+  const statements = async () => {
     const processes = await database.query("SHOW PROCESSLIST")
-    return processes.filter(({ db, Info }) => db === name && Info !== null && !/^SHOW/i.test(String(Info))).length
+    return processes.filter(({ db, Info }) => db === name && Info !== null && !/^SHOW/i.test(String(Info)))
   }
   const until = async (condition: (count: number) => boolean) => {
-    while (!condition(await running())) await new Promise((resolve) => setImmediate(resolve))
+    const end = performance.now() + 20_000
+    for (;;) {
+      const running = await statements()
+      if (condition(running.length)) return
+      if (performance.now() > end) throw new Error(`the database still has ${JSON.stringify(running)}`)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
   }
   const release = async () => void (await database.query("ROLLBACK"))
   await database.query("BEGIN")
