@@ -1,8 +1,14 @@
 import type { ErrorReason } from "@authwire/proto"
-import { type BadRequest_FieldViolation, BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import {
+  type BadRequest_FieldViolation,
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from "@authwire/proto/rpc/error_details"
 import { create } from "@bufbuild/protobuf"
+import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { StoreError } from "./store/error.js"
+import { StoreError, type StoreErrorReason } from "./store/error.js"
 
 /** The name of a value of ErrorReason, as it stands in google.rpc.ErrorInfo. */
 export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">
@@ -42,6 +48,12 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   TOKEN_NOT_YET_VALID: [Code.Unauthenticated, "the token is not valid yet"],
   METHOD_UNKNOWN: [Code.Unimplemented, "no unary method has this name here"],
   TOO_MANY_CALLS: [Code.ResourceExhausted, "too many calls of this pipeline are under way"],
+  API_KEY_MISSING: [Code.Unauthenticated, "the call has no API key: send it as authorization: Bearer awk_…"],
+  API_KEY_INVALID: [Code.Unauthenticated, "the API key is unknown, revoked or expired"],
+  SCOPE_MISSING: [Code.PermissionDenied, "the API key lacks the scope of this method"],
+  RATE_LIMITED: [Code.ResourceExhausted, "the API key calls this method too often"],
+  OVERLOADED: [Code.ResourceExhausted, "the service has more calls under way than it can answer soon"],
+  ENCRYPTION_KEY_MISSING: [Code.FailedPrecondition, "the service cannot decrypt what is stored with the keys it has"],
 }
 
 /** A failure that has a reason. Its message is the reason's, so nothing of a request can be in it. */
@@ -49,11 +61,25 @@ export class Failure extends Error {
   override readonly name = "Failure"
   readonly reason: Reason
   readonly violations: readonly FieldViolation[]
+  /** What else the ErrorInfo says: nothing of a request. */
+  readonly metadata: Readonly<Record<string, string>>
+  /** When the caller may come again, in milliseconds from now. */
+  readonly retryAfterMs: number | undefined
 
-  constructor(reason: Reason, options: { cause?: unknown; violations?: readonly FieldViolation[] } = {}) {
+  constructor(
+    reason: Reason,
+    options: {
+      cause?: unknown
+      violations?: readonly FieldViolation[]
+      metadata?: Readonly<Record<string, string>>
+      retryAfterMs?: number
+    } = {},
+  ) {
     const violations = options.violations ?? []
     const detail = violations.map(({ field, description }) => `${field}: ${description}`).join("; ")
     super(detail === "" ? statuses[reason][1] : detail, { cause: options.cause })
+    this.metadata = options.metadata ?? {}
+    this.retryAfterMs = options.retryAfterMs
     this.reason = reason
     this.violations = violations
   }
@@ -62,11 +88,16 @@ export class Failure extends Error {
 /** Finds the reason of whatever was thrown: what has none is INTERNAL, with the original as its cause for the log. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
-  if (error instanceof StoreError) {
+  if (error instanceof StoreError && isReason(error.reason)) {
     const violations = error.field === undefined ? [] : [{ field: error.field, description: error.message }]
     return new Failure(error.reason, { cause: error.cause ?? error, violations })
   }
   return new Failure("INTERNAL", { cause: error })
+}
+
+// Tenants and keys are made by the command, whose errors no caller meets.
+function isReason(reason: StoreErrorReason): reason is StoreErrorReason & Reason {
+  return reason in statuses
 }
 
 /** What a caller gets to see of a failure: code, message, ErrorInfo and, for broken field rules, BadRequest. */
@@ -74,13 +105,17 @@ export function toStatus(failure: Failure, requestId: string): ConnectError {
   const error = new ConnectError(failure.message, statuses[failure.reason][0])
   error.details.push({
     desc: ErrorInfoSchema,
-    value: { reason: failure.reason, domain: "authwire", metadata: { request_id: requestId } },
+    value: { reason: failure.reason, domain: "authwire", metadata: { ...failure.metadata, request_id: requestId } },
   })
   if (failure.violations.length > 0) {
     error.details.push({
       desc: BadRequestSchema,
       value: create(BadRequestSchema, { fieldViolations: [...failure.violations] }),
     })
+  }
+  if (failure.retryAfterMs !== undefined) {
+    const retryDelay = durationFromMs(Math.ceil(failure.retryAfterMs))
+    error.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) })
   }
   return error
 }

@@ -13,6 +13,7 @@ import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
 import type { Logger } from "pino"
+import { keyless } from "./access/keyless.js"
 import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
 import { logging } from "./dispatch/logging.js"
 import { validation } from "./dispatch/validation.js"
@@ -83,7 +84,7 @@ export function createService(options: ServiceOptions): Dispatch {
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
     observer: logging(options.log, options.clock),
-    interceptors: [validation()],
+    interceptors: [keyless(), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
   })
 }

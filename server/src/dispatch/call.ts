@@ -1,5 +1,6 @@
 import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
 import type { Caller } from "../store/store.js"
+import type { Identity } from "./identity.js"
 
 /** One call of one method, the same through every door. */
 export interface Call extends Caller {
@@ -14,6 +15,14 @@ export interface Call extends Caller {
   readonly signal: AbortSignal
   /** The first value of a request header, by its lower-case name. */
   header(name: string): string | undefined
+  /** What the client's certificate names, if it was verified: `DNS:app.internal`. */
+  readonly certificateNames: readonly string[]
+  /** The stream that carries the call, if one does. */
+  readonly carrier: Call | undefined
+  /** Who makes the call, once it was let in. */
+  identity: Identity | undefined
+  /** The tenant of `identity`. Throws before the call was let in. */
+  readonly tenant: string
 }
 
 type Handler<M extends DescMethod> = M["methodKind"] extends "unary"

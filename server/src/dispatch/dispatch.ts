@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
 import type { Call, Implementation } from "./call.js"
-import type { Interceptor, Observer, Stream, Unary } from "./interceptor.js"
+import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 import { callsUnderWay, type Incoming, type Running } from "./under-way.js"
 
 /** One method, as a door offers it. */
@@ -90,23 +90,28 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       let unary = unaryHandler(method, handler as Unary)
       let stream = streamHandler(method, handler as Stream)
       for (const interceptor of interceptors.toReversed()) {
-        unary = interceptor.unary(method, unary)
-        stream = interceptor.stream(method, stream)
+        unary = interceptor.unary?.(method, unary) ?? unary
+        stream = interceptor.stream?.(method, stream) ?? stream
       }
+      const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
       return {
         desc: method,
         begin: (incoming) => underWay.begin(method, incoming, carries),
-        unary: observer.unary(method, unary),
-        unaryBytes: observer.unary(method, async (bytes: Uint8Array, call) =>
-          toBinary(
-            method.output,
-            await unary(
-              wellFormed(method.input, () => fromBinary(method.input, bytes)),
-              call,
-            ),
-          ),
-        ),
-        stream: observer.stream(method, stream),
+        unary: observer.unary(method, async (request: Message, call) => {
+          const asking = admit(call)
+          if (asking !== undefined) await asking
+          return await unary(request, call)
+        }),
+        unaryBytes: observer.unary(method, async (bytes: Uint8Array, call) => {
+          const asking = admit(call)
+          if (asking !== undefined) await asking
+          const request = wellFormed(method.input, () => fromBinary(method.input, bytes))
+          return toBinary(method.output, await unary(request, call))
+        }),
+        stream: observer.stream(method, async function* (requests, call) {
+          await admit(call)
+          yield* stream(requests, call)
+        }),
         codec: codecOf(method, codec),
       }
     }),
@@ -121,6 +126,18 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     services.push(serve(options.carrier({ find: (name) => byName.get(name), draining, refused }), true))
   }
   return { services, maxDeadlineMs, refused: observer.refused, drain: underWay.drain }
+}
+
+function allOf(admissions: readonly Admission[]): Admission {
+  const from = (index: number, call: Call): Promise<void> | undefined => {
+    for (const [offset, admit] of admissions.slice(index).entries()) {
+      const asking = admit(call)
+      if (asking !== undefined) return asking.then(() => from(index + offset + 1, call))
+    }
+    return undefined
+  }
+  const [only] = admissions
+  return admissions.length === 1 && only !== undefined ? only : (call) => from(0, call)
 }
 
 // A caller is answered when its deadline passes, even if the handler cannot stop at once: the handler's outcome is then

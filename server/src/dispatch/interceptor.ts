@@ -12,9 +12,17 @@ export type Stream = (requests: AsyncIterable<Message>, call: Call) => AsyncIter
  * method alone belongs outside of it.
  */
 export interface Interceptor {
-  unary(method: DescMethod, next: Unary): Unary
-  stream(method: DescMethod, next: Stream): Stream
+  /**
+   * Looks at a call before its request is read, and throws if it is not let in. Undefined for a method that lets
+   * everybody in. Runs before the other two of all interceptors.
+   */
+  admit?(method: DescMethod): Admission | undefined
+  unary?(method: DescMethod, next: Unary): Unary
+  stream?(method: DescMethod, next: Stream): Stream
 }
+
+/** Lets a call in or throws: at once, so that nobody waits, unless it has to ask somebody. */
+export type Admission = (call: Call) => Promise<void> | undefined
 
 /** Sees every call, whole, in whatever form its request and answer are. */
 export interface Observer {

@@ -3,6 +3,7 @@ import { setMaxListeners } from "node:events"
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
 import type { Call } from "./call.js"
+import type { Identity } from "./identity.js"
 
 /** What a door knows of a call before it reads the request. */
 export interface Incoming {
@@ -10,6 +11,8 @@ export interface Incoming {
   /** How long the caller waits, in milliseconds; undefined if it does not say. */
   timeoutMs: number | undefined
   header(name: string): string | undefined
+  /** What the client's certificate names, if it was verified: `DNS:app.internal`. Default: nothing. */
+  certificateNames?: readonly string[]
   /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
   carrier?: Call
 }
@@ -70,14 +73,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
-        call: {
-          method,
-          door: incoming.door,
-          requestId: requestIdOf(incoming.header("x-request-id")),
-          deadline,
-          signal: abort.signal,
-          header: incoming.header,
-        },
+        call: new CallUnderWay(method, incoming, deadline, abort.signal),
         cancel: () => {
           // Transports also cancel what has passed its deadline.
           const expired = deadline !== undefined && Date.now() >= deadline
@@ -105,6 +101,41 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       await finished
       clearTimeout(timer)
     },
+  }
+}
+
+class CallUnderWay implements Call {
+  readonly method: DescMethod
+  readonly door: string
+  readonly requestId: string
+  readonly deadline: number | undefined
+  readonly signal: AbortSignal
+  readonly carrier: Call | undefined
+  readonly #incoming: Incoming
+  identity: Identity | undefined
+
+  constructor(method: DescMethod, incoming: Incoming, deadline: number | undefined, signal: AbortSignal) {
+    this.method = method
+    this.door = incoming.door
+    this.requestId = requestIdOf(incoming.header("x-request-id"))
+    this.deadline = deadline
+    this.signal = signal
+    this.carrier = incoming.carrier
+    this.#incoming = incoming
+    this.identity = undefined
+  }
+
+  header(name: string): string | undefined {
+    return this.#incoming.header(name)
+  }
+
+  get certificateNames(): readonly string[] {
+    return this.#incoming.certificateNames ?? []
+  }
+
+  get tenant(): string {
+    if (this.identity === undefined) throw new Error("a call without an identity has no tenant")
+    return this.identity.tenant
   }
 }
 

@@ -76,7 +76,11 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     const running = method.begin({
       door: "pipeline",
       timeoutMs: frame.timeoutMs,
-      header: (name) => header[name] ?? (name === "x-request-id" ? undefined : stream.header(name)),
+      header: (name) => {
+        // The key is the stream's, the id the call's own.
+        if (name === "authorization") return stream.header(name)
+        return header[name] ?? (name === "x-request-id" ? undefined : stream.header(name))
+      },
       carrier: stream,
     })
     underWay.set(id, running)

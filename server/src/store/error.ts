@@ -1,4 +1,7 @@
-/** Why the store refused or failed; the names are those of ErrorReason in the schema. */
+/**
+ * Why the store refused or failed; the names are those of ErrorReason in the schema, as far as callers can meet them:
+ * tenants and keys are made by the command only.
+ */
 export type StoreErrorReason =
   | "USER_NOT_FOUND"
   | "USER_ALREADY_EXISTS"
@@ -8,6 +11,10 @@ export type StoreErrorReason =
   | "VERIFICATION_TOKEN_ALREADY_EXISTS"
   | "AUTHENTICATOR_ALREADY_EXISTS"
   | "COUNTER_REGRESSION"
+  | "TENANT_NOT_FOUND"
+  | "TENANT_ALREADY_EXISTS"
+  | "API_KEY_ALREADY_EXISTS"
+  | "ENCRYPTION_KEY_MISSING"
   | "INVALID_FIELD"
   | "CONFLICT"
   | "DATABASE_UNAVAILABLE"

@@ -1,10 +1,12 @@
 import type {
   Account,
   AccountKey,
+  ApiKey,
   Authenticator,
   Session,
   SessionAndUser,
   SessionPatch,
+  Tenant,
   User,
   UserPatch,
   VerificationToken,
@@ -12,11 +14,17 @@ import type {
 } from "./types.js"
 
 /**
- * On whose behalf the store works. The signal ends the wait for a connection, and a transaction between two of its
- * statements (it is rolled back); a statement under way is not interrupted.
+ * Who waits for the store. The signal ends the wait for a connection, and a transaction between two of its statements
+ * (it is rolled back); a statement under way is not interrupted.
  */
-export interface Caller {
+export interface Waiter {
   readonly signal?: AbortSignal | undefined
+}
+
+/** On whose behalf the store works. */
+export interface Caller extends Waiter {
+  /** Whose data it is about. What other tenants have is not there for the caller, in no method and no error. */
+  readonly tenant: string
 }
 
 /**
@@ -35,8 +43,10 @@ export interface Store {
   readonly sessions: SessionStore
   readonly verificationTokens: VerificationTokenStore
   readonly authenticators: AuthenticatorStore
+  readonly tenants: TenantStore
+  readonly apiKeys: ApiKeyStore
   /** Asks the database for a sign of life, past the queue. Throws DATABASE_UNAVAILABLE when there is none in time. */
-  ping(caller: Caller): Promise<void>
+  ping(waiter: Waiter): Promise<void>
   /** Closes all connections. Work that is under way fails. May be called more than once. */
   close(): Promise<void>
 }
@@ -111,4 +121,25 @@ export interface AuthenticatorStore {
    * Raises the counter. The same value succeeds; a lower one throws COUNTER_REGRESSION, also when it loses a race.
    */
   updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>
+}
+
+/** The applications that share the service. `default` is there from the beginning. */
+export interface TenantStore {
+  /** Throws TENANT_ALREADY_EXISTS. */
+  create(waiter: Waiter, tenant: Tenant): Promise<Tenant>
+  /** All, by name. */
+  list(waiter: Waiter): Promise<Tenant[]>
+}
+
+/** The keys that callers are let in by. The database holds only the SHA-256 of a key's secret. */
+export interface ApiKeyStore {
+  /** Throws TENANT_NOT_FOUND and API_KEY_ALREADY_EXISTS. */
+  create(waiter: Waiter, key: ApiKey): Promise<ApiKey>
+  get(waiter: Waiter, id: string): Promise<ApiKey | null>
+  /** All of all tenants, the oldest first. */
+  list(waiter: Waiter): Promise<ApiKey[]>
+  /** Those that are neither revoked nor expired at a moment, in no order. */
+  listValid(waiter: Waiter, at: Date): Promise<ApiKey[]>
+  /** Returns the key as it is now. One that was revoked before keeps its date. */
+  revoke(waiter: Waiter, id: string, at: Date): Promise<ApiKey | null>
 }

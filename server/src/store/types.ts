@@ -94,3 +94,28 @@ export interface Authenticator {
   transports?: string | undefined
   extra: Extra
 }
+
+/** An application, or a group of them, whose data is its own. */
+export interface Tenant {
+  name: string
+  created: Date
+}
+
+/** What a caller is let in by: a secret, or the certificate of its client. */
+export interface ApiKey {
+  /** The public part, which stands in logs. */
+  id: string
+  /** What people call it. */
+  name: string
+  tenant: string
+  /** `users:read`, …; `all` stands for every scope. */
+  scopes: string[]
+  /** SHA-256 of the secret part; undefined if only a certificate will do. */
+  secretHash?: Buffer | undefined
+  /** A name in the certificate of a client, which may then come without the secret: `DNS:app.internal`. */
+  certificateName?: string | undefined
+  created: Date
+  /** From then on it lets nobody in; undefined: no end. */
+  expires?: Date | undefined
+  revoked?: Date | undefined
+}

@@ -88,6 +88,20 @@ const (
 	ErrorReason_ERROR_REASON_METHOD_UNKNOWN ErrorReason = 29
 	// RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows.
 	ErrorReason_ERROR_REASON_TOO_MANY_CALLS ErrorReason = 30
+	// UNAUTHENTICATED: the call has no API key.
+	ErrorReason_ERROR_REASON_API_KEY_MISSING ErrorReason = 31
+	// UNAUTHENTICATED: the API key is not one of this service, or it was revoked or has expired.
+	ErrorReason_ERROR_REASON_API_KEY_INVALID ErrorReason = 32
+	// PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
+	ErrorReason_ERROR_REASON_SCOPE_MISSING ErrorReason = 33
+	// RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
+	// next one is welcome.
+	ErrorReason_ERROR_REASON_RATE_LIMITED ErrorReason = 34
+	// RESOURCE_EXHAUSTED: the service has more calls under way than it can answer soon. A google.rpc.RetryInfo says when
+	// to come again. Nothing was done.
+	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 35
+	// FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with.
+	ErrorReason_ERROR_REASON_ENCRYPTION_KEY_MISSING ErrorReason = 36
 )
 
 // Enum value maps for ErrorReason.
@@ -124,6 +138,12 @@ var (
 		28: "ERROR_REASON_TOKEN_NOT_YET_VALID",
 		29: "ERROR_REASON_METHOD_UNKNOWN",
 		30: "ERROR_REASON_TOO_MANY_CALLS",
+		31: "ERROR_REASON_API_KEY_MISSING",
+		32: "ERROR_REASON_API_KEY_INVALID",
+		33: "ERROR_REASON_SCOPE_MISSING",
+		34: "ERROR_REASON_RATE_LIMITED",
+		35: "ERROR_REASON_OVERLOADED",
+		36: "ERROR_REASON_ENCRYPTION_KEY_MISSING",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -157,6 +177,12 @@ var (
 		"ERROR_REASON_TOKEN_NOT_YET_VALID":               28,
 		"ERROR_REASON_METHOD_UNKNOWN":                    29,
 		"ERROR_REASON_TOO_MANY_CALLS":                    30,
+		"ERROR_REASON_API_KEY_MISSING":                   31,
+		"ERROR_REASON_API_KEY_INVALID":                   32,
+		"ERROR_REASON_SCOPE_MISSING":                     33,
+		"ERROR_REASON_RATE_LIMITED":                      34,
+		"ERROR_REASON_OVERLOADED":                        35,
+		"ERROR_REASON_ENCRYPTION_KEY_MISSING":            36,
 	}
 )
 
@@ -191,7 +217,8 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xfa\b\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xc3\n" +
+	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -224,7 +251,13 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\x1aERROR_REASON_TOKEN_EXPIRED\x10\x1b\x12$\n" +
 	" ERROR_REASON_TOKEN_NOT_YET_VALID\x10\x1c\x12\x1f\n" +
 	"\x1bERROR_REASON_METHOD_UNKNOWN\x10\x1d\x12\x1f\n" +
-	"\x1bERROR_REASON_TOO_MANY_CALLS\x10\x1eBO\n" +
+	"\x1bERROR_REASON_TOO_MANY_CALLS\x10\x1e\x12 \n" +
+	"\x1cERROR_REASON_API_KEY_MISSING\x10\x1f\x12 \n" +
+	"\x1cERROR_REASON_API_KEY_INVALID\x10 \x12\x1e\n" +
+	"\x1aERROR_REASON_SCOPE_MISSING\x10!\x12\x1d\n" +
+	"\x19ERROR_REASON_RATE_LIMITED\x10\"\x12\x1b\n" +
+	"\x17ERROR_REASON_OVERLOADED\x10#\x12'\n" +
+	"#ERROR_REASON_ENCRYPTION_KEY_MISSING\x10$BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

@@ -381,7 +381,7 @@ var File_authwire_v1_pipeline_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_pipeline_service_proto_rawDesc = "" +
 	"\n" +
-	"\"authwire/v1/pipeline_service.proto\x12\vauthwire.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17google/rpc/status.proto\"}\n" +
+	"\"authwire/v1/pipeline_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x17google/rpc/status.proto\"}\n" +
 	"\x0fPipelineRequest\x12:\n" +
 	"\x05calls\x18\x01 \x03(\v2\x19.authwire.v1.PipelineCallB\t\xbaH\x06\x92\x01\x03\x10\x80 R\x05calls\x12.\n" +
 	"\rcancelled_ids\x18\x02 \x03(\rB\t\xbaH\x06\x92\x01\x03\x10\x80 R\fcancelledIds\"\xbd\x02\n" +
@@ -410,9 +410,9 @@ const file_authwire_v1_pipeline_service_proto_rawDesc = "" +
 	"\amessage\x18\x02 \x01(\fB\n" +
 	"\xbaH\az\x05\x18\x80\x80\x80 H\x00R\amessage\x12*\n" +
 	"\x05error\x18\x03 \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\t\n" +
-	"\aoutcome2^\n" +
-	"\x0fPipelineService\x12K\n" +
-	"\bPipeline\x12\x1c.authwire.v1.PipelineRequest\x1a\x1d.authwire.v1.PipelineResponse(\x010\x01BO\n" +
+	"\aoutcome2g\n" +
+	"\x0fPipelineService\x12T\n" +
+	"\bPipeline\x12\x1c.authwire.v1.PipelineRequest\x1a\x1d.authwire.v1.PipelineResponse\"\a\x9a\xb8\x18\x03any(\x010\x01BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -457,6 +457,7 @@ func file_authwire_v1_pipeline_service_proto_init() {
 	if File_authwire_v1_pipeline_service_proto != nil {
 		return
 	}
+	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_pipeline_service_proto_msgTypes[1].OneofWrappers = []any{}
 	file_authwire_v1_pipeline_service_proto_msgTypes[4].OneofWrappers = []any{
 		(*PipelineAnswer_Message)(nil),

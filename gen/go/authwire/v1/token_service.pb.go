@@ -491,7 +491,7 @@ var File_authwire_v1_token_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_token_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fauthwire/v1/token_service.proto\x12\vauthwire.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc2\x01\n" +
+	"\x1fauthwire/v1/token_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc2\x01\n" +
 	"\rEncodeRequest\x121\n" +
 	"\apayload\x18\x01 \x01(\v2\x17.google.protobuf.StructR\apayload\x12\x1e\n" +
 	"\x04salt\x18\x02 \x01(\tB\n" +
@@ -529,11 +529,11 @@ const file_authwire_v1_token_service_proto_rawDesc = "" +
 	"\x10GetTokenResponse\x123\n" +
 	"\apayload\x18\x01 \x01(\v2\x17.google.protobuf.StructH\x00R\apayload\x12\x12\n" +
 	"\x03raw\x18\x02 \x01(\tH\x00R\x03rawB\b\n" +
-	"\x06result2\xe7\x01\n" +
-	"\fTokenService\x12A\n" +
-	"\x06Encode\x12\x1a.authwire.v1.EncodeRequest\x1a\x1b.authwire.v1.EncodeResponse\x12F\n" +
-	"\x06Decode\x12\x1a.authwire.v1.DecodeRequest\x1a\x1b.authwire.v1.DecodeResponse\"\x03\x90\x02\x01\x12L\n" +
-	"\bGetToken\x12\x1c.authwire.v1.GetTokenRequest\x1a\x1d.authwire.v1.GetTokenResponse\"\x03\x90\x02\x01BO\n" +
+	"\x06result2\xab\x02\n" +
+	"\fTokenService\x12c\n" +
+	"\x06Encode\x12\x1a.authwire.v1.EncodeRequest\x1a\x1b.authwire.v1.EncodeResponse\" \x9a\xb8\x18\rtokens:encode\xa2\xb8\x18\vpayload.sub\x12W\n" +
+	"\x06Decode\x12\x1a.authwire.v1.DecodeRequest\x1a\x1b.authwire.v1.DecodeResponse\"\x14\x9a\xb8\x18\rtokens:decode\x90\x02\x01\x12]\n" +
+	"\bGetToken\x12\x1c.authwire.v1.GetTokenRequest\x1a\x1d.authwire.v1.GetTokenResponse\"\x14\x9a\xb8\x18\rtokens:decode\x90\x02\x01BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -582,6 +582,7 @@ func file_authwire_v1_token_service_proto_init() {
 	if File_authwire_v1_token_service_proto != nil {
 		return
 	}
+	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_token_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_token_service_proto_msgTypes[5].OneofWrappers = []any{}
 	file_authwire_v1_token_service_proto_msgTypes[6].OneofWrappers = []any{

@@ -689,7 +689,7 @@ var File_authwire_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/user_service.proto\x12\vauthwire.v1\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x04\n" +
+	"\x1eauthwire/v1/user_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x04\n" +
 	"\x11CreateUserRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x00R\x02id\x88\x01\x01\x12j\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\remailVerified\x88\x01\x01\x12'\n" +
@@ -740,17 +740,20 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x11DeleteUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
 	"\x12DeleteUserResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user2\x95\x04\n" +
-	"\vUserService\x12M\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user2\x85\x05\n" +
+	"\vUserService\x12i\n" +
 	"\n" +
-	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\x12I\n" +
-	"\aGetUser\x12\x1b.authwire.v1.GetUserRequest\x1a\x1c.authwire.v1.GetUserResponse\"\x03\x90\x02\x01\x12^\n" +
-	"\x0eGetUserByEmail\x12\".authwire.v1.GetUserByEmailRequest\x1a#.authwire.v1.GetUserByEmailResponse\"\x03\x90\x02\x01\x12d\n" +
-	"\x10GetUserByAccount\x12$.authwire.v1.GetUserByAccountRequest\x1a%.authwire.v1.GetUserByAccountResponse\"\x03\x90\x02\x01\x12R\n" +
+	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1a\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\x12W\n" +
+	"\aGetUser\x12\x1b.authwire.v1.GetUserRequest\x1a\x1c.authwire.v1.GetUserResponse\"\x11\x9a\xb8\x18\n" +
+	"users:read\x90\x02\x01\x12l\n" +
+	"\x0eGetUserByEmail\x12\".authwire.v1.GetUserByEmailRequest\x1a#.authwire.v1.GetUserByEmailResponse\"\x11\x9a\xb8\x18\n" +
+	"users:read\x90\x02\x01\x12r\n" +
+	"\x10GetUserByAccount\x12$.authwire.v1.GetUserByAccountRequest\x1a%.authwire.v1.GetUserByAccountResponse\"\x11\x9a\xb8\x18\n" +
+	"users:read\x90\x02\x01\x12g\n" +
 	"\n" +
-	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"\x03\x90\x02\x02\x12R\n" +
+	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"\x18\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\x90\x02\x02\x12g\n" +
 	"\n" +
-	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x03\x90\x02\x02BO\n" +
+	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x18\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -820,6 +823,7 @@ func file_authwire_v1_user_service_proto_init() {
 	if File_authwire_v1_user_service_proto != nil {
 		return
 	}
+	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_user_proto_init()
 	file_authwire_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[8].OneofWrappers = []any{}

@@ -38,7 +38,7 @@ export interface ContractContext {
 }
 
 /** Nobody in particular. */
-export const anyone = {}
+export const anyone = { tenant: "default" }
 
 export const day = 86_400_000
 

@@ -1,6 +1,6 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../error.js"
-import type { Caller } from "../store.js"
+import type { Waiter } from "../store.js"
 import { type BackoffOptions, withBackoff } from "./backoff.js"
 import type { Engine } from "./column-types.js"
 import type { Connection, SqlEngine } from "./engine.js"
@@ -30,14 +30,14 @@ export interface Database {
   /** How many look-ups by key one statement may answer. */
   readonly lookupsAtOnce: number
   /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
-  statements<T>(caller: Caller, work: (sql: Statements) => Promise<T>): Promise<T>
+  statements<T>(waiter: Waiter, work: (sql: Statements) => Promise<T>): Promise<T>
   /** Runs statements that commit together. When they conflict with others, the work runs again from its beginning. */
-  transaction<T>(caller: Caller, work: (sql: Statements) => Promise<T>): Promise<T>
+  transaction<T>(waiter: Waiter, work: (sql: Statements) => Promise<T>): Promise<T>
   /** Runs what needs TypeORM's own way of running queries, as migrations do, on a connection that is ended then. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** The same, while no other process does so: for changes of the tables. The work may run more than once. */
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
-  ping(caller: Caller): Promise<void>
+  ping(waiter: Waiter): Promise<void>
   close(): Promise<void>
 }
 
@@ -51,11 +51,11 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
   let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
 
-  async function withConnection<T>(caller: Caller, work: (lease: Lease) => Promise<T>): Promise<T> {
-    await entrance.enter(caller.signal)
+  async function withConnection<T>(waiter: Waiter, work: (lease: Lease) => Promise<T>): Promise<T> {
+    await entrance.enter(waiter.signal)
     const lease = new Lease(engine)
     try {
-      await untilAborted(lease.open(), caller.signal)
+      await untilAborted(lease.open(), waiter.signal)
       return await work(lease)
     } catch (error) {
       throw storeError(error)

@@ -1,5 +1,5 @@
 import { EntitySchema } from "typeorm"
-import type { Account, Authenticator, Session, User, VerificationToken } from "../types.js"
+import type { Account, ApiKey, Authenticator, Session, Tenant, User, VerificationToken } from "../types.js"
 import { columnTypes, type Engine } from "./column-types.js"
 
 /** A row of `users`. `emailKey` is the address as it is compared; two users cannot have the same. */
@@ -100,6 +100,40 @@ export function entities(engine: Engine) {
       },
       indices: [{ name: "authenticators_user_id", columns: ["userId"] }],
       foreignKeys: [ofUser("authenticators_user_id_fkey")],
+    }),
+
+    tenants: new EntitySchema<Tenant>({
+      name: "Tenant",
+      tableName: "tenants",
+      columns: {
+        name: { name: "name", primary: true, ...key(63) },
+        created: { name: "created", ...time() },
+      },
+    }),
+
+    apiKeys: new EntitySchema<ApiKey>({
+      name: "ApiKey",
+      tableName: "api_keys",
+      columns: {
+        id: { name: "id", primary: true, ...key(32) },
+        name: { name: "name", ...string(255) },
+        tenant: { name: "tenant", ...key(63) },
+        scopes: { name: "scopes", ...json() },
+        secretHash: { name: "secret_hash", nullable: true, ...hash(32) },
+        certificateName: { name: "certificate_name", nullable: true, ...key(512) },
+        created: { name: "created", ...time() },
+        expires: { name: "expires", nullable: true, ...time() },
+        revoked: { name: "revoked", nullable: true, ...time() },
+      },
+      indices: [{ name: "api_keys_tenant", columns: ["tenant"] }],
+      foreignKeys: [
+        {
+          name: "api_keys_tenant_fkey",
+          target: "Tenant",
+          columnNames: ["tenant"],
+          referencedColumnNames: ["name"],
+        },
+      ],
     }),
   }
 }

@@ -1,5 +1,6 @@
 import type { Store } from "../store.js"
 import { accountStore } from "./accounts.js"
+import { apiKeyStore } from "./api-keys.js"
 import { authenticatorStore } from "./authenticators.js"
 import type { RetryEvent } from "./backoff.js"
 import { openServerDataSource, openSqliteDataSource } from "./data-source.js"
@@ -9,6 +10,7 @@ import { mysqlEngine } from "./mysql-engine.js"
 import { sessionStore } from "./sessions.js"
 import { sqliteEngine } from "./sqlite-engine.js"
 import { storeError } from "./statement-error.js"
+import { tenantStore } from "./tenants.js"
 import { parseDatabaseUrl } from "./url.js"
 import { userStore } from "./users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
@@ -58,6 +60,8 @@ export function sqlStore(database: Database, clock: () => number = Date.now): Sq
     sessions: sessionStore(database, clock),
     verificationTokens: verificationTokenStore(database),
     authenticators: authenticatorStore(database),
+    tenants: tenantStore(database),
+    apiKeys: apiKeyStore(database),
     ping: database.ping,
     close: database.close,
   }

@@ -42,6 +42,8 @@ export function tables(dataSource: DataSource, entities: Entities) {
     sessions: table(dataSource, entities.sessions),
     verificationTokens: table(dataSource, entities.verificationTokens),
     authenticators: table(dataSource, entities.authenticators),
+    tenants: table(dataSource, entities.tenants),
+    apiKeys: table(dataSource, entities.apiKeys),
   }
 }
 

@@ -84,6 +84,22 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 30
     """RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows."""
+    ERROR_REASON_API_KEY_MISSING: _ErrorReason.ValueType  # 31
+    """UNAUTHENTICATED: the call has no API key."""
+    ERROR_REASON_API_KEY_INVALID: _ErrorReason.ValueType  # 32
+    """UNAUTHENTICATED: the API key is not one of this service, or it was revoked or has expired."""
+    ERROR_REASON_SCOPE_MISSING: _ErrorReason.ValueType  # 33
+    """PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it."""
+    ERROR_REASON_RATE_LIMITED: _ErrorReason.ValueType  # 34
+    """RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
+    next one is welcome.
+    """
+    ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 35
+    """RESOURCE_EXHAUSTED: the service has more calls under way than it can answer soon. A google.rpc.RetryInfo says when
+    to come again. Nothing was done.
+    """
+    ERROR_REASON_ENCRYPTION_KEY_MISSING: _ErrorReason.ValueType  # 36
+    """FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with."""
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. Every error carries a google.rpc.ErrorInfo with the domain `authwire` and the name of one of these
@@ -152,4 +168,20 @@ ERROR_REASON_METHOD_UNKNOWN: ErrorReason.ValueType  # 29
 """UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 30
 """RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows."""
+ERROR_REASON_API_KEY_MISSING: ErrorReason.ValueType  # 31
+"""UNAUTHENTICATED: the call has no API key."""
+ERROR_REASON_API_KEY_INVALID: ErrorReason.ValueType  # 32
+"""UNAUTHENTICATED: the API key is not one of this service, or it was revoked or has expired."""
+ERROR_REASON_SCOPE_MISSING: ErrorReason.ValueType  # 33
+"""PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it."""
+ERROR_REASON_RATE_LIMITED: ErrorReason.ValueType  # 34
+"""RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
+next one is welcome.
+"""
+ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 35
+"""RESOURCE_EXHAUSTED: the service has more calls under way than it can answer soon. A google.rpc.RetryInfo says when
+to come again. Nothing was done.
+"""
+ERROR_REASON_ENCRYPTION_KEY_MISSING: ErrorReason.ValueType  # 36
+"""FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with."""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -22,10 +22,11 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"authwire/v1/pipeline_service.proto\x12\x0b\x61uthwire.v1\x1a\x17google/rpc/status.proto\"g\n\x0fPipelineRequest\x12/\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x19.authwire.v1.PipelineCallR\x05\x63\x61lls\x12#\n\rcancelled_ids\x18\x02 \x03(\rR\x0c\x63\x61ncelledIds\"\xfd\x01\n\x0cPipelineCall\x12\x0e\n\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n\x07message\x18\x03 \x01(\x0cR\x07message\x12\"\n\ntimeout_ms\x18\x04 \x01(\rH\x00R\ttimeoutMs\x88\x01\x01\x12=\n\x06header\x18\x05 \x03(\x0b\x32%.authwire.v1.PipelineCall.HeaderEntryR\x06header\x1a\x39\n\x0bHeaderEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x42\r\n\x0b_timeout_ms\"\xa0\x01\n\x10PipelineResponse\x12\x39\n\x08settings\x18\x01 \x01(\x0b\x32\x1d.authwire.v1.PipelineSettingsR\x08settings\x12\x35\n\x07\x61nswers\x18\x02 \x03(\x0b\x32\x1b.authwire.v1.PipelineAnswerR\x07\x61nswers\x12\x1a\n\x08\x64raining\x18\x03 \x01(\x08R\x08\x64raining\"b\n\x10PipelineSettings\x12\"\n\rmax_in_flight\x18\x01 \x01(\rR\x0bmaxInFlight\x12*\n\x11max_message_bytes\x18\x02 \x01(\rR\x0fmaxMessageBytes\"s\n\x0ePipelineAnswer\x12\x0e\n\x02id\x18\x01 \x01(\rR\x02id\x12\x1a\n\x07message\x18\x02 \x01(\x0cH\x00R\x07message\x12*\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.google.rpc.StatusH\x00R\x05\x65rrorB\t\n\x07outcome2^\n\x0fPipelineService\x12K\n\x08Pipeline\x12\x1c.authwire.v1.PipelineRequest\x1a\x1d.authwire.v1.PipelineResponse(\x01\x30\x01\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"authwire/v1/pipeline_service.proto\x12\x0b\x61uthwire.v1\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x17google/rpc/status.proto\"g\n\x0fPipelineRequest\x12/\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\x19.authwire.v1.PipelineCallR\x05\x63\x61lls\x12#\n\rcancelled_ids\x18\x02 \x03(\rR\x0c\x63\x61ncelledIds\"\xfd\x01\n\x0cPipelineCall\x12\x0e\n\x02id\x18\x01 \x01(\rR\x02id\x12\x16\n\x06method\x18\x02 \x01(\tR\x06method\x12\x18\n\x07message\x18\x03 \x01(\x0cR\x07message\x12\"\n\ntimeout_ms\x18\x04 \x01(\rH\x00R\ttimeoutMs\x88\x01\x01\x12=\n\x06header\x18\x05 \x03(\x0b\x32%.authwire.v1.PipelineCall.HeaderEntryR\x06header\x1a\x39\n\x0bHeaderEntry\x12\x10\n\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value:\x02\x38\x01\x42\r\n\x0b_timeout_ms\"\xa0\x01\n\x10PipelineResponse\x12\x39\n\x08settings\x18\x01 \x01(\x0b\x32\x1d.authwire.v1.PipelineSettingsR\x08settings\x12\x35\n\x07\x61nswers\x18\x02 \x03(\x0b\x32\x1b.authwire.v1.PipelineAnswerR\x07\x61nswers\x12\x1a\n\x08\x64raining\x18\x03 \x01(\x08R\x08\x64raining\"b\n\x10PipelineSettings\x12\"\n\rmax_in_flight\x18\x01 \x01(\rR\x0bmaxInFlight\x12*\n\x11max_message_bytes\x18\x02 \x01(\rR\x0fmaxMessageBytes\"s\n\x0ePipelineAnswer\x12\x0e\n\x02id\x18\x01 \x01(\rR\x02id\x12\x1a\n\x07message\x18\x02 \x01(\x0cH\x00R\x07message\x12*\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x12.google.rpc.StatusH\x00R\x05\x65rrorB\t\n\x07outcome2g\n\x0fPipelineService\x12T\n\x08Pipeline\x12\x1c.authwire.v1.PipelineRequest\x1a\x1d.authwire.v1.PipelineResponse\"\x07\x9a\xb8\x18\x03\x61ny(\x01\x30\x01\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,18 +36,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_PIPELINECALL_HEADERENTRY']._loaded_options = None
   _globals['_PIPELINECALL_HEADERENTRY']._serialized_options = b'8\001'
-  _globals['_PIPELINEREQUEST']._serialized_start=76
-  _globals['_PIPELINEREQUEST']._serialized_end=179
-  _globals['_PIPELINECALL']._serialized_start=182
-  _globals['_PIPELINECALL']._serialized_end=435
-  _globals['_PIPELINECALL_HEADERENTRY']._serialized_start=363
-  _globals['_PIPELINECALL_HEADERENTRY']._serialized_end=420
-  _globals['_PIPELINERESPONSE']._serialized_start=438
-  _globals['_PIPELINERESPONSE']._serialized_end=598
-  _globals['_PIPELINESETTINGS']._serialized_start=600
-  _globals['_PIPELINESETTINGS']._serialized_end=698
-  _globals['_PIPELINEANSWER']._serialized_start=700
-  _globals['_PIPELINEANSWER']._serialized_end=815
-  _globals['_PIPELINESERVICE']._serialized_start=817
-  _globals['_PIPELINESERVICE']._serialized_end=911
+  _globals['_PIPELINESERVICE'].methods_by_name['Pipeline']._loaded_options = None
+  _globals['_PIPELINESERVICE'].methods_by_name['Pipeline']._serialized_options = b'\232\270\030\003any'
+  _globals['_PIPELINEREQUEST']._serialized_start=106
+  _globals['_PIPELINEREQUEST']._serialized_end=209
+  _globals['_PIPELINECALL']._serialized_start=212
+  _globals['_PIPELINECALL']._serialized_end=465
+  _globals['_PIPELINECALL_HEADERENTRY']._serialized_start=393
+  _globals['_PIPELINECALL_HEADERENTRY']._serialized_end=450
+  _globals['_PIPELINERESPONSE']._serialized_start=468
+  _globals['_PIPELINERESPONSE']._serialized_end=628
+  _globals['_PIPELINESETTINGS']._serialized_start=630
+  _globals['_PIPELINESETTINGS']._serialized_end=728
+  _globals['_PIPELINEANSWER']._serialized_start=730
+  _globals['_PIPELINEANSWER']._serialized_end=845
+  _globals['_PIPELINESERVICE']._serialized_start=847
+  _globals['_PIPELINESERVICE']._serialized_end=950
 # @@protoc_insertion_point(module_scope)

@@ -232,6 +232,50 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 30;
    */
   TOO_MANY_CALLS = 30,
+
+  /**
+   * UNAUTHENTICATED: the call has no API key.
+   *
+   * @generated from enum value: ERROR_REASON_API_KEY_MISSING = 31;
+   */
+  API_KEY_MISSING = 31,
+
+  /**
+   * UNAUTHENTICATED: the API key is not one of this service, or it was revoked or has expired.
+   *
+   * @generated from enum value: ERROR_REASON_API_KEY_INVALID = 32;
+   */
+  API_KEY_INVALID = 32,
+
+  /**
+   * PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
+   *
+   * @generated from enum value: ERROR_REASON_SCOPE_MISSING = 33;
+   */
+  SCOPE_MISSING = 33,
+
+  /**
+   * RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
+   * next one is welcome.
+   *
+   * @generated from enum value: ERROR_REASON_RATE_LIMITED = 34;
+   */
+  RATE_LIMITED = 34,
+
+  /**
+   * RESOURCE_EXHAUSTED: the service has more calls under way than it can answer soon. A google.rpc.RetryInfo says when
+   * to come again. Nothing was done.
+   *
+   * @generated from enum value: ERROR_REASON_OVERLOADED = 35;
+   */
+  OVERLOADED = 35,
+
+  /**
+   * FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with.
+   *
+   * @generated from enum value: ERROR_REASON_ENCRYPTION_KEY_MISSING = 36;
+   */
+  ENCRYPTION_KEY_MISSING = 36,
 }
 
 /**

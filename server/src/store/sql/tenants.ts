@@ -1,0 +1,25 @@
+import { StoreError } from "../error.js"
+import type { TenantStore } from "../store.js"
+import type { Database } from "./database.js"
+import { failsBy } from "./statement-error.js"
+
+export function tenantStore(database: Database): TenantStore {
+  const { tenants } = database.tables
+  return {
+    create: (waiter, tenant) =>
+      database.statements(waiter, async (sql) => {
+        try {
+          await sql.write(tenants.insert, tenants.insertCells(tenant))
+          return tenant
+        } catch (error) {
+          throw failsBy(error, "duplicate") ? new StoreError("TENANT_ALREADY_EXISTS", "the name is taken") : error
+        }
+      }),
+
+    list: (waiter) =>
+      database.statements(waiter, async (sql) => {
+        const rows = await sql.read(`SELECT ${tenants.columns("t")} FROM tenants t ORDER BY t.name`, [])
+        return rows.map((cells) => tenants.row(cells))
+      }),
+  }
+}
