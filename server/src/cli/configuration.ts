@@ -1,15 +1,17 @@
 import { parseArgs } from "node:util"
 import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
 import type { Address } from "../doors/listen.js"
-import { type Flag, type Option, options } from "./options.js"
+import { type Command, type Flag, type Option, options } from "./options.js"
 
 /** What `authwire` was told, checked. Durations are milliseconds, sizes bytes. */
 export interface Configuration {
   dev: boolean
   migrate: boolean
   databaseUrl: string
-  /** The newest first; empty with --dev where none is given, and for migrate. */
+  /** The newest first; empty with --dev where none is given, and where the command has no use for them. */
   secrets: readonly string[]
+  /** What encrypts what is stored, in Base64, 32 bytes each; empty: derived from the secrets. */
+  encryptionKeys: readonly string[]
   /** Whether session cookies have the secure prefix. */
   secureCookie: boolean
   /** Undefined: the door stays closed. */
@@ -40,7 +42,7 @@ export class ConfigurationError extends Error {
  * @returns the configuration, and the arguments that are not options
  */
 export function readConfiguration(
-  command: "serve" | "migrate",
+  command: Command,
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): { configuration: Configuration; positionals: string[] } {
@@ -94,7 +96,8 @@ export function readConfiguration(
     dev,
     migrate: dev || boolean("migrate"),
     databaseUrl: readDatabaseUrl(raw("database-url")),
-    secrets: command === "serve" ? readSecrets(environment, dev) : [],
+    secrets: command === "migrate" ? [] : readSecrets(environment, dev),
+    encryptionKeys: readEncryptionKeys(environment.AUTHWIRE_ENCRYPTION_KEYS),
     secureCookie: secureCookieFromEnvironment(environment),
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
@@ -175,6 +178,21 @@ function readSecrets(environment: Readonly<Record<string, string | undefined>>, 
     )
   }
   return secrets
+}
+
+function readEncryptionKeys(list: string | undefined): string[] {
+  if (list === undefined || list.trim() === "") return []
+  return list.split(",").map((item, index) => {
+    const text = item.trim()
+    const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64")
+    // Buffer.from passes over what is no Base64.
+    if (!/^[\w+/-]+=*$/.test(text) || key.length !== 32) {
+      throw new ConfigurationError(
+        `AUTHWIRE_ENCRYPTION_KEYS: key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`,
+      )
+    }
+    return key.toString("base64")
+  })
 }
 
 /** A database URL that can be shown: without its password and parameters. */

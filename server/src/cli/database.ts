@@ -2,7 +2,14 @@ import { mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 import type { Logger } from "pino"
 import { StoreError } from "../store/error.js"
-import { applyMigrations, type Database, migrationStatus, openDatabase, sqlStore } from "../store/sql/index.js"
+import {
+  applyMigrations,
+  type Database,
+  keyFromSecret,
+  migrationStatus,
+  openDatabase,
+  sqlStore,
+} from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
 import { type Configuration, withoutSecrets } from "./configuration.js"
 import { StartError } from "./start-error.js"
@@ -57,7 +64,7 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
         throw new StartError(`${what} pending: run 'authwire migrate up' first, or start with --migrate`)
       }
     }
-    return sqlStore(database)
+    return sqlStore(database, { encryptionKeys: encryptionKeys(configuration) })
   } catch (error) {
     await database.close()
     if (error instanceof StartError) throw error
@@ -67,7 +74,12 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
 
 /** Opens the store as it is, where another process has seen to the migrations. Throws StartError. */
 export async function openStore(configuration: Configuration, log: Logger): Promise<Store> {
-  return sqlStore(await openConfiguredDatabase(configuration, log))
+  return sqlStore(await openConfiguredDatabase(configuration, log), { encryptionKeys: encryptionKeys(configuration) })
+}
+
+/** What encrypts what is stored: the keys that were given, else one derived from each secret. */
+export function encryptionKeys({ encryptionKeys: given, secrets }: Configuration): Buffer[] {
+  return given.length > 0 ? given.map((key) => Buffer.from(key, "base64")) : secrets.map(keyFromSecret)
 }
 
 /** What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. */

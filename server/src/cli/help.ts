@@ -21,14 +21,20 @@ export function helpText(): string {
 Usage:
   authwire serve [options]                   serve until SIGTERM or SIGINT
   authwire migrate up|down|status [options]  apply pending migrations, take the last one back, or list them
+  authwire rekey [options]                   encrypt everything with the first of the encryption keys
   authwire --help | --version
 
 Options of serve:
 ${of("serve").map(line).join("\n")}
 
-Options of migrate: ${of("migrate")
-    .map(({ flag, variable }) => (flag === undefined ? variable : `--${flag}`))
-    .join(", ")}.
+${(["migrate", "rekey"] as const)
+  .map(
+    (command) =>
+      `Options of ${command}: ${of(command)
+        .map(({ flag, variable }) => (flag === undefined ? variable : `--${flag}`))
+        .join(", ")}.`,
+  )
+  .join("\n")}
 
 Try it:
   authwire serve --dev

@@ -2,6 +2,7 @@ import { createRequire } from "node:module"
 import { type Configuration, ConfigurationError, readConfiguration } from "./configuration.js"
 import { helpText } from "./help.js"
 import { migrate } from "./migrate.js"
+import { rekey } from "./rekey.js"
 import { runService } from "./run-service.js"
 import { StartError } from "./start-error.js"
 
@@ -28,8 +29,11 @@ export async function main(
     } else if (command === "migrate") {
       const { configuration, positionals } = readConfiguration("migrate", rest, environment)
       await migrate(configuration as Configuration, positionals, { print })
+    } else if (command === "rekey") {
+      const { configuration, positionals } = readConfiguration("rekey", rest, environment)
+      return await rekey(configuration, positionals, { print })
     } else {
-      throw new ConfigurationError("the commands are serve and migrate up|down|status; see authwire --help")
+      throw new ConfigurationError("the commands are serve, migrate up|down|status and rekey; see authwire --help")
     }
     return 0
   } catch (error) {

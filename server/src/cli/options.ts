@@ -1,3 +1,6 @@
+/** What `authwire` can be told to do with options. */
+export type Command = "serve" | "migrate" | "rekey"
+
 /** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
 export interface Option {
   /** The flag, without dashes. Secrets have none: they never stand on a command line. */
@@ -15,7 +18,7 @@ export interface Option {
   min?: number
   max?: number
   help: string
-  commands: readonly ("serve" | "migrate")[]
+  commands: readonly Command[]
 }
 
 export const options = [
@@ -23,7 +26,7 @@ export const options = [
     flag: "dev",
     type: "boolean",
     help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "rekey"],
   },
   {
     flag: "database-url",
@@ -32,20 +35,26 @@ export const options = [
     placeholder: "URL",
     devDefault: "sqlite:.authwire/authwire.db",
     help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "rekey"],
   },
   {
     variable: "AUTH_SECRET",
     type: "secret",
     devDefault: "a random one, kept in .authwire/secret",
     help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required unless --dev.",
-    commands: ["serve"],
+    commands: ["serve", "rekey"],
   },
   {
     variable: "AUTH_SECRET_1..3",
     type: "secret",
     help: "More secrets, to change them without signing anybody out: a higher number is newer, and newer than AUTH_SECRET; the newest encrypts, all decrypt.",
-    commands: ["serve"],
+    commands: ["serve", "rekey"],
+  },
+  {
+    variable: "AUTHWIRE_ENCRYPTION_KEYS",
+    type: "secret",
+    help: "Encrypts the tokens of providers in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its like, the newest first.",
+    commands: ["serve", "rekey"],
   },
   {
     variable: "SERVICE_AUTH_URL",
@@ -125,7 +134,7 @@ export const options = [
     max: 600_000,
     default: "5000",
     help: "How long one statement may take, in milliseconds.",
-    commands: ["serve"],
+    commands: ["serve", "rekey"],
   },
   {
     flag: "database-connect-timeout-ms",
@@ -135,7 +144,7 @@ export const options = [
     max: 600_000,
     default: "5000",
     help: "How long a connection to the database may take to open, in milliseconds.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "rekey"],
   },
   {
     flag: "max-deadline-ms",
@@ -174,7 +183,7 @@ export const options = [
     choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
     default: "info",
     help: "The least severe line that is logged; every call is one line at info.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "rekey"],
   },
   {
     flag: "log-format",
@@ -184,7 +193,7 @@ export const options = [
     default: "json",
     devDefault: "text",
     help: "One JSON object a line, or text for people. Logs go to standard error.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "rekey"],
   },
 ] as const satisfies readonly Option[]
 

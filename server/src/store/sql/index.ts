@@ -1,4 +1,5 @@
 export type { RetryEvent } from "./backoff.js"
+export { keyFromSecret } from "./cipher.js"
 export type { Engine } from "./column-types.js"
 export type { Database } from "./database.js"
 export { type Entities, entities } from "./entities.js"
@@ -17,4 +18,5 @@ export {
   type SqlStoreOptions,
   sqlStore,
 } from "./open.js"
+export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
 export { parseDatabaseUrl } from "./url.js"
