@@ -39,8 +39,8 @@ the same one. Of the platform packages npm takes those that fit the machine.
 ${workspaces.map(({ name, direct, needs }) => total(`\`${name}\``, direct.length, needs(direct))).join("\n")}
 ${total("all together", "", all)}
 
-\`make verify\` fails when a dependency has no reason here, when a package has no licence or one that is not allowed, and
-when the registry knows an advisory of high severity about one of them.
+\`make verify\` fails when a dependency has no reason here, when a package has no licence or one that is not allowed, and,
+where the registry answers, when it knows an advisory of high severity about one of them.
 
 ${workspaces.map(section).join("\n\n")}
 `
