@@ -13,11 +13,18 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 const scripts = fileURLToPath(new URL("../scripts/dependencies", import.meta.url))
 const advisories = "/-/npm/v1/security/advisories/bulk"
 
-// A repository with one published package and one that stays at home; `left` brings `deep`, and that a platform's.
+// A repository with one published package and one that stays at home; `left` brings `seat` and a `deep` of its own, and
+// that a package for a platform. The other `deep` is for development.
 let folder: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "authwire-dependencies-"))
-  const lib = { name: "lib", version: "1.0.0", dependencies: { left: "^2.0.0" }, peerDependencies: { host: "3" } }
+  const lib = {
+    name: "lib",
+    version: "1.0.0",
+    dependencies: { left: "^2.0.0" },
+    devDependencies: { deep: "1" },
+    peerDependencies: { host: "3" },
+  }
   const app = { name: "app", version: "1.0.0", private: true, dependencies: { strange: "1" } }
   const whole = { name: "whole", workspaces: ["lib", "app"] }
   write("package.json", whole)
@@ -33,7 +40,14 @@ beforeEach(() => {
       app,
       "node_modules/lib": { resolved: "lib", link: true },
       "node_modules/app": { resolved: "app", link: true },
-      "node_modules/left": { version: "2.0.1", license: "MIT", dependencies: { deep: "*" } },
+      "node_modules/left": {
+        version: "2.0.1",
+        license: "MIT",
+        dependencies: { deep: "*" },
+        peerDependencies: { seat: "1", absent: "1" },
+        peerDependenciesMeta: { absent: { optional: true } },
+      },
+      "node_modules/seat": { version: "1.0.0", license: "MIT" },
       "node_modules/deep": { version: "1.0.0", dev: true, license: "GPL-3.0-only" },
       "node_modules/left/node_modules/deep": {
         version: "4.5.6",
@@ -41,7 +55,12 @@ beforeEach(() => {
         hasInstallScript: true,
         optionalDependencies: { "deep-linux": "*" },
       },
-      "node_modules/deep-linux": { version: "4.5.6", license: "(ISC AND MIT)", optional: true, os: ["linux"] },
+      "node_modules/left/node_modules/deep-linux": {
+        version: "4.5.6",
+        license: "(ISC AND MIT)",
+        optional: true,
+        os: ["linux"],
+      },
       "node_modules/host": { version: "3.0.0", license: "MIT" },
       "node_modules/strange": { version: "1.0.0", license: "Strange" },
     },
@@ -56,7 +75,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("licences", () => {
   test("those that are allowed pass; what is not published does not count", async () => {
-    expect(await run("licences")).toEqual({ code: 0, output: "licences: 4 packages, under ISC, MIT\n" })
+    expect(await run("licences")).toEqual({ code: 0, output: "licences: 5 packages, under ISC, MIT\n" })
   })
 
   test.each([
@@ -103,8 +122,8 @@ describe("page", () => {
     expect(await run("page")).toEqual({ code: 0, output: "" })
     const rows = readFileSync(join(folder, "docs/dependencies.md"), "utf8").match(/^\| `.*/gm)
     expect(rows).toEqual([
-      "| `lib` | 1 | 2 | 1 | `left`, prebuilt, by platform | `deep` |",
-      "| `left` | Pads. | MIT | 1 + 1 by platform | `left`, prebuilt, by platform | `deep` |",
+      "| `lib` | 1 | 3 | 1 | `left`, prebuilt, by platform | `deep` |",
+      "| `left` | Pads. | MIT | 2 + 1 by platform | `left`, prebuilt, by platform | `deep` |",
       "| `host` (peer: the application has it) | Loads it. | MIT | 0 | no | no |",
     ])
   })
@@ -134,7 +153,8 @@ describe("audit", () => {
     const { code, output, asked } = await audit(200, { deep: [advisory("high")] })
     expect(output).toContain("deep, high: <5 It leaks (https://example.com/1)")
     expect(code).toBe(1)
-    expect(asked).toEqual({ left: ["2.0.1"], deep: ["4.5.6"], "deep-linux": ["4.5.6"], host: ["3.0.0"] })
+    const versions = { left: ["2.0.1"], deep: ["4.5.6"], "deep-linux": ["4.5.6"], seat: ["1.0.0"], host: ["3.0.0"] }
+    expect(asked).toEqual(versions)
   })
 
   test("a lesser advisory is named and passes", async () => {
