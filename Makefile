@@ -59,7 +59,7 @@ format: install ## format, and mend what the linter can
 	biome check --write
 	buf format --write proto
 
-verify: build bench-install lint ## regenerate and compare, lint, check types and the schema's compatibility
+verify: build bench-install lint ## regenerate and compare, lint, check types, the schema's compatibility and dependencies
 	tsc --project test
 	tsc --project bench
 	tsc --project token/vectors --noEmit
@@ -67,6 +67,8 @@ verify: build bench-install lint ## regenerate and compare, lint, check types an
 	node bench/report.ts
 	scripts/unchanged gen docs proto
 	scripts/compatible
+	node scripts/dependencies/licences.js
+	node scripts/dependencies/audit.js
 
 clean: ## remove what was built, not what was installed
 	rm -rf build server/dist client/dist examples/express/dist *.tsbuildinfo */*.tsbuildinfo
