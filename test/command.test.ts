@@ -37,7 +37,7 @@ describe("authwire", () => {
   })
 
   test.each([
-    ["no command", [], /^authwire: the commands are serve and migrate/],
+    ["no command", [], /^authwire: the commands are serve, /],
     ["an unknown command", ["start"], /^authwire: the commands are/],
     ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope.*authwire --help/],
     ["no secret", ["serve", "--database-url=sqlite:x"], /^authwire: AUTH_SECRET: is required.*--dev/],

@@ -19,7 +19,8 @@ export function logging(log: Logger, clock: () => number): Observer {
       duration_ms: Math.round((end - start) * 1000) / 1000,
       request_id: call.requestId,
     }
-    if (failure?.reason === "INTERNAL") log.error({ ...entry, err: failure.cause }, "call failed")
+    if (failure?.reason === "INTERNAL" || failure?.reason === "ENCRYPTION_KEY_MISSING")
+      log.error({ ...entry, err: failure.cause }, "call failed")
     else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
     else log.info(entry, "call")
   }
