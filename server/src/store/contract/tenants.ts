@@ -10,7 +10,9 @@ export function tenantContract(context: ContractContext): void {
     // The same operations must end the same, to the word, whether there is another tenant or not. So nothing of the
     // other's is read, changed or to be noticed, by any sequence of operations, with the same names in both.
     test("is what it would see alone", async () => {
-      const steps = fc.array(fc.record({ mine: fc.boolean(), operation: operations }), { minLength: 1, maxLength: 60 })
+      const step = fc.record({ mine: fc.boolean(), operation: operations })
+      // Long ones: it takes several operations on each side before two meet.
+      const steps = fc.array(step, { minLength: 60, maxLength: 120, size: "max" })
       await fc.assert(
         fc.asyncProperty(steps, async (sequence) => {
           const [mine, theirs, alone] = [newId(), newId(), newId()].map((tenant) => ({ tenant })) as [
@@ -20,12 +22,17 @@ export function tenantContract(context: ContractContext): void {
           ]
           const together = []
           for (const step of sequence) {
-            const outcome = await outcomeOf(step.operation, context.store, step.mine ? mine : theirs)
+            const outcome = await outcomeOf(
+              step.operation,
+              context.store,
+              step.mine ? mine : theirs,
+              step.mine ? "mine" : "theirs",
+            )
             if (step.mine) together.push(outcome)
           }
           const separate = []
           for (const step of sequence.filter((each) => each.mine)) {
-            separate.push(await outcomeOf(step.operation, context.store, alone))
+            separate.push(await outcomeOf(step.operation, context.store, alone, "mine"))
           }
           expect(together).toEqual(separate)
         }),
@@ -45,6 +52,26 @@ export function tenantContract(context: ContractContext): void {
       )
       const names = [callers[0]?.tenant, callers[1]?.tenant, undefined]
       expect(found.map((each) => each?.user.name)).toEqual([...names, ...names, ...names])
+    })
+
+    test("is its own by every way that leads to a user", async () => {
+      const callers = Array.from({ length: 8 }, () => ({ tenant: newId() }))
+      const account = { provider: "p", providerAccountId: "a", userId: "u", type: "oauth" as const, extra: {} }
+      const expires = new Date(context.clock.now + 1000)
+      for (const caller of callers) {
+        await context.store.users.create(caller, { id: "u", email: "e@x", name: caller.tenant, extra: {} })
+        await context.store.accounts.link(caller, account)
+        await context.store.sessions.create(caller, { sessionToken: "t", userId: "u", expires, extra: {} })
+      }
+      for (const caller of callers) {
+        const users = [
+          await context.store.users.get(caller, "u"),
+          await context.store.users.getByEmail(caller, "E@x"),
+          await context.store.users.getByAccount(caller, account),
+          (await context.store.sessions.getWithUser(caller, "t"))?.user,
+        ]
+        expect(users.map((user) => user?.name)).toEqual(Array(4).fill(caller.tenant))
+      }
     })
 
     test("is deleted with a user of its own only", async () => {
@@ -75,9 +102,9 @@ export function tenantContract(context: ContractContext): void {
   })
 }
 
-async function outcomeOf({ name, run }: Operation, store: Store, caller: Caller): Promise<unknown> {
+async function outcomeOf({ name, run }: Operation, store: Store, caller: Caller, mark: string): Promise<unknown> {
   try {
-    return { name, value: await run(store, caller) }
+    return { name, value: await run(store, caller, mark) }
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     return { name, reason: error.reason, message: error.message, field: error.field }
