@@ -1,23 +1,33 @@
 import { parseArgs } from "node:util"
 import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
+import { GivenKeysError, parseGivenKeys } from "../access/given-keys.js"
 import type { Address } from "../doors/listen.js"
-import { type Flag, type Option, options } from "./options.js"
+import { type Command, type Flag, type Option, options } from "./options.js"
 
 /** What `authwire` was told, checked. Durations are milliseconds, sizes bytes. */
 export interface Configuration {
   dev: boolean
   migrate: boolean
+  /** Empty where no database is asked for (keys create --offline). */
   databaseUrl: string
   /** The newest first; empty with --dev where none is given, and for migrate. */
   secrets: readonly string[]
   /** Whether session cookies have the secure prefix. */
   secureCookie: boolean
+  /** File of the secrets of the other tenants. */
+  tenantSecretsFile: string | undefined
+  /** Keys beside those of the database: a list in JSON that is known to be well formed, or the file of one. */
+  apiKeys: string | undefined
+  apiKeysFile: string | undefined
+  /** Where the audit log goes: a file, or standard error if undefined. */
+  auditLog: { file: string | undefined } | "off"
   /** Undefined: the door stays closed. */
   grpcAddr: Address | undefined
   httpAddr: Address | undefined
   /** How many processes serve; always 1 with SQLite. */
   workers: number
   reflection: boolean
+  health: boolean
   databasePoolSize: number
   databaseQueueLimit: number
   databaseStatementTimeoutMs: number
@@ -29,6 +39,9 @@ export interface Configuration {
   logFormat: "json" | "text"
 }
 
+/** The options of a command line, as they were given. */
+export type Given = Partial<Readonly<Record<Flag, string | boolean>>>
+
 /** An option that breaks a rule. The message names the option and the rule, and never repeats a secret. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError"
@@ -37,13 +50,13 @@ export class ConfigurationError extends Error {
 /**
  * Reads the options of a command from its arguments and the environment. Throws ConfigurationError.
  *
- * @returns the configuration, and the arguments that are not options
+ * @returns the configuration, the arguments that are not options, and the options as they were given
  */
 export function readConfiguration(
-  command: "serve" | "migrate",
+  command: Command,
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-): { configuration: Configuration; positionals: string[] } {
+): { configuration: Configuration; positionals: string[]; given: Given } {
   const all: readonly Option[] = options
   const known = all.filter(({ commands }) => commands.includes(command))
   const optionOf = (flag: Flag) => all.find((option) => option.flag === flag)
@@ -93,13 +106,18 @@ export function readConfiguration(
   const configuration: Configuration = {
     dev,
     migrate: dev || boolean("migrate"),
-    databaseUrl: readDatabaseUrl(raw("database-url")),
+    databaseUrl: boolean("offline") ? "" : readDatabaseUrl(raw("database-url")),
     secrets: command === "serve" ? readSecrets(environment, dev) : [],
     secureCookie: secureCookieFromEnvironment(environment),
+    tenantSecretsFile: raw("tenant-secrets-file")?.text,
+    apiKeys: command === "serve" ? readApiKeys(environment) : undefined,
+    apiKeysFile: raw("api-keys-file")?.text,
+    auditLog: readAuditLog(raw("audit-log")?.text),
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
     workers: integer("workers"),
     reflection: choice("reflection") === "on",
+    health: choice("health") === "on",
     databasePoolSize: integer("database-pool-size"),
     databaseQueueLimit: integer("database-queue-limit"),
     databaseStatementTimeoutMs: integer("database-statement-timeout-ms"),
@@ -117,7 +135,10 @@ export function readConfiguration(
     const source = raw("workers")?.source
     throw new ConfigurationError(`${source}: must be 1 with a database of SQLite: one process owns the file`)
   }
-  return { configuration, positionals }
+  if (configuration.apiKeys !== undefined && configuration.apiKeysFile !== undefined) {
+    throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them")
+  }
+  return { configuration, positionals, given: values as Given }
 }
 
 function parse(known: readonly Option[], args: readonly string[]) {
@@ -145,10 +166,15 @@ function readAddress(text: string, source: string, dev: boolean): Address {
   if (host === undefined || port > 65_535) {
     throw new ConfigurationError(`${source}: must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off`)
   }
-  if (dev && !/^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)) {
+  if (dev && !isLoopback(host)) {
     throw new ConfigurationError(`${source}: with --dev only a loopback address, such as 127.0.0.1:${port}`)
   }
   return { host, port }
+}
+
+/** Whether only this machine can reach a host. */
+export function isLoopback(host: string): boolean {
+  return /^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)
 }
 
 function readDatabaseUrl(value: { text: string; source: string } | undefined): string {
@@ -175,6 +201,23 @@ function readSecrets(environment: Readonly<Record<string, string | undefined>>, 
     )
   }
   return secrets
+}
+
+function readApiKeys(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+  const text = environment.AUTHWIRE_API_KEYS
+  if (text === undefined || text === "") return undefined
+  try {
+    parseGivenKeys(text)
+    return text
+  } catch (error) {
+    if (!(error instanceof GivenKeysError)) throw error
+    throw new ConfigurationError(`AUTHWIRE_API_KEYS: ${error.message}`)
+  }
+}
+
+function readAuditLog(text: string | undefined): Configuration["auditLog"] {
+  if (text === "off") return "off"
+  return { file: text === "stderr" ? undefined : text }
 }
 
 /** A database URL that can be shown: without its password and parameters. */

@@ -5,6 +5,7 @@ import { StoreError } from "../store/error.js"
 import { applyMigrations, type Database, migrationStatus, openDatabase, sqlStore } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
 import { type Configuration, withoutSecrets } from "./configuration.js"
+import { createLog } from "./log.js"
 import { StartError } from "./start-error.js"
 
 /** Opens the configured database. Throws StartError when it cannot be reached. */
@@ -68,6 +69,20 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
 /** Opens the store as it is, where another process has seen to the migrations. Throws StartError. */
 export async function openStore(configuration: Configuration, log: Logger): Promise<Store> {
   return sqlStore(await openConfiguredDatabase(configuration, log))
+}
+
+/** Opens the store for one piece of work of a command, as openMigratedStore does. Throws StartError. */
+export async function withStore<T>(configuration: Configuration, work: (store: Store) => Promise<T>): Promise<T> {
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const store = await openMigratedStore(configuration, log)
+  try {
+    return await work(store)
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    throw new StartError(`the database: ${causeOf(error)}`, { cause: error })
+  } finally {
+    await store.close()
+  }
 }
 
 /** What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. */

@@ -1,10 +1,13 @@
+/** What `authwire` can be told to do. */
+export type Command = "serve" | "migrate" | "keys" | "tenants"
+
 /** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
 export interface Option {
   /** The flag, without dashes. Secrets have none: they never stand on a command line. */
   flag?: string
   /** The environment variable; a flag wins over it. */
   variable?: string
-  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url"
+  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url" | "json" | "file" | "text"
   /** What stands in for the value in the help. */
   placeholder?: string
   /** As one would write it on the command line. */
@@ -15,15 +18,15 @@ export interface Option {
   min?: number
   max?: number
   help: string
-  commands: readonly ("serve" | "migrate")[]
+  commands: readonly Command[]
 }
 
 export const options = [
   {
     flag: "dev",
     type: "boolean",
-    help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only.",
-    commands: ["serve", "migrate"],
+    help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only; calls without an API key are let in.",
+    commands: ["serve", "migrate", "keys", "tenants"],
   },
   {
     flag: "database-url",
@@ -32,7 +35,7 @@ export const options = [
     placeholder: "URL",
     devDefault: "sqlite:.authwire/authwire.db",
     help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "keys", "tenants"],
   },
   {
     variable: "AUTH_SECRET",
@@ -45,6 +48,28 @@ export const options = [
     variable: "AUTH_SECRET_1..3",
     type: "secret",
     help: "More secrets, to change them without signing anybody out: a higher number is newer, and newer than AUTH_SECRET; the newest encrypts, all decrypt.",
+    commands: ["serve"],
+  },
+  {
+    flag: "tenant-secrets-file",
+    variable: "AUTHWIRE_TENANT_SECRETS_FILE",
+    type: "file",
+    placeholder: "FILE",
+    help: 'Secrets of the tenants beside the default one, whose is AUTH_SECRET: JSON, {"acme": ["newest", "older"]}. Read again when it changes.',
+    commands: ["serve"],
+  },
+  {
+    variable: "AUTHWIRE_API_KEYS",
+    type: "json",
+    help: "API keys beside those of the database, as a list in JSON; authwire keys create --offline prints an entry. They hold only hashes of secrets.",
+    commands: ["serve"],
+  },
+  {
+    flag: "api-keys-file",
+    variable: "AUTHWIRE_API_KEYS_FILE",
+    type: "file",
+    placeholder: "FILE",
+    help: "The same list in a file, which is read again when it changes.",
     commands: ["serve"],
   },
   {
@@ -94,7 +119,16 @@ export const options = [
     type: "choice",
     choices: ["on", "off"],
     default: "on",
-    help: "Whether the service describes itself (gRPC server reflection).",
+    help: "Whether the service describes itself (gRPC server reflection), to whoever asks: it needs no API key.",
+    commands: ["serve"],
+  },
+  {
+    flag: "health",
+    variable: "AUTHWIRE_HEALTH",
+    type: "choice",
+    choices: ["on", "off"],
+    default: "on",
+    help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP door stay.",
     commands: ["serve"],
   },
   {
@@ -135,7 +169,7 @@ export const options = [
     max: 600_000,
     default: "5000",
     help: "How long a connection to the database may take to open, in milliseconds.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "keys", "tenants"],
   },
   {
     flag: "max-deadline-ms",
@@ -174,7 +208,7 @@ export const options = [
     choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
     default: "info",
     help: "The least severe line that is logged; every call is one line at info.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "keys", "tenants"],
   },
   {
     flag: "log-format",
@@ -184,7 +218,59 @@ export const options = [
     default: "json",
     devDefault: "text",
     help: "One JSON object a line, or text for people. Logs go to standard error.",
-    commands: ["serve", "migrate"],
+    commands: ["serve", "migrate", "keys", "tenants"],
+  },
+  {
+    flag: "audit-log",
+    variable: "AUTHWIRE_AUDIT_LOG",
+    type: "file",
+    placeholder: "FILE",
+    default: "stderr",
+    devDefault: "off",
+    help: "Where every write and every refused call is told, as one JSON object a line, whatever the log level: stderr, off, or a file, which is appended to.",
+    commands: ["serve"],
+  },
+  {
+    flag: "name",
+    type: "text",
+    placeholder: "NAME",
+    help: "What people call the new key: the application that has it.",
+    commands: ["keys"],
+  },
+  {
+    flag: "scopes",
+    type: "text",
+    placeholder: "a,b|all",
+    help: "What the new key may do: scopes, separated by commas, or all. Those of a method stand in the schema.",
+    commands: ["keys"],
+  },
+  {
+    flag: "tenant",
+    type: "text",
+    placeholder: "NAME",
+    default: "default",
+    help: "Whose data the new key is for.",
+    commands: ["keys"],
+  },
+  {
+    flag: "expires",
+    type: "text",
+    placeholder: "90d|12h|DATE",
+    help: "When the new key ends: after some days, hours, minutes or seconds (90d, 12h, 30m, 45s), or at a date of ISO 8601. Without it the key has no end.",
+    commands: ["keys"],
+  },
+  {
+    flag: "certificate-name",
+    type: "text",
+    placeholder: "DNS:NAME",
+    help: "A name in client certificates whose bearers are let in without the secret of the new key.",
+    commands: ["keys"],
+  },
+  {
+    flag: "offline",
+    type: "boolean",
+    help: "Make the new key without a database: print it and its entry for AUTHWIRE_API_KEYS.",
+    commands: ["keys"],
   },
 ] as const satisfies readonly Option[]
 

@@ -1,4 +1,5 @@
 import { readinessSwitch } from "../readiness.js"
+import { requireKeys } from "./access.js"
 import { announce } from "./announcement.js"
 import type { Configuration } from "./configuration.js"
 import { openMigratedStore } from "./database.js"
@@ -20,6 +21,12 @@ export async function runService(
   const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs } = configuration
   const log = createLog({ level, format })
   const store = await openMigratedStore(configuration, log)
+  try {
+    await requireKeys(configuration, { store, log })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
   const secrets = configuration.secrets.length > 0 ? configuration.secrets : [devSecret()]
   const common = {
     log,

@@ -7,6 +7,7 @@ import { type Address, formatAddress } from "../doors/listen.js"
 import { monitorDatabase, type ReadinessSwitch } from "../readiness.js"
 import { createService } from "../service.js"
 import type { Store } from "../store/store.js"
+import { openAccess } from "./access.js"
 import type { Addresses } from "./announcement.js"
 import type { Configuration } from "./configuration.js"
 import { StartError } from "./start-error.js"
@@ -33,6 +34,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
   const doors: Door[] = []
   try {
     const monitor = await monitorDatabase({ store, log, onChange: options.onDatabase })
+    const access = await openAccess(configuration, { store, log })
     const { maxDeadlineMs, maxMessageBytes } = configuration
     const dispatch = createService({
       store,
@@ -40,7 +42,9 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       log,
       newId: randomUUID,
       clock: () => performance.now(),
+      access: access.interceptor,
       reflection: configuration.reflection,
+      health: configuration.health,
       secrets: configuration.secrets,
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
@@ -67,6 +71,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     monitor.stop()
     for (const door of doors) door.stopAccepting()
     await dispatch.drain(configuration.shutdownGraceMs)
+    access.stop()
   } finally {
     for (const door of doors) door.stopAccepting()
     // The calls are over; a second is plenty for their last bytes to leave.
