@@ -13,6 +13,7 @@ import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
 import type { Logger } from "pino"
+import type { Audit } from "./access/audit.js"
 import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
 import type { Interceptor } from "./dispatch/interceptor.js"
 import { logging } from "./dispatch/logging.js"
@@ -40,6 +41,7 @@ export interface ServiceOptions {
   clock: () => number
   /** Lets calls in. */
   access: Interceptor
+  audit: Audit | undefined
   reflection: boolean
   health: boolean
   /** What encrypts and decrypts tokens, the newest first. */
@@ -85,8 +87,8 @@ export function createService(options: ServiceOptions): Dispatch {
       const implementation = pipelineService({ ...inside, maxInFlight, maxMessageBytes })
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
-    observer: logging(options.log, options.clock),
-    interceptors: [options.access, validation()],
+    observer: logging(options.log, options.clock, options.audit?.ended),
+    interceptors: [options.access, ...(options.audit === undefined ? [] : [options.audit.interceptor]), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
   })
 }

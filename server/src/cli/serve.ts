@@ -9,6 +9,7 @@ import { createService } from "../service.js"
 import type { Store } from "../store/store.js"
 import { openAccess } from "./access.js"
 import type { Addresses } from "./announcement.js"
+import { openAudit } from "./audit.js"
 import type { Configuration } from "./configuration.js"
 import { StartError } from "./start-error.js"
 
@@ -35,6 +36,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
   try {
     const monitor = await monitorDatabase({ store, log, onChange: options.onDatabase })
     const access = await openAccess(configuration, { store, log })
+    const audit = openAudit(configuration, log)
     const { maxDeadlineMs, maxMessageBytes } = configuration
     const dispatch = createService({
       store,
@@ -43,6 +45,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       newId: randomUUID,
       clock: () => performance.now(),
       access: access.interceptor,
+      audit,
       reflection: configuration.reflection,
       health: configuration.health,
       secrets: configuration.secrets,
@@ -72,6 +75,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     for (const door of doors) door.stopAccepting()
     await dispatch.drain(configuration.shutdownGraceMs)
     access.stop()
+    audit?.flush()
   } finally {
     for (const door of doors) door.stopAccepting()
     // The calls are over; a second is plenty for their last bytes to leave.
