@@ -44,8 +44,8 @@ export interface ServiceOptions {
   audit: Audit | undefined
   reflection: boolean
   health: boolean
-  /** What encrypts and decrypts tokens, the newest first. */
-  secrets: readonly string[]
+  /** What encrypts and decrypts the tokens of a tenant, the newest first. */
+  secretsOf: (tenant: string) => readonly string[]
   /** Whether the session cookies of the applications have the secure prefix. */
   secureCookie: boolean
   maxDeadlineMs: number

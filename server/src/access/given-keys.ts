@@ -1,14 +1,10 @@
 import type { ApiKey } from "../store/types.js"
 import { isKeyId } from "./api-key.js"
+import { GivenError } from "./given-error.js"
 import { scopes } from "./scopes.js"
 
 /** A key as it was given in the configuration. */
 export type GivenKey = Omit<ApiKey, "created" | "revoked">
-
-/** What is wrong with the keys that were given: the entry by its index, the field, the rule; never a value. */
-export class GivenKeysError extends Error {
-  override readonly name = "GivenKeysError"
-}
 
 /** The name that a tenant may have. */
 export const tenantName = /^[a-z0-9][a-z0-9-]{0,62}$/
@@ -20,7 +16,7 @@ const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateNa
 
 /**
  * Reads a JSON list of keys: `[{ "id", "name", "tenant"?, "scopes": […], "secretSha256"?, "certificateName"?,
- * "expires"? }]`, at least one of `secretSha256` (hexadecimal) and `certificateName` in each. Throws GivenKeysError.
+ * "expires"? }]`, at least one of `secretSha256` (hexadecimal) and `certificateName` in each. Throws GivenError.
  */
 export function parseGivenKeys(text: string): GivenKey[] {
   let entries: unknown
@@ -28,18 +24,18 @@ export function parseGivenKeys(text: string): GivenKey[] {
     entries = JSON.parse(text)
   } catch {
     // The words of JSON.parse quote the text.
-    throw new GivenKeysError("must be a list in JSON")
+    throw new GivenError("must be a list in JSON")
   }
-  if (!Array.isArray(entries)) throw new GivenKeysError("must be a list in JSON")
+  if (!Array.isArray(entries)) throw new GivenError("must be a list in JSON")
   const keys = entries.map((entry: unknown, index) => readEntry(entry, index))
   for (const [index, { id }] of keys.entries()) {
-    if (keys.findIndex((key) => key.id === id) !== index) throw new GivenKeysError(`[${index}].id: is taken by another`)
+    if (keys.findIndex((key) => key.id === id) !== index) throw new GivenError(`[${index}].id: is taken by another`)
   }
   return keys
 }
 
 function readEntry(entry: unknown, index: number): GivenKey {
-  const broken = (field: string, rule: string) => new GivenKeysError(`[${index}]${field}: ${rule}`)
+  const broken = (field: string, rule: string) => new GivenError(`[${index}]${field}: ${rule}`)
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw broken("", "must be an object")
   const given = entry as Record<string, unknown>
   // Whoever wrote a field meant something by it, such as an end.

@@ -1,14 +1,14 @@
-import { readFileSync } from "node:fs"
 import type { Logger } from "pino"
 import { access } from "../access/access.js"
 import { followFile } from "../access/followed-file.js"
-import { GivenKeysError, parseGivenKeys } from "../access/given-keys.js"
+import { parseGivenKeys } from "../access/given-keys.js"
 import { Key } from "../access/key.js"
 import { openKeyring } from "../access/keyring.js"
 import type { Interceptor } from "../dispatch/interceptor.js"
 import type { Store } from "../store/store.js"
 import { type Configuration, isLoopback } from "./configuration.js"
 import { causeOf } from "./database.js"
+import { readGiven } from "./given-file.js"
 import { StartError } from "./start-error.js"
 
 /** Opens the keys of the database and of the configuration. Throws StartError when a file cannot be read. */
@@ -61,13 +61,5 @@ export async function requireKeys(
 /** The list of keys as it was given or stands in its file; undefined if there is none. */
 function givenText({ apiKeys, apiKeysFile }: Configuration): string | undefined {
   if (apiKeysFile === undefined) return apiKeys
-  try {
-    const text = readFileSync(apiKeysFile, "utf8")
-    parseGivenKeys(text)
-    return text
-  } catch (error) {
-    if (error instanceof GivenKeysError) throw new StartError(`--api-keys-file: ${error.message}`)
-    const code = error instanceof Error && "code" in error ? String(error.code) : String(error)
-    throw new StartError(`--api-keys-file: cannot read ${apiKeysFile} (${code})`, { cause: error })
-  }
+  return readGiven("--api-keys-file", apiKeysFile, parseGivenKeys)
 }

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util"
 import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
-import { GivenKeysError, parseGivenKeys } from "../access/given-keys.js"
+import { GivenError } from "../access/given-error.js"
+import { parseGivenKeys } from "../access/given-keys.js"
 import type { Address } from "../doors/listen.js"
 import { type Command, type Flag, type Option, options } from "./options.js"
 
@@ -210,7 +211,7 @@ function readApiKeys(environment: Readonly<Record<string, string | undefined>>):
     parseGivenKeys(text)
     return text
   } catch (error) {
-    if (!(error instanceof GivenKeysError)) throw error
+    if (!(error instanceof GivenError)) throw error
     throw new ConfigurationError(`AUTHWIRE_API_KEYS: ${error.message}`)
   }
 }

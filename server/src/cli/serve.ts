@@ -12,6 +12,7 @@ import type { Addresses } from "./announcement.js"
 import { openAudit } from "./audit.js"
 import type { Configuration } from "./configuration.js"
 import { StartError } from "./start-error.js"
+import { openTenantSecrets } from "./tenant-secrets.js"
 
 export interface ServeOptions {
   /** Closed at the end. */
@@ -36,6 +37,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
   try {
     const monitor = await monitorDatabase({ store, log, onChange: options.onDatabase })
     const access = await openAccess(configuration, { store, log })
+    const secrets = openTenantSecrets(configuration, log)
     const audit = openAudit(configuration, log)
     const { maxDeadlineMs, maxMessageBytes } = configuration
     const dispatch = createService({
@@ -48,7 +50,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       audit,
       reflection: configuration.reflection,
       health: configuration.health,
-      secrets: configuration.secrets,
+      secretsOf: secrets.of,
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
       maxMessageBytes,
@@ -75,6 +77,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     for (const door of doors) door.stopAccepting()
     await dispatch.drain(configuration.shutdownGraceMs)
     access.stop()
+    secrets.stop()
     audit?.flush()
   } finally {
     for (const door of doors) door.stopAccepting()
