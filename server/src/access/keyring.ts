@@ -116,10 +116,28 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
     timer.unref()
   }
 
+  const nextList = async (): Promise<void> => {
+    if (waiting >= maxWaiting) throw new Failure("OVERLOADED", { retryAfterMs: everyMs })
+    waiting++
+    try {
+      await next.promise
+    } finally {
+      waiting--
+    }
+  }
+
   const lookUp = async (id: string): Promise<Key | undefined> => {
     const asked = clock()
     const now = new Date()
-    const row = await apiKeys.get({ signal: AbortSignal.timeout(patienceMs) }, id)
+    const signal = AbortSignal.timeout(patienceMs)
+    let row: ApiKey | null
+    try {
+      row = await apiKeys.get({ signal }, id)
+    } catch (error) {
+      if (!signal.aborted) throw error
+      await nextList()
+      return get(id)
+    }
     if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) {
       absent.set(id, clock() + absentMs)
       // Kept by a list that is older than this answer.
@@ -136,16 +154,6 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
     const second = Math.floor(clock() / 1_000)
     if (lookups.second !== second) lookups = { second, count: 0 }
     return lookups.count++ < lookupsPerSecond
-  }
-
-  const nextList = async (): Promise<void> => {
-    if (waiting >= maxWaiting) throw new Failure("OVERLOADED", { retryAfterMs: everyMs })
-    waiting++
-    try {
-      await next.promise
-    } finally {
-      waiting--
-    }
   }
 
   const seek = async (id: string): Promise<Key | undefined> => {
