@@ -2,12 +2,14 @@ import { createAuthwireClient } from "@authwire/client"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
+import type { DescMethod } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { contents, prepare, telling } from "./access/requests.js"
-import { type Outcome, ways } from "./access/ways.js"
+import { type Outcome, type Way, ways } from "./access/ways.js"
 import { createDatabase, databaseTargets, type TestDatabase } from "./support/databases.js"
 import { everyMethod, everyScope, scopeOf } from "./support/every-method.js"
 import { createKey, revokeKey, type TestKey } from "./support/keys.js"
+import { until } from "./support/pipeline.js"
 import { givenKey, type ServerProcess, startServer } from "./support/server.js"
 
 // Every method of the schema, over every way in, with everything that a caller may come with.
@@ -36,6 +38,8 @@ describe.each(databaseTargets())("on %s", (target) => {
       keys[scope] = await createKey(database, scope === "revoked" ? "all" : scope)
     }
     await revokeKey(database, keys.revoked as TestKey)
+    const [way, method] = [ways[0], everyMethod[0]] as [Way, DescMethod]
+    await until(async () => !letIn(await way.call(server, method, {}, bearer(keyOf("revoked")))))
     const client = createAuthwireClient({ url: server.grpcUrl, apiKey: given.text })
     await prepare(client)
     client.close()

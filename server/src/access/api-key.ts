@@ -45,7 +45,7 @@ export function claimsKey(header: string): boolean {
 /** The key of an `authorization` header, `Bearer awk_…`; undefined for anything else. */
 export function parseKey(header: string): KeyParts | undefined {
   if (header.length !== headerLength || header[secretAt - 1] !== "_") return undefined
-  if (!header.startsWith(opening) && !/^bearer awk_/i.test(header)) return undefined
+  if (!header.startsWith(opening) && !/^[Bb][Ee][Aa][Rr][Ee][Rr] awk_/.test(header)) return undefined
   const id = header.slice(opening.length, secretAt - 1)
   const secret = header.slice(secretAt)
   return isKeyId(id) && /^[\w-]{43}$/.test(secret) ? { id, secret } : undefined
