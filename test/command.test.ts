@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { createDatabase, type TestDatabase } from "./support/databases.js"
-import { run, startServer, testSecret } from "./support/server.js"
+import { givenKey, run, startServer, testSecret } from "./support/server.js"
 
 describe("authwire", () => {
   let database: TestDatabase
@@ -37,7 +37,7 @@ describe("authwire", () => {
   })
 
   test.each([
-    ["no command", [], /^authwire: the commands are serve, /],
+    ["no command", [], /^authwire: the commands are serve, migrate, rekey, keys and tenants/],
     ["an unknown command", ["start"], /^authwire: the commands are/],
     ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope.*authwire --help/],
     ["no secret", ["serve", "--database-url=sqlite:x"], /^authwire: AUTH_SECRET: is required.*--dev/],
@@ -144,6 +144,7 @@ describe("authwire", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1)
     const gone = await run([...args.filter((one) => one !== "--dev"), "--migrate", "--grpc-addr=192.0.2.1:5"], {
       AUTH_SECRET: testSecret,
+      AUTHWIRE_API_KEYS: JSON.stringify([givenKey(["all"]).entry]),
     })
     expect(gone.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")
     expect(gone.code).toBe(1)

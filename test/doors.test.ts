@@ -19,7 +19,7 @@ describe("both doors", () => {
   const expectWell = async () => {
     expect(await authwire.adapter.getUser("nobody")).toBeNull()
     expect((await fetch(`${authwire.server.httpUrl}/readyz`)).status).toBe(200)
-    expect(authwire.server.output()).not.toMatch(/unhandled|uncaught|\n\s+at .*\.js:\d+/i)
+    expect(authwire.server.log()).not.toMatch(/unhandled|uncaught|\n\s+at .*\.js:\d+/i)
   }
   const leaksNothing = (answer: string) => expect(answer).not.toMatch(/\.[jt]s:\d+|node_modules|\n\s+at /)
 
@@ -114,7 +114,7 @@ describe("both doors", () => {
       })
     }
     const refusals = authwire.server
-      .output()
+      .log()
       .split("\n")
       .filter((line) => line.includes("of-the-test"))
     expect(refusals).toHaveLength(3)

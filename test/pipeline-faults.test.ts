@@ -131,7 +131,7 @@ describeServers("a server on %s that does not read", (target) => {
     })
     client.close()
     expect(await server.stop()).toBe(0)
-    expect(server.output().split("PipelineService/Pipeline")).toHaveLength(2)
+    expect(server.log().split("PipelineService/Pipeline")).toHaveLength(2)
     await proxy.close()
     await database.drop()
   })

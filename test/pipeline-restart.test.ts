@@ -114,21 +114,21 @@ describeServers("two servers on %s", (target) => {
     hosts = [...replicas.hosts]
     laterMs += 31_000
     const stopped = replicas.server(0).stop("SIGTERM")
-    await until(() => replicas.server(0).output().includes("stopping"))
+    await until(() => replicas.server(0).log().includes("stopping"))
     await until(async () => {
       const next = await Promise.all(Array.from({ length: 50 }, () => outcome(client.adapter.getUser("nobody"))))
       expect(tally(next)).toEqual({ OK: 50 })
-      return replicas.server(1).output().includes("GetUser")
+      return replicas.server(1).log().includes("GetUser")
     })
     const writing = client.adapter.createUser({ name: "elsewhere", emailVerified: null } as never)
     expect(await outcome(writing)).toBe("OK")
-    await until(() => replicas.server(1).output().includes("CreateUser"))
-    expect(replicas.server(0).output()).not.toContain("CreateUser")
+    await until(() => replicas.server(1).log().includes("CreateUser"))
+    expect(replicas.server(0).log()).not.toContain("CreateUser")
 
     await database.query("ROLLBACK")
     expect(await long).toMatchObject({ id: "ada" })
     expect(await stopped).toBe(0)
-    expect(replicas.server(0).output()).toContain("CreateUser")
+    expect(replicas.server(0).log()).toContain("CreateUser")
     client.close()
     await replicas.stop()
     await database.drop()
@@ -142,7 +142,7 @@ describeServers("a client of two servers on %s", (target) => {
     const client = pipelineClient({ url: replicas.url, resolve: replicas.resolve })
     await Promise.all(Array.from({ length: 10 }, () => client.adapter.getUser("nobody")))
     // Its streams have ended; its connections are there.
-    const streamsOf = (index: number) => replicas.server(index).output().split("PipelineService/Pipeline").length - 1
+    const streamsOf = (index: number) => replicas.server(index).log().split("PipelineService/Pipeline").length - 1
     await until(() => streamsOf(0) > 0 && streamsOf(1) > 0)
     for (const index of [0, 1]) {
       await replicas.server(index).stop("SIGTERM")

@@ -29,7 +29,7 @@ withNetworks(
     resources.defer(client.close)
     await until(async () => {
       await client.adapter.getUser("nobody")
-      return [near, far].every((server) => server.output().includes("GetUser"))
+      return [near, far].every((server) => server.log().includes("GetUser"))
     })
 
     network.pull()

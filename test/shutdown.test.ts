@@ -95,7 +95,7 @@ describeServers("SIGTERM while a call waits for a lock on %s", (target) => {
     await client.adapter.getUser("nobody")
 
     const stopped = server.stop("SIGTERM")
-    while (!server.output().includes("stopping")) await new Promise((resolve) => setImmediate(resolve))
+    while (!server.log().includes("stopping")) await new Promise((resolve) => setImmediate(resolve))
     const last = await get()
     // Nobody can connect any more, so it came over the connection that was there.
     expect([last.statusCode, last.headers.connection]).toEqual([200, "close"])

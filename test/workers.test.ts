@@ -128,7 +128,7 @@ describeServers("--workers on %s", (target) => {
   test("a worker that cannot start: one line, exit code 1, and none is left", async () => {
     const database = await createDatabase(target)
     const user = await limitedUser(database, 1)
-    const args = ["serve", "--migrate", "--workers=2", "--grpc-addr=127.0.0.1:0", "--http-addr=off", "--log-level=warn"]
+    const args = ["serve", "--dev", "--workers=2", "--grpc-addr=127.0.0.1:0", "--http-addr=off", "--log-level=warn"]
     // It resolves when the last process that holds its outputs has ended.
     const { code, stdout, stderr } = await run([...args, `--database-url=${user.url}`], { AUTH_SECRET: testSecret })
     expect(stderr).toMatch(/^authwire: cannot open the database .*\(ER_.*\n$/)
@@ -142,7 +142,7 @@ describeServers("--workers on %s", (target) => {
     const taken = createServer().listen(0, "127.0.0.1")
     await new Promise((resolve) => taken.once("listening", resolve))
     const { port } = taken.address() as { port: number }
-    const args = ["serve", "--migrate", "--workers=3", "--grpc-addr=127.0.0.1:0", `--http-addr=127.0.0.1:${port}`]
+    const args = ["serve", "--dev", "--workers=3", "--grpc-addr=127.0.0.1:0", `--http-addr=127.0.0.1:${port}`]
     const { code, stderr, stdout } = await run([...args, `--database-url=${database.url}`, "--log-level=warn"], {
       AUTH_SECRET: testSecret,
     })

@@ -13,8 +13,9 @@ import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
 import type { Logger } from "pino"
-import { keyless } from "./access/keyless.js"
+import type { Audit } from "./access/audit.js"
 import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
+import type { Interceptor } from "./dispatch/interceptor.js"
 import { logging } from "./dispatch/logging.js"
 import { validation } from "./dispatch/validation.js"
 import type { Readiness } from "./readiness.js"
@@ -38,9 +39,13 @@ export interface ServiceOptions {
   newId: () => string
   /** A clock for durations, in milliseconds. */
   clock: () => number
+  /** Lets calls in. */
+  access: Interceptor
+  audit: Audit | undefined
   reflection: boolean
-  /** What encrypts and decrypts tokens, the newest first. */
-  secrets: readonly string[]
+  health: boolean
+  /** What encrypts and decrypts the tokens of a tenant, the newest first. */
+  secretsOf: (tenant: string) => readonly string[]
   /** Whether the session cookies of the applications have the secure prefix. */
   secureCookie: boolean
   maxDeadlineMs: number
@@ -64,14 +69,13 @@ export function createService(options: ServiceOptions): Dispatch {
     register(TokenService, tokenService(options)),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]
-  services.push(register(Health, healthService({ readiness, serviceNames })))
+  const open = [...(options.health ? [Health] : []), ServerReflectionV1, ServerReflectionV1Alpha]
+  if (options.health) services.push(register(Health, healthService({ readiness, serviceNames })))
   if (options.reflection) {
     const require = createRequire(import.meta.url)
     const reflection = reflectionService({
       descriptorSet: readFileSync(require.resolve("@authwire/proto/descriptors.binpb")),
-      serviceNames: [...serviceNames, Health, ServerReflectionV1, ServerReflectionV1Alpha].map((service) =>
-        typeof service === "string" ? service : service.typeName,
-      ),
+      serviceNames: [...serviceNames, ...open.map(({ typeName }) => typeName)],
     })
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
@@ -83,8 +87,8 @@ export function createService(options: ServiceOptions): Dispatch {
       const implementation = pipelineService({ ...inside, maxInFlight, maxMessageBytes })
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
-    observer: logging(options.log, options.clock),
-    interceptors: [keyless(), validation()],
+    observer: logging(options.log, options.clock, options.audit?.ended),
+    interceptors: [options.access, ...(options.audit === undefined ? [] : [options.audit.interceptor]), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
   })
 }

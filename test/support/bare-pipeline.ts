@@ -26,6 +26,8 @@ export interface Ended {
   message: string
   reason: string | undefined
   requestId: string | undefined
+  /** The scope that the key lacks. */
+  scope: string | undefined
   fields: string[]
 }
 
@@ -137,6 +139,7 @@ function endOf({ code, message, details }: Pick<Status, "code" | "message" | "de
     message,
     reason: info?.reason,
     requestId: info?.metadata.request_id,
+    scope: info?.metadata.scope,
     fields: broken?.fieldViolations.map(({ field }) => field) ?? [],
   }
 }

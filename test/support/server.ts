@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
+import { createHash, randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 
@@ -8,8 +9,12 @@ export interface ServerProcess {
   /** URL of the HTTP door. */
   readonly httpUrl: string
   readonly pid: number
+  /** A key that lets callers in; undefined where none is needed. */
+  readonly apiKey: string | undefined
   /** All that it wrote so far, on both outputs. */
   output(): string
+  /** The same, of its log only: what it wrote on standard error. */
+  log(): string
   /** Sends a signal (default SIGTERM) and resolves to the exit code once it has ended; null if the signal ended it. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
@@ -20,23 +25,37 @@ export const testSecret = "a-secret-of-the-tests-and-of-nobody-else"
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 
 /**
- * Starts `authwire serve` as a process of its own, on free loopback ports, with pending migrations applied. Rejects with
- * its output when it ends before both doors listen.
+ * Starts `authwire serve` as a process of its own, on free loopback ports, with pending migrations applied. It needs no
+ * keys (`--dev`) unless `keys` says so. Rejects with its output when it ends before both doors listen.
  */
 export async function startServer(options: {
   databaseUrl: string
   /** More arguments; a flag given here wins. */
   args?: string[]
   env?: Record<string, string>
+  /**
+   * Starts it as in production, where every call needs a key: with one that has these scopes, or all of them (true), or
+   * with none (false).
+   */
+  keys?: boolean | readonly string[]
   /** A program, with arguments, that starts it. Default: none. */
   prefix?: readonly string[]
 }): Promise<ServerProcess> {
+  const { keys } = options
+  const key = keys === undefined || keys === false ? undefined : givenKey(keys === true ? ["all"] : keys)
+  const mode = keys === undefined ? ["--dev", "--log-format=json"] : ["--migrate"]
   const child = authwire(
-    ["serve", "--migrate", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
-    { AUTHWIRE_DATABASE_URL: options.databaseUrl, AUTH_SECRET: testSecret, ...options.env },
+    ["serve", ...mode, "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
+    {
+      AUTHWIRE_DATABASE_URL: options.databaseUrl,
+      AUTH_SECRET: testSecret,
+      ...(key === undefined ? {} : { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }),
+      ...options.env,
+    },
     options.prefix,
   )
   let output = ""
+  let log = ""
   const doors: Record<string, string> = {}
   const closed = once(child, "close") as Promise<[number | null]>
   const listening = new Promise<void>((resolve) => {
@@ -51,7 +70,10 @@ export async function startServer(options: {
       if (doors.grpc !== undefined && doors.http !== undefined) resolve()
     }
     child.stdout?.on("data", collect)
-    child.stderr?.on("data", collect)
+    child.stderr?.on("data", (chunk: Buffer) => {
+      log += chunk.toString()
+      collect(chunk)
+    })
   })
   await Promise.race([listening, closed])
   if (doors.grpc === undefined || doors.http === undefined) throw new Error(`authwire serve did not start:\n${output}`)
@@ -59,13 +81,23 @@ export async function startServer(options: {
     grpcUrl: doors.grpc,
     httpUrl: doors.http,
     pid: child.pid as number,
+    apiKey: key?.text,
     output: () => output,
+    log: () => log,
     async stop(signal = "SIGTERM") {
       child.kill(signal)
       const [code] = await closed
       return code
     },
   }
+}
+
+/** A key, and its entry in AUTHWIRE_API_KEYS. */
+export function givenKey(scopes: readonly string[], more: { tenant?: string; expires?: string; name?: string } = {}) {
+  const id = randomBytes(8).toString("hex")
+  const secret = randomBytes(32).toString("base64url")
+  const secretSha256 = createHash("sha256").update(secret).digest("hex")
+  return { id, text: `awk_${id}_${secret}`, entry: { id, name: "of the tests", scopes, secretSha256, ...more } }
 }
 
 /** Runs the command `authwire` to its end. */

@@ -17,16 +17,14 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 
 /** The lines of the log. Throws if one is not whole. */
 export function logOf(server: ServerProcess): Record<string, unknown>[] {
-  const lines = server.output().split("\n").slice(0, -1)
-  return lines
-    .filter((line) => !line.startsWith("authwire:"))
-    .map((line) => {
-      try {
-        return JSON.parse(line)
-      } catch {
-        throw new Error(`not a line of the log: ${line}`)
-      }
-    })
+  const lines = server.log().split("\n").slice(0, -1)
+  return lines.map((line) => {
+    try {
+      return JSON.parse(line)
+    } catch {
+      throw new Error(`not a line of the log: ${line}`)
+    }
+  })
 }
 
 /** The processes of the workers, by number: of each the one that listened last. */

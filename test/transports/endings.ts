@@ -76,7 +76,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
       expect(await failureOf(call)).toMatchObject({ code: "Canceled", message: "too late" })
       await expectWell()
       await logged(world)
-      expect(world.server.output()).not.toContain(id)
+      expect(world.server.log()).not.toContain(id)
     })
 
     test("that aborts when the call is answered changes nothing", async () => {

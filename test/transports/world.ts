@@ -125,7 +125,7 @@ export interface Line {
 export async function linesOf(server: ServerProcess, requestId: string): Promise<Line[]> {
   const found = () =>
     server
-      .output()
+      .log()
       .split("\n")
       .filter((line) => line.includes(`"request_id":"${requestId}"`) && line.endsWith("}"))
       .map((line) => JSON.parse(line) as Line)

@@ -21,10 +21,7 @@ export function announce(addresses: Addresses, options: { print: (text: string) 
 
 function warnIfOpen(address: Address, log: Logger): void {
   if (/^(127\.|localhost$|::1$)/.test(address.host)) return
-  log.warn(
-    { address: formatAddress(address) },
-    "this door has no TLS and asks nobody for a key: keep it inside a trusted network",
-  )
+  log.warn({ address: formatAddress(address) }, "this door has no TLS: keep it inside a trusted network")
 }
 
 function whatToTry(grpc: string | undefined, http: string | undefined): string {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
+import { pino } from "pino"
 import { batchedLines } from "./batched-lines.js"
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
@@ -18,6 +19,25 @@ describe("batchedLines", () => {
     lines.write("d\n")
     await turn()
     expect(written).toEqual(["a\nb\nc\n", "d\n"])
+  })
+
+  test("a warning is written at once, with what waited before it", () => {
+    const { written, lines } = setUp()
+    lines.write("a\n")
+    lines.lastLevel = 40
+    lines.write("b\n")
+    expect(written).toEqual(["a\nb\n"])
+  })
+
+  test("pino tells it the level of each line", () => {
+    const { written, lines } = setUp()
+    const log = pino({ base: null, timestamp: false }, lines)
+    log.info("one")
+    expect(written).toEqual([])
+    log.error("two")
+    expect(written.join("")).toMatch(/one.*\n.*two.*\n$/)
+    log.info("three")
+    expect(written.join("")).not.toContain("three")
   })
 
   test("no write has more bytes than a pipe takes whole, unless a line has, and no line is cut or lost", async () => {

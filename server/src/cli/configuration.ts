@@ -1,5 +1,7 @@
 import { parseArgs } from "node:util"
 import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
+import { GivenError } from "../access/given-error.js"
+import { parseGivenKeys } from "../access/given-keys.js"
 import type { Address } from "../doors/listen.js"
 import { type Command, type Flag, type Option, options } from "./options.js"
 
@@ -7,6 +9,7 @@ import { type Command, type Flag, type Option, options } from "./options.js"
 export interface Configuration {
   dev: boolean
   migrate: boolean
+  /** Empty where no database is asked for (keys create --offline). */
   databaseUrl: string
   /** The newest first; empty with --dev where none is given, and where the command has no use for them. */
   secrets: readonly string[]
@@ -14,12 +17,20 @@ export interface Configuration {
   encryptionKeys: readonly string[]
   /** Whether session cookies have the secure prefix. */
   secureCookie: boolean
+  /** File of the secrets of the other tenants. */
+  tenantSecretsFile: string | undefined
+  /** Keys beside those of the database: a list in JSON that is known to be well formed, or the file of one. */
+  apiKeys: string | undefined
+  apiKeysFile: string | undefined
+  /** Where the audit log goes: a file, or standard error if undefined. */
+  auditLog: { file: string | undefined } | "off"
   /** Undefined: the door stays closed. */
   grpcAddr: Address | undefined
   httpAddr: Address | undefined
   /** How many processes serve; always 1 with SQLite. */
   workers: number
   reflection: boolean
+  health: boolean
   databasePoolSize: number
   databaseQueueLimit: number
   databaseStatementTimeoutMs: number
@@ -31,6 +42,9 @@ export interface Configuration {
   logFormat: "json" | "text"
 }
 
+/** The options of a command line, as they were given. */
+export type Given = Partial<Readonly<Record<Flag, string | boolean>>>
+
 /** An option that breaks a rule. The message names the option and the rule, and never repeats a secret. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError"
@@ -39,13 +53,13 @@ export class ConfigurationError extends Error {
 /**
  * Reads the options of a command from its arguments and the environment. Throws ConfigurationError.
  *
- * @returns the configuration, and the arguments that are not options
+ * @returns the configuration, the arguments that are not options, and the options as they were given
  */
 export function readConfiguration(
   command: Command,
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-): { configuration: Configuration; positionals: string[] } {
+): { configuration: Configuration; positionals: string[]; given: Given } {
   const all: readonly Option[] = options
   const known = all.filter(({ commands }) => commands.includes(command))
   const optionOf = (flag: Flag) => all.find((option) => option.flag === flag)
@@ -95,14 +109,19 @@ export function readConfiguration(
   const configuration: Configuration = {
     dev,
     migrate: dev || boolean("migrate"),
-    databaseUrl: readDatabaseUrl(raw("database-url")),
-    secrets: command === "migrate" ? [] : readSecrets(environment, dev),
+    databaseUrl: boolean("offline") ? "" : readDatabaseUrl(raw("database-url")),
+    secrets: command === "serve" || command === "rekey" ? readSecrets(environment, dev) : [],
     encryptionKeys: readEncryptionKeys(environment.AUTHWIRE_ENCRYPTION_KEYS),
     secureCookie: secureCookieFromEnvironment(environment),
+    tenantSecretsFile: raw("tenant-secrets-file")?.text,
+    apiKeys: command === "serve" ? readApiKeys(environment) : undefined,
+    apiKeysFile: raw("api-keys-file")?.text,
+    auditLog: readAuditLog(raw("audit-log")?.text),
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
     workers: integer("workers"),
     reflection: choice("reflection") === "on",
+    health: choice("health") === "on",
     databasePoolSize: integer("database-pool-size"),
     databaseQueueLimit: integer("database-queue-limit"),
     databaseStatementTimeoutMs: integer("database-statement-timeout-ms"),
@@ -120,7 +139,10 @@ export function readConfiguration(
     const source = raw("workers")?.source
     throw new ConfigurationError(`${source}: must be 1 with a database of SQLite: one process owns the file`)
   }
-  return { configuration, positionals }
+  if (configuration.apiKeys !== undefined && configuration.apiKeysFile !== undefined) {
+    throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them")
+  }
+  return { configuration, positionals, given: values as Given }
 }
 
 function parse(known: readonly Option[], args: readonly string[]) {
@@ -148,10 +170,15 @@ function readAddress(text: string, source: string, dev: boolean): Address {
   if (host === undefined || port > 65_535) {
     throw new ConfigurationError(`${source}: must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off`)
   }
-  if (dev && !/^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)) {
+  if (dev && !isLoopback(host)) {
     throw new ConfigurationError(`${source}: with --dev only a loopback address, such as 127.0.0.1:${port}`)
   }
   return { host, port }
+}
+
+/** Whether only this machine can reach a host. */
+export function isLoopback(host: string): boolean {
+  return /^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)
 }
 
 function readDatabaseUrl(value: { text: string; source: string } | undefined): string {
@@ -193,6 +220,23 @@ function readEncryptionKeys(list: string | undefined): string[] {
     }
     return key.toString("base64")
   })
+}
+
+function readApiKeys(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+  const text = environment.AUTHWIRE_API_KEYS
+  if (text === undefined || text === "") return undefined
+  try {
+    parseGivenKeys(text)
+    return text
+  } catch (error) {
+    if (!(error instanceof GivenError)) throw error
+    throw new ConfigurationError(`AUTHWIRE_API_KEYS: ${error.message}`)
+  }
+}
+
+function readAuditLog(text: string | undefined): Configuration["auditLog"] {
+  if (text === "off") return "off"
+  return { file: text === "stderr" ? undefined : text }
 }
 
 /** A database URL that can be shown: without its password and parameters. */

@@ -3,15 +3,18 @@ import { dirname } from "node:path"
 import type { Logger } from "pino"
 import { StoreError } from "../store/error.js"
 import {
+  apiKeyStore,
   applyMigrations,
   type Database,
   keyFromSecret,
   migrationStatus,
   openDatabase,
   sqlStore,
+  tenantStore,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
 import { type Configuration, withoutSecrets } from "./configuration.js"
+import { createLog } from "./log.js"
 import { StartError } from "./start-error.js"
 
 /** Opens the configured database. Throws StartError when it cannot be reached. */
@@ -49,6 +52,11 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
 
 /** Opens the store, with pending migrations applied where the configuration says so. Throws StartError otherwise. */
 export async function openMigratedStore(configuration: Configuration, log: Logger): Promise<Store> {
+  const database = await openMigratedDatabase(configuration, log)
+  return sqlStore(database, { encryptionKeys: encryptionKeys(configuration) })
+}
+
+async function openMigratedDatabase(configuration: Configuration, log: Logger): Promise<Database> {
   const database = await openConfiguredDatabase(configuration, log)
   try {
     if (configuration.migrate) {
@@ -64,7 +72,7 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
         throw new StartError(`${what} pending: run 'authwire migrate up' first, or start with --migrate`)
       }
     }
-    return sqlStore(database, { encryptionKeys: encryptionKeys(configuration) })
+    return database
   } catch (error) {
     await database.close()
     if (error instanceof StartError) throw error
@@ -80,6 +88,26 @@ export async function openStore(configuration: Configuration, log: Logger): Prom
 /** What encrypts what is stored: the keys that were given, else one derived from each secret. */
 export function encryptionKeys({ encryptionKeys: given, secrets }: Configuration): Buffer[] {
   return given.length > 0 ? given.map((key) => Buffer.from(key, "base64")) : secrets.map(keyFromSecret)
+}
+
+/** What commands see of the store: nothing that belongs to a tenant, for which they would need its keys. */
+type Administration = Pick<Store, "tenants" | "apiKeys">
+
+/** Opens the store for one piece of work of a command, as openMigratedStore does. Throws StartError. */
+export async function withStore<T>(
+  configuration: Configuration,
+  work: (store: Administration) => Promise<T>,
+): Promise<T> {
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const database = await openMigratedDatabase(configuration, log)
+  try {
+    return await work({ tenants: tenantStore(database), apiKeys: apiKeyStore(database) })
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    throw new StartError(`the database: ${causeOf(error)}`, { cause: error })
+  } finally {
+    await database.close()
+  }
 }
 
 /** What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. */

@@ -1,4 +1,4 @@
-import { type Option, options } from "./options.js"
+import { type Command, type Option, options } from "./options.js"
 
 /** What `authwire --help` prints. */
 export function helpText(): string {
@@ -14,27 +14,36 @@ export function helpText(): string {
     const name = flag === undefined ? variable : `--${flag}${value === undefined ? "" : ` ${value}`}`
     return `  ${name}\n${wrap(text, 96, "      ")}`
   }
-  const of = (command: string) =>
-    (options as readonly Option[]).filter((one) => one.commands.includes(command as "serve"))
+  const of = (command: Command) => (options as readonly Option[]).filter((one) => one.commands.includes(command))
+  const names = (command: Command) =>
+    of(command)
+      .map(({ flag, variable }) => (flag === undefined ? variable : `--${flag}`))
+      .join(", ")
   return `authwire: a gRPC identity data service for Auth.js
 
 Usage:
   authwire serve [options]                   serve until SIGTERM or SIGINT
   authwire migrate up|down|status [options]  apply pending migrations, take the last one back, or list them
+  authwire keys create --name NAME --scopes a,b|all [options]
+                                             make an API key; it is printed once
+  authwire keys list|revoke ID [options]     list the API keys, or end one
+  authwire tenants create NAME|list [options]
+                                             make a tenant, or list them
   authwire rekey [options]                   encrypt everything with the first of the encryption keys
   authwire --help | --version
 
 Options of serve:
 ${of("serve").map(line).join("\n")}
 
-${(["migrate", "rekey"] as const)
-  .map(
-    (command) =>
-      `Options of ${command}: ${of(command)
-        .map(({ flag, variable }) => (flag === undefined ? variable : `--${flag}`))
-        .join(", ")}.`,
-  )
+Options of keys create:
+${of("keys")
+  .filter(({ commands }) => commands.length === 1)
+  .map(line)
   .join("\n")}
+
+Options of migrate: ${names("migrate")}.
+Options of rekey: ${names("rekey")}.
+Options of keys, beside those of keys create, and of tenants: ${names("tenants")}.
 
 Try it:
   authwire serve --dev

@@ -1,10 +1,12 @@
 import { createRequire } from "node:module"
 import { type Configuration, ConfigurationError, readConfiguration } from "./configuration.js"
 import { helpText } from "./help.js"
+import { keys } from "./keys.js"
 import { migrate } from "./migrate.js"
 import { rekey } from "./rekey.js"
 import { runService } from "./run-service.js"
 import { StartError } from "./start-error.js"
+import { tenants } from "./tenants.js"
 
 /**
  * Runs the command `authwire`. Resolves to the exit code: 0 when all is well, 1 when something outside is in the way
@@ -15,6 +17,7 @@ export async function main(
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   const print = (text: string) => process.stdout.write(text)
+  const say = (text: string) => process.stderr.write(text)
   try {
     const [command, ...rest] = args
     if (command === "--version" || command === "-v") {
@@ -32,8 +35,14 @@ export async function main(
     } else if (command === "rekey") {
       const { configuration, positionals } = readConfiguration("rekey", rest, environment)
       return await rekey(configuration, positionals, { print })
+    } else if (command === "keys") {
+      const { configuration, positionals, given } = readConfiguration("keys", rest, environment)
+      await keys(configuration, positionals, given, { print, say })
+    } else if (command === "tenants") {
+      const { configuration, positionals } = readConfiguration("tenants", rest, environment)
+      await tenants(configuration, positionals, { print, say })
     } else {
-      throw new ConfigurationError("the commands are serve, migrate up|down|status and rekey; see authwire --help")
+      throw new ConfigurationError("the commands are serve, migrate, rekey, keys and tenants; see authwire --help")
     }
     return 0
   } catch (error) {

@@ -1,5 +1,7 @@
-/** What `authwire` can be told to do with options. */
-export type Command = "serve" | "migrate" | "rekey"
+import { keyOptions } from "./key-options.js"
+
+/** What `authwire` can be told to do. */
+export type Command = "serve" | "migrate" | "rekey" | "keys" | "tenants"
 
 /** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
 export interface Option {
@@ -7,7 +9,7 @@ export interface Option {
   flag?: string
   /** The environment variable; a flag wins over it. */
   variable?: string
-  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url"
+  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url" | "json" | "file" | "text"
   /** What stands in for the value in the help. */
   placeholder?: string
   /** As one would write it on the command line. */
@@ -25,8 +27,8 @@ export const options = [
   {
     flag: "dev",
     type: "boolean",
-    help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only.",
-    commands: ["serve", "migrate", "rekey"],
+    help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only; calls without an API key are let in.",
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
   {
     flag: "database-url",
@@ -35,7 +37,7 @@ export const options = [
     placeholder: "URL",
     devDefault: "sqlite:.authwire/authwire.db",
     help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
-    commands: ["serve", "migrate", "rekey"],
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
   {
     variable: "AUTH_SECRET",
@@ -55,6 +57,28 @@ export const options = [
     type: "secret",
     help: "Encrypts the tokens of providers in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its like, the newest first.",
     commands: ["serve", "rekey"],
+  },
+  {
+    flag: "tenant-secrets-file",
+    variable: "AUTHWIRE_TENANT_SECRETS_FILE",
+    type: "file",
+    placeholder: "FILE",
+    help: 'Secrets of the tenants beside the default one, whose is AUTH_SECRET: JSON, {"acme": ["newest", "older"]}. Read again when it changes.',
+    commands: ["serve"],
+  },
+  {
+    variable: "AUTHWIRE_API_KEYS",
+    type: "json",
+    help: "API keys beside those of the database, as a list in JSON; authwire keys create --offline prints an entry. They hold only hashes of secrets.",
+    commands: ["serve"],
+  },
+  {
+    flag: "api-keys-file",
+    variable: "AUTHWIRE_API_KEYS_FILE",
+    type: "file",
+    placeholder: "FILE",
+    help: "The same list in a file, which is read again when it changes.",
+    commands: ["serve"],
   },
   {
     variable: "SERVICE_AUTH_URL",
@@ -103,7 +127,16 @@ export const options = [
     type: "choice",
     choices: ["on", "off"],
     default: "on",
-    help: "Whether the service describes itself (gRPC server reflection).",
+    help: "Whether the service describes itself (gRPC server reflection), to whoever asks: it needs no API key.",
+    commands: ["serve"],
+  },
+  {
+    flag: "health",
+    variable: "AUTHWIRE_HEALTH",
+    type: "choice",
+    choices: ["on", "off"],
+    default: "on",
+    help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP door stay.",
     commands: ["serve"],
   },
   {
@@ -144,7 +177,7 @@ export const options = [
     max: 600_000,
     default: "5000",
     help: "How long a connection to the database may take to open, in milliseconds.",
-    commands: ["serve", "migrate", "rekey"],
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
   {
     flag: "max-deadline-ms",
@@ -183,7 +216,7 @@ export const options = [
     choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
     default: "info",
     help: "The least severe line that is logged; every call is one line at info.",
-    commands: ["serve", "migrate", "rekey"],
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
   {
     flag: "log-format",
@@ -193,8 +226,19 @@ export const options = [
     default: "json",
     devDefault: "text",
     help: "One JSON object a line, or text for people. Logs go to standard error.",
-    commands: ["serve", "migrate", "rekey"],
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
+  {
+    flag: "audit-log",
+    variable: "AUTHWIRE_AUDIT_LOG",
+    type: "file",
+    placeholder: "FILE",
+    default: "stderr",
+    devDefault: "off",
+    help: "Where every write and every refused call is told, as one JSON object a line, whatever the log level: stderr, off, or a file, which is appended to.",
+    commands: ["serve"],
+  },
+  ...keyOptions,
 ] as const satisfies readonly Option[]
 
 /** The flag of an option. */

@@ -1,4 +1,5 @@
 import { readinessSwitch } from "../readiness.js"
+import { requireKeys } from "./access.js"
 import { announce } from "./announcement.js"
 import type { Configuration } from "./configuration.js"
 import { openMigratedStore } from "./database.js"
@@ -21,6 +22,12 @@ export async function runService(
   const log = createLog({ level, format })
   const complete = withDevSecret(configuration)
   const store = await openMigratedStore(complete, log)
+  try {
+    await requireKeys(configuration, { store, log })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
   const common = {
     log,
     onListening: (addresses: Parameters<typeof announce>[0]) => announce(addresses, { ...io, log, dev }),

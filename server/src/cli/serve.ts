@@ -7,9 +7,12 @@ import { type Address, formatAddress } from "../doors/listen.js"
 import { monitorDatabase, type ReadinessSwitch } from "../readiness.js"
 import { createService } from "../service.js"
 import type { Store } from "../store/store.js"
+import { openAccess } from "./access.js"
 import type { Addresses } from "./announcement.js"
+import { openAudit } from "./audit.js"
 import type { Configuration } from "./configuration.js"
 import { StartError } from "./start-error.js"
+import { openTenantSecrets } from "./tenant-secrets.js"
 
 export interface ServeOptions {
   /** Closed at the end. */
@@ -33,6 +36,9 @@ export async function serve(configuration: Configuration, options: ServeOptions)
   const doors: Door[] = []
   try {
     const monitor = await monitorDatabase({ store, log, onChange: options.onDatabase })
+    const access = await openAccess(configuration, { store, log })
+    const secrets = openTenantSecrets(configuration, log)
+    const audit = openAudit(configuration, log)
     const { maxDeadlineMs, maxMessageBytes } = configuration
     const dispatch = createService({
       store,
@@ -40,8 +46,11 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       log,
       newId: randomUUID,
       clock: () => performance.now(),
+      access: access.interceptor,
+      audit,
       reflection: configuration.reflection,
-      secrets: configuration.secrets,
+      health: configuration.health,
+      secretsOf: secrets.of,
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
       maxMessageBytes,
@@ -67,6 +76,9 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     monitor.stop()
     for (const door of doors) door.stopAccepting()
     await dispatch.drain(configuration.shutdownGraceMs)
+    access.stop()
+    secrets.stop()
+    audit?.flush()
   } finally {
     for (const door of doors) door.stopAccepting()
     // The calls are over; a second is plenty for their last bytes to leave.

@@ -21,6 +21,8 @@ export interface Call extends Caller {
   readonly carrier: Call | undefined
   /** Who makes the call, once it was let in. */
   identity: Identity | undefined
+  /** The id of the user that it is about, for the audit log, once that is known. */
+  subject: string | undefined
   /** The tenant of `identity`. Throws before the call was let in. */
   readonly tenant: string
 }

@@ -6,16 +6,24 @@ import type { Call } from "./call.js"
 import type { Observer } from "./interceptor.js"
 
 /**
- * Writes one line per call (method, code, duration, request id; never contents) and turns whatever was thrown into the
+ * Writes one line per call (method, code, key, duration, request id; never contents) and turns whatever was thrown into the
  * status that the caller sees. What the service did not expect is in the log with its stack, and only there.
+ *
+ * @param ended hears of each call when its line is written
  */
-export function logging(log: Logger, clock: () => number): Observer {
+export function logging(
+  log: Logger,
+  clock: () => number,
+  ended: (method: DescMethod, call: Call, failure: Failure | undefined) => void = () => {},
+): Observer {
   const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
     const entry = {
       method: `${method.parent.typeName}/${method.name}`,
       door: call.door,
       code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
       ...(failure === undefined ? {} : { reason: failure.reason }),
+      key: call.identity?.keyId,
+      tenant: call.identity?.tenant,
       duration_ms: Math.round((end - start) * 1000) / 1000,
       request_id: call.requestId,
     }
@@ -23,6 +31,7 @@ export function logging(log: Logger, clock: () => number): Observer {
       log.error({ ...entry, err: failure.cause }, "call failed")
     else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
     else log.info(entry, "call")
+    ended(method, call, failure)
   }
 
   return {

@@ -113,6 +113,7 @@ class CallUnderWay implements Call {
   readonly carrier: Call | undefined
   readonly #incoming: Incoming
   identity: Identity | undefined
+  subject: string | undefined
 
   constructor(method: DescMethod, incoming: Incoming, deadline: number | undefined, signal: AbortSignal) {
     this.method = method
@@ -123,6 +124,7 @@ class CallUnderWay implements Call {
     this.carrier = incoming.carrier
     this.#incoming = incoming
     this.identity = undefined
+    this.subject = undefined
   }
 
   header(name: string): string | undefined {

@@ -1,45 +1,45 @@
 import type { TokenService } from "@authwire/proto"
 import { decode, encode, getToken, requestHeaders, TokenError } from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
-import type { Implementation } from "../dispatch/call.js"
+import type { Call, Implementation } from "../dispatch/call.js"
 import { Failure } from "../errors.js"
 import { checkJson } from "./json.js"
 
 /**
  * The token module, on the wire.
  *
- * @param deps.secrets - what encrypts and decrypts where a request brings no secrets, the newest first
+ * @param deps.secretsOf - what encrypts and decrypts for a tenant where a request brings no secrets, the newest first
  * @param deps.secureCookie - whether the session cookie has the secure prefix where a request does not say
  */
 export function tokenService(deps: {
-  secrets: readonly string[]
+  secretsOf: (tenant: string) => readonly string[]
   secureCookie: boolean
 }): Implementation<typeof TokenService> {
-  const secretsFor = (request: { secrets: string[] }): string[] => {
-    const secrets = request.secrets.length > 0 ? request.secrets : [...deps.secrets]
+  const secretsFor = (request: { secrets: string[] }, { tenant }: Call): string[] => {
+    const secrets = request.secrets.length > 0 ? request.secrets : [...deps.secretsOf(tenant)]
     if (secrets.length === 0) throw new Failure("MISSING_SECRET")
     return secrets
   }
 
   return {
-    async encode(request) {
+    async encode(request, call) {
       const { payload = {}, salt, maxAge } = request
       checkJson(payload, "payload")
-      const secret = secretsFor(request)
+      const secret = secretsFor(request, call)
       return {
         token: await named(encode({ token: payload, salt, secret, ...(maxAge === undefined ? {} : { maxAge }) })),
       }
     },
 
-    async decode(request) {
+    async decode(request, call) {
       const { token, salt } = request
-      const payload = await named(decode<JsonObject>({ token, salt, secret: secretsFor(request) }))
+      const payload = await named(decode<JsonObject>({ token, salt, secret: secretsFor(request, call) }))
       // Null is the answer to no token; the schema asks for one.
       if (payload === null) throw new Failure("TOKEN_MALFORMED")
       return { payload }
     },
 
-    async getToken(request) {
+    async getToken(request, call) {
       const headers = requestHeaders(request.headers.map(({ name, value }) => [name, value]))
       const { cookieName, salt, raw, secureCookie = deps.secureCookie } = request
       const params = {
@@ -52,7 +52,7 @@ export function tokenService(deps: {
         const token = await getToken({ ...params, raw: true })
         return token === null ? {} : { result: { case: "raw", value: token } }
       }
-      const payload = await named(getToken({ ...params, secret: secretsFor(request) }))
+      const payload = await named(getToken({ ...params, secret: secretsFor(request, call) }))
       return payload === null ? {} : { result: { case: "payload", value: payload as JsonObject } }
     },
   }

@@ -1,3 +1,4 @@
+export { apiKeyStore } from "./api-keys.js"
 export type { RetryEvent } from "./backoff.js"
 export { keyFromSecret } from "./cipher.js"
 export type { Engine } from "./column-types.js"
@@ -19,4 +20,5 @@ export {
   sqlStore,
 } from "./open.js"
 export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
+export { tenantStore } from "./tenants.js"
 export { parseDatabaseUrl } from "./url.js"

@@ -1,0 +1,128 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf"
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
+import { status } from "@grpc/grpc-js"
+import type { Call } from "../dispatch/call.js"
+import type { Interceptor } from "../dispatch/interceptor.js"
+import { codeOf, type Failure, type Reason } from "../errors.js"
+import { parseKey } from "./api-key.js"
+import { anyScope, scopeOf } from "./scopes.js"
+import { shownSubject, subjectOf } from "./subject.js"
+
+/** Tells of every write and of every call that was refused, one line each, and never of what is in them. */
+export interface Audit {
+  /** Finds whose data the writes are about. */
+  readonly interceptor: Interceptor
+  /** Hears of a call that is over; with a failure if it failed. */
+  ended(method: DescMethod, call: Call, failure: Failure | undefined): void
+  /** Writes what is still to be told. */
+  flush(): void
+}
+
+export interface AuditOptions {
+  /** Takes a line, with its end. */
+  write: (line: string) => void
+  /** The time in milliseconds since 1970. */
+  now: () => number
+}
+
+const refusals: ReadonlySet<Reason> = new Set([
+  "API_KEY_MISSING",
+  "API_KEY_INVALID",
+  "SCOPE_MISSING",
+  "RATE_LIMITED",
+  "OVERLOADED",
+])
+
+/** How many refused calls of one key, or of all without a valid one, are told of in a second, for each reason. */
+const toldPerSecond = 10
+
+interface Refused {
+  count: number
+  last: Record<string, unknown>
+}
+
+/**
+ * Whoever is refused can come again at any rate, so of many refused calls only the first ten in a second are told of one
+ * by one, for each key and reason; the rest of them is one line with their number. Writes are told of one by one.
+ */
+export function audit({ write, now }: AuditOptions): Audit {
+  const writes = new Map<DescMethod, boolean>()
+  const refused = new Map<string, Refused>()
+  let timer: NodeJS.Timeout | undefined
+
+  const tell = (entry: Record<string, unknown>): void => {
+    write(`${JSON.stringify({ time: new Date(now()).toISOString(), event: "audit", ...entry })}\n`)
+  }
+
+  const flush = (): void => {
+    clearTimeout(timer)
+    for (const { count, last } of refused.values()) {
+      if (count > toldPerSecond) tell({ ...last, count: count - toldPerSecond })
+    }
+    refused.clear()
+  }
+
+  const refuse = (who: Record<string, unknown>, outcome: { reason: Reason }, entry: Record<string, unknown>): void => {
+    if (refused.size === 0) {
+      timer = setTimeout(flush, 1_000)
+      timer.unref()
+    }
+    const about = `${who.key ?? ""} ${outcome.reason}`
+    const count = (refused.get(about)?.count ?? 0) + 1
+    refused.set(about, { count, last: { ...who, ...outcome } })
+    if (count <= toldPerSecond) tell(entry)
+  }
+
+  return {
+    interceptor: {
+      unary(method, next) {
+        const subject = isWrite(method) ? subjectOf(method) : undefined
+        if (subject === undefined) return next
+        return async (request: Message, call: Call) => {
+          if (subject.in === "request") call.subject = subject.find(request)
+          const answer = await next(request, call)
+          if (subject.in === "answer") call.subject = subject.find(answer)
+          return answer
+        }
+      },
+    },
+
+    ended(method, call, failure) {
+      const isRefused = failure !== undefined && refusals.has(failure.reason)
+      let isTold = writes.get(method)
+      if (isTold === undefined) {
+        isTold = isWrite(method)
+        writes.set(method, isTold)
+      }
+      if (!isTold && !isRefused) return
+      const { identity, subject } = call
+      const who = { key: identity?.keyId, tenant: identity?.tenant }
+      const outcome =
+        failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
+      const entry = {
+        ...who,
+        // Who still comes with a key that was revoked is worth knowing. Anybody can say so.
+        claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
+        method: `${method.parent.typeName}/${method.name}`,
+        subject: subject === undefined ? undefined : shownSubject(subject),
+        ...outcome,
+        request_id: call.requestId,
+      }
+      if (isRefused) refuse(who, { ...outcome, reason: failure.reason }, entry)
+      else tell(entry)
+    },
+
+    flush,
+  }
+}
+
+/** Whether a method writes, or issues something: neither declared free of side effects nor open to who may only read. */
+export function isWrite(method: DescMethod): boolean {
+  const scope = scopeOf(method)
+  if (scope === undefined || scope === anyScope || scope.endsWith(":read")) return false
+  return method.idempotency !== Level.NO_SIDE_EFFECTS
+}
+
+function claimedKey(call: Call): string | undefined {
+  return parseKey((call.carrier ?? call).header("authorization") ?? "")?.id
+}

@@ -1,0 +1,51 @@
+import { randomBytes, timingSafeEqual } from "node:crypto"
+import type { Identity } from "../dispatch/identity.js"
+import type { ApiKey } from "../store/types.js"
+import { hashSecret } from "./api-key.js"
+
+/** What a key without a secret, or no key at all, is compared to: nobody knows what it is the hash of. */
+const nobodys = randomBytes(32)
+
+/** A key as calls are checked against it, and the identity of whoever has it. Never changes. */
+export class Key implements Identity {
+  readonly keyId: string
+  readonly tenant: string
+  readonly certificateName: string | undefined
+  readonly #secretHash: Buffer
+  readonly #expires: number
+  readonly #all: boolean
+  readonly #scopes: ReadonlySet<string>
+
+  constructor(key: Pick<ApiKey, "id" | "tenant" | "scopes" | "secretHash" | "certificateName" | "expires">) {
+    this.keyId = key.id
+    this.tenant = key.tenant
+    this.certificateName = key.certificateName
+    this.#secretHash = key.secretHash ?? nobodys
+    this.#expires = key.expires?.getTime() ?? Number.POSITIVE_INFINITY
+    this.#all = key.scopes.includes("all")
+    this.#scopes = new Set(key.scopes)
+  }
+
+  hasScope(scope: string): boolean {
+    return this.#all || this.#scopes.has(scope)
+  }
+
+  isExpired(now: number): boolean {
+    return now >= this.#expires
+  }
+
+  /** Whether whoever was let in by the other would be by this one: the secret and the certificate are the same. */
+  letsInAs(other: Key): boolean {
+    return (
+      this === other ||
+      (this.keyId === other.keyId &&
+        this.certificateName === other.certificateName &&
+        this.#secretHash.equals(other.#secretHash))
+    )
+  }
+
+  /** Whether a secret is that of a key. Takes as long when there is no key. */
+  static opens(key: Key | undefined, secret: string): boolean {
+    return timingSafeEqual(hashSecret(secret), key === undefined ? nobodys : key.#secretHash)
+  }
+}

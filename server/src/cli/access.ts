@@ -1,0 +1,65 @@
+import type { Logger } from "pino"
+import { access } from "../access/access.js"
+import { followFile } from "../access/followed-file.js"
+import { parseGivenKeys } from "../access/given-keys.js"
+import { Key } from "../access/key.js"
+import { openKeyring } from "../access/keyring.js"
+import type { Interceptor } from "../dispatch/interceptor.js"
+import type { Store } from "../store/store.js"
+import { type Configuration, isLoopback } from "./configuration.js"
+import { causeOf } from "./database.js"
+import { readGiven } from "./given-file.js"
+import { StartError } from "./start-error.js"
+
+/** Opens the keys of the database and of the configuration. Throws StartError when a file cannot be read. */
+export async function openAccess(
+  configuration: Configuration,
+  { store, log }: { store: Store; log: Logger },
+): Promise<{ interceptor: Interceptor; stop(): void }> {
+  const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
+  const give = (text: string) => keyring.give(parseGivenKeys(text).map((key) => new Key(key)))
+  const text = givenText(configuration)
+  if (text !== undefined) give(text)
+  const { apiKeysFile: path } = configuration
+  const file =
+    path === undefined || text === undefined
+      ? undefined
+      : followFile({ path, text, what: "the file of API keys", log, onText: give })
+  return {
+    interceptor: access({ keyring, keyless: configuration.dev, now: Date.now }),
+    stop() {
+      file?.stop()
+      keyring.stop()
+    },
+  }
+}
+
+/**
+ * A service that asks for keys and has none can be of no use. On loopback it starts all the same, and says in the log
+ * how to make one. Throws StartError where others can reach it, and when a file of keys cannot be read.
+ */
+export async function requireKeys(
+  configuration: Configuration,
+  { store, log }: { store: Store; log: Logger },
+): Promise<void> {
+  const text = givenText(configuration)
+  if (configuration.dev || (text !== undefined && parseGivenKeys(text).length > 0)) return
+  const keys = await store.apiKeys.listValid({}, new Date()).catch((error: unknown) => {
+    throw new StartError(`cannot read the API keys: ${causeOf(error)}`, { cause: error })
+  })
+  if (keys.length > 0) return
+  const advice = "make one with: authwire keys create --name NAME --scopes all"
+  const open = [configuration.grpcAddr, configuration.httpAddr].find(
+    (address) => address !== undefined && !isLoopback(address.host),
+  )
+  if (open !== undefined) {
+    throw new StartError(`there is no API key, so nobody could be let in at ${open.host}: ${advice}`)
+  }
+  log.warn(`there is no API key, so no call is let in: ${advice}; or use --dev`)
+}
+
+/** The list of keys as it was given or stands in its file; undefined if there is none. */
+function givenText({ apiKeys, apiKeysFile }: Configuration): string | undefined {
+  if (apiKeysFile === undefined) return apiKeys
+  return readGiven("--api-keys-file", apiKeysFile, parseGivenKeys)
+}

@@ -1,0 +1,16 @@
+import { readFileSync } from "node:fs"
+import { GivenError } from "../access/given-error.js"
+import { StartError } from "./start-error.js"
+
+/** The text of a file that `check` finds well formed. Throws StartError. */
+export function readGiven(flag: string, path: string, check: (text: string) => unknown): string {
+  try {
+    const text = readFileSync(path, "utf8")
+    check(text)
+    return text
+  } catch (error) {
+    if (error instanceof GivenError) throw new StartError(`${flag}: ${error.message}`)
+    const code = error instanceof Error && "code" in error ? String(error.code) : String(error)
+    throw new StartError(`${flag}: cannot read ${path} (${code})`, { cause: error })
+  }
+}

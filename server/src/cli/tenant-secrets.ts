@@ -1,0 +1,31 @@
+import type { Logger } from "pino"
+import { followFile } from "../access/followed-file.js"
+import { parseTenantSecrets } from "../access/tenant-secrets.js"
+import type { Configuration } from "./configuration.js"
+import { readGiven } from "./given-file.js"
+
+/**
+ * The secrets of every tenant: those of the default one are in the environment, those of the others in a file, and none
+ * in the database. A tenant that has none of its own never gets those of another. Throws StartError when the file cannot
+ * be read.
+ */
+export function openTenantSecrets(
+  { secrets, tenantSecretsFile: path, dev }: Configuration,
+  log: Logger,
+): { of(tenant: string): readonly string[]; stop(): void } {
+  const parse = (text: string) => parseTenantSecrets(text, { short: dev })
+  const none: readonly string[] = []
+  if (path === undefined) return { of: (tenant) => (tenant === "default" ? secrets : none), stop() {} }
+  const text = readGiven("--tenant-secrets-file", path, parse)
+  let others = parse(text)
+  const file = followFile({
+    path,
+    text,
+    what: "the file of the tenants' secrets",
+    log,
+    onText: (changed) => {
+      others = parse(changed)
+    },
+  })
+  return { of: (tenant) => (tenant === "default" ? secrets : (others.get(tenant) ?? none)), stop: file.stop }
+}

@@ -1,0 +1,37 @@
+import { tenantName } from "../access/given-keys.js"
+import { StoreError } from "../store/error.js"
+import { type Configuration, ConfigurationError } from "./configuration.js"
+import { withStore } from "./database.js"
+import type { CommandOutput } from "./keys.js"
+import { StartError } from "./start-error.js"
+import { table } from "./table.js"
+
+/** `authwire tenants create NAME|list`. Throws ConfigurationError and StartError. */
+export async function tenants(
+  configuration: Configuration,
+  args: readonly string[],
+  { print }: CommandOutput,
+): Promise<void> {
+  const [action, name = ""] = args
+  if (action === "list" && args.length === 1) {
+    const all = await withStore(configuration, ({ tenants }) => tenants.list({}))
+    const rows = all.map((tenant) => [tenant.name, tenant.created.toISOString().replace(/\.\d+Z$/, "Z")])
+    print(table(["name", "created"], rows))
+    return
+  }
+  if (action !== "create" || args.length !== 2) {
+    throw new ConfigurationError("tenants: must be one of create NAME, list; see authwire --help")
+  }
+  if (!tenantName.test(name)) {
+    throw new ConfigurationError("tenants create: a name is 1 to 63 of a-z, 0-9 and -, and does not begin with -")
+  }
+  await withStore(configuration, async ({ tenants }) => {
+    try {
+      await tenants.create({}, { name, created: new Date() })
+    } catch (error) {
+      if (!(error instanceof StoreError && error.reason === "TENANT_ALREADY_EXISTS")) throw error
+      throw new StartError(`there is a tenant ${name} already`)
+    }
+  })
+  print(`created ${name}: make a key for it with: authwire keys create --name NAME --scopes all --tenant ${name}\n`)
+}
