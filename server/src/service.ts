@@ -17,6 +17,10 @@ import { keyless } from "./access/keyless.js"
 import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
 import { logging } from "./dispatch/logging.js"
 import { validation } from "./dispatch/validation.js"
+import { rateLimit } from "./limits/rate-limit.js"
+import { refusals } from "./limits/refusals.js"
+import { room } from "./limits/room.js"
+import { isVital } from "./limits/vital.js"
 import type { Readiness } from "./readiness.js"
 import { accountService } from "./services/account.js"
 import { authenticatorService } from "./services/authenticator.js"
@@ -46,6 +50,14 @@ export interface ServiceOptions {
   maxDeadlineMs: number
   /** The largest request that a door takes, in bytes. */
   maxMessageBytes: number
+  /** See RoomOptions. */
+  maxCallsUnderWay: number
+  overloadDelayMs: number
+  /** How many calls the database works on at the same time. */
+  databasePlaces: number
+  /** See RateLimitOptions. */
+  rateLimit: number
+  rateLimitOverrides: Readonly<Record<string, number>>
 }
 
 /** How many calls of one pipeline may be under way, and what a message of it may hold beside one call's, in bytes. */
@@ -75,16 +87,36 @@ export function createService(options: ServiceOptions): Dispatch {
     })
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
-  return createDispatch({
+  const refused = refusals(options.log)
+  const bounds = room({
+    maxCalls: options.maxCallsUnderWay,
+    delayMs: options.overloadDelayMs,
+    minCalls: Math.max(4 * options.databasePlaces, 16),
+    now: options.clock,
+  })
+  const limits = {
+    perSecond: options.rateLimit,
+    overrides: options.rateLimitOverrides,
+    now: options.clock,
+  }
+  const dispatch = createDispatch({
     services,
     carrier: (inside) => {
       const room = Math.min(frameRoomBytes, Math.ceil(options.maxMessageBytes / 2))
       const maxMessageBytes = options.maxMessageBytes - room
-      const implementation = pipelineService({ ...inside, maxInFlight, maxMessageBytes })
+      const implementation = pipelineService({ ...inside, maxInFlight, maxMessageBytes, refusals: refused })
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
-    observer: logging(options.log, options.clock),
-    interceptors: [keyless(), validation()],
+    observer: logging(options.log, options.clock, refused),
+    interceptors: [keyless(), rateLimit(limits), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
+    roomOf: (method) => (isVital(method) ? undefined : bounds),
   })
+  return {
+    ...dispatch,
+    async drain(graceMs) {
+      await dispatch.drain(graceMs)
+      refused.flush()
+    },
+  }
 }

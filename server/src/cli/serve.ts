@@ -33,7 +33,8 @@ export async function serve(configuration: Configuration, options: ServeOptions)
   const doors: Door[] = []
   try {
     const monitor = await monitorDatabase({ store, log, onChange: options.onDatabase })
-    const { maxDeadlineMs, maxMessageBytes } = configuration
+    const { maxDeadlineMs, maxMessageBytes, maxCallsUnderWay, overloadDelayMs } = configuration
+    const { rateLimit, rateLimitOverrides, databasePoolSize: databasePlaces } = configuration
     const dispatch = createService({
       store,
       readiness,
@@ -45,6 +46,11 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
       maxMessageBytes,
+      maxCallsUnderWay,
+      overloadDelayMs,
+      databasePlaces,
+      rateLimit,
+      rateLimitOverrides,
     })
     const open = async (
       flag: string,

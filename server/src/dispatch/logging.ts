@@ -2,15 +2,17 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
 import { codeOf, type Failure, toFailure, toStatus } from "../errors.js"
+import type { Refusals } from "../limits/refusals.js"
 import type { Call } from "./call.js"
 import type { Observer } from "./interceptor.js"
 
 /**
  * Writes one line per call (method, code, duration, request id; never contents) and turns whatever was thrown into the
- * status that the caller sees. What the service did not expect is in the log with its stack, and only there.
+ * status that the caller sees. Calls that are refused because there are too many are only counted. What the service did not expect is in the log with its stack, and only there.
  */
-export function logging(log: Logger, clock: () => number): Observer {
+export function logging(log: Logger, clock: () => number, refusals: Refusals): Observer {
   const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
+    if (failure !== undefined && refusals.count(method, call.door, failure.reason)) return
     const entry = {
       method: `${method.parent.typeName}/${method.name}`,
       door: call.door,
