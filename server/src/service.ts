@@ -17,6 +17,7 @@ import { keyless } from "./access/keyless.js"
 import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
 import { logging } from "./dispatch/logging.js"
 import { validation } from "./dispatch/validation.js"
+import { breather } from "./limits/breather.js"
 import { rateLimit } from "./limits/rate-limit.js"
 import { refusals } from "./limits/refusals.js"
 import { room } from "./limits/room.js"
@@ -88,6 +89,7 @@ export function createService(options: ServiceOptions): Dispatch {
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
   const refused = refusals(options.log)
+  const breath = breather()
   const bounds = room({
     maxCalls: options.maxCallsUnderWay,
     delayMs: options.overloadDelayMs,
@@ -104,13 +106,20 @@ export function createService(options: ServiceOptions): Dispatch {
     carrier: (inside) => {
       const room = Math.min(frameRoomBytes, Math.ceil(options.maxMessageBytes / 2))
       const maxMessageBytes = options.maxMessageBytes - room
-      const implementation = pipelineService({ ...inside, maxInFlight, maxMessageBytes, refusals: refused })
+      const implementation = pipelineService({
+        ...inside,
+        maxInFlight,
+        maxMessageBytes,
+        refusals: refused,
+        breather: breath,
+      })
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
     observer: logging(options.log, options.clock, refused),
     interceptors: [keyless(), rateLimit(limits), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
     roomOf: (method) => (isVital(method) ? undefined : bounds),
+    beforeRefusal: breath.beforeRefusal,
   })
   return {
     ...dispatch,

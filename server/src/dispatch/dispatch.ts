@@ -57,6 +57,8 @@ export interface DispatchOptions {
   maxDeadlineMs: number
   /** What bounds the calls of a unary method that may be under way; undefined if nothing does. */
   roomOf: (method: DescMethod) => Room | undefined
+  /** Waits until a call that found no room may be refused. */
+  beforeRefusal: () => Promise<void>
 }
 
 /** What a service needs to carry the calls of others. */
@@ -85,6 +87,10 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 /** Makes the one dispatch that all doors share. */
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { observer, interceptors, maxDeadlineMs, roomOf } = options
+  const refuse = async (reason: unknown): Promise<never> => {
+    if (reason instanceof Failure && reason.reason === "OVERLOADED") await options.beforeRefusal()
+    throw reason
+  }
   const underWay = callsUnderWay(maxDeadlineMs)
 
   const serve = ({ desc, implementation, codec }: Registration, carries: boolean) => ({
@@ -108,13 +114,13 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         beginIfRoom,
         begin: (incoming) => beginIfRoom(incoming) ?? underWay.begin(method, incoming, { refusal: overloaded() }),
         unary: observer.unary(method, async (request: Message, call) => {
-          call.signal.throwIfAborted()
+          if (call.signal.aborted) await refuse(call.signal.reason)
           const asking = admit(call)
           if (asking !== undefined) await asking
           return await unary(request, call)
         }),
         unaryBytes: observer.unary(method, async (bytes: Uint8Array, call) => {
-          call.signal.throwIfAborted()
+          if (call.signal.aborted) await refuse(call.signal.reason)
           const asking = admit(call)
           if (asking !== undefined) await asking
           const request = wellFormed(method.input, () => fromBinary(method.input, bytes))

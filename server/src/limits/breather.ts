@@ -1,29 +1,39 @@
 import { setTimeout as delay } from "node:timers/promises"
 
 /**
- * Pauses those who read calls of which many are refused, so that refusing leaves the processor to the calls that are let
- * in. What is not read stays with the client: HTTP/2 lets it send no more than a window.
+ * Keeps refusing from taking the processor from the calls that are let in. Whoever is refused waits a little: the longer,
+ * the more others wait. What is not read meanwhile stays with the client, as the window of HTTP/2 and the number of its
+ * streams have it.
  */
 export interface Breather {
-  /** Resolves when a reader of whose calls so many were refused may go on. */
-  pause(refused: number): Promise<void>
+  /** Resolves when the next message of a pipeline may be read, of which so many calls were refused. */
+  afterMessage(refused: number): Promise<void>
+  /** Resolves when a call that came alone may be refused. */
+  beforeRefusal(): Promise<void>
 }
 
-/** So many calls are refused in a millisecond, by all readers together. */
-const refusedPerMs = 40
-const maxPauseMs = 1_000
+/** About what it takes to refuse a call, in milliseconds: one of many in a message, and one that has a stream. */
+const inMessageMs = 0.005
+const aloneMs = 0.15
+/** The share of the time that refusing may take. */
+const share = 0.2
+/** The longest pause, in milliseconds: before more is read, and before a caller hears that it is refused. */
+const maxReadPauseMs = 1_000
+const maxRefusalPauseMs = 250
 
-/** Shares the pace of refusing among readers: each waits for its own refused calls, times the readers that wait. */
 export function breather(): Breather {
   let waiting = 0
+  const pause = async (costMs: number, maxMs: number): Promise<void> => {
+    // Everybody pays for its own, as if it had its part of the share.
+    const ms = Math.min((costMs / share) * (waiting + 1), maxMs)
+    // Less than a timer can tell.
+    if (ms < 0.5) return
+    waiting++
+    await delay(ms)
+    waiting--
+  }
   return {
-    async pause(refused) {
-      const ms = (refused / refusedPerMs) * (waiting + 1)
-      // Less than a timer can tell.
-      if (ms < 1) return
-      waiting++
-      await delay(Math.min(ms, maxPauseMs))
-      waiting--
-    },
+    afterMessage: (refused) => pause(refused * inMessageMs, maxReadPauseMs),
+    beforeRefusal: () => pause(aloneMs, maxRefusalPauseMs),
   }
 }

@@ -6,7 +6,7 @@ import { type Inside, overloaded } from "../dispatch/dispatch.js"
 import { type Running, requestIdOf } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
 import { Failure, toStatus } from "../errors.js"
-import { type Breather, breather } from "../limits/breather.js"
+import type { Breather } from "../limits/breather.js"
 import type { Refusals } from "../limits/refusals.js"
 import { type Outbox, outbox } from "./outbox.js"
 
@@ -17,6 +17,7 @@ export interface PipelineOptions extends Inside {
   maxMessageBytes: number
   /** Counts the calls that are refused because there are too many. */
   refusals: Refusals
+  breather: Breather
 }
 
 const answerType = "authwire.v1.PipelineAnswer"
@@ -28,7 +29,7 @@ const moveMs = 1_000
 /** The third way into the dispatch, beside the doors: unary calls as messages of one stream. */
 export function pipelineService(options: PipelineOptions): Implementation<typeof PipelineService> {
   const { draining, maxInFlight, maxMessageBytes } = options
-  const shared = { breather: breather(), refusalOf: refusalsOf(options.refusals) }
+  const shared = { refusalOf: refusalsOf(options.refusals) }
   return {
     async *pipeline(requests, call) {
       const waiting = outbox<PipelineAnswer | "draining">()
@@ -59,7 +60,6 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 }
 
 interface Shared {
-  breather: Breather
   /** See refusalsOf. */
   refusalOf: (frame: PipelineCall, failure: Failure) => Refusal
 }
@@ -148,7 +148,7 @@ function carriedCalls(options: PipelineOptions & Shared, stream: Call, answers: 
           for (const id of request.cancelledIds) giveUp(id)
           for (const frame of request.calls) begin(frame)
           if (justRefused > 0) {
-            await breather.pause(justRefused)
+            await breather.afterMessage(justRefused)
             justRefused = 0
           }
           // Whoever does not read its answers is not listened to.
