@@ -35,8 +35,8 @@ function open(way: Way, heard: Heard): RawCalls[] {
 }
 
 function tally() {
-  const counts: Record<RawOutcome, number> = { ok: 0, overloaded: 0, other: 0 }
-  const times: Record<RawOutcome, number[]> = { ok: [], overloaded: [], other: [] }
+  const counts: Record<RawOutcome, number> = { ok: 0, absent: 0, overloaded: 0, other: 0 }
+  const times: Record<RawOutcome, number[]> = { ok: [], absent: [], overloaded: [], other: [] }
   return {
     counts,
     heard(outcome: RawOutcome, ms: number) {
@@ -47,7 +47,7 @@ function tally() {
       const of = (outcome: RawOutcome, share: number) =>
         counts[outcome] === 0 ? 0 : percentile(Float64Array.from(times[outcome]).sort(), share)
       return {
-        ...{ offered, sent, ...counts },
+        ...{ offered, sent, ok: counts.ok, overloaded: counts.overloaded, other: counts.other + counts.absent },
         ...{ okP50: of("ok", 0.5), okP99: of("ok", 0.99) },
         ...{ refusedP50: of("overloaded", 0.5), refusedP99: of("overloaded", 0.99) },
       }

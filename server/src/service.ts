@@ -15,6 +15,7 @@ import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/ref
 import type { Logger } from "pino"
 import { keyless } from "./access/keyless.js"
 import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
+import type { Interceptor } from "./dispatch/interceptor.js"
 import { logging } from "./dispatch/logging.js"
 import { validation } from "./dispatch/validation.js"
 import { breather } from "./limits/breather.js"
@@ -51,6 +52,8 @@ export interface ServiceOptions {
   maxDeadlineMs: number
   /** The largest request that a door takes, in bytes. */
   maxMessageBytes: number
+  /** Lets calls in, and says who makes them. Default: anybody may call anything. */
+  access?: Interceptor | undefined
   /** See RoomOptions. */
   maxCallsUnderWay: number
   overloadDelayMs: number
@@ -116,7 +119,7 @@ export function createService(options: ServiceOptions): Dispatch {
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
     observer: logging(options.log, options.clock, refused),
-    interceptors: [keyless(), rateLimit(limits), validation()],
+    interceptors: [options.access ?? keyless(), rateLimit(limits), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
     roomOf: (method) => (isVital(method) ? undefined : bounds),
     beforeRefusal: breath.beforeRefusal,

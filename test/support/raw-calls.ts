@@ -3,8 +3,8 @@ import http2 from "node:http2"
 import { PipelineAnswerSchema, PipelineService, SessionService } from "@authwire/proto"
 import { create, toBinary } from "@bufbuild/protobuf"
 
-/** How a call ended: with a message, refused with a reason and a time to come again, or in another way. */
-export type RawOutcome = "ok" | "overloaded" | "other"
+/** How a call ended: with a session, without one, refused with a time to come again, or in another way. */
+export type RawOutcome = "ok" | "absent" | "overloaded" | "other"
 
 /** Told of each call that ended, and how long after it was sent, in milliseconds. */
 export type Heard = (outcome: RawOutcome, ms: number) => void
@@ -22,12 +22,10 @@ const method = SessionService.method.getSessionAndUser
 const path = `/${method.parent.typeName}/${method.name}`
 const messageOf = (sessionToken: string) => Buffer.from(toBinary(method.input, create(method.input, { sessionToken })))
 
-/** What a refusal must say. */
-const reason = Buffer.from("OVERLOADED")
-const retry = Buffer.from("google.rpc.RetryInfo")
-
-function refusalIn(bytes: Buffer): RawOutcome {
-  return bytes.includes(reason) && bytes.includes(retry) ? "overloaded" : "other"
+/** What an error says of its reason, and of when to come again. */
+function endOf(error: Buffer): RawOutcome {
+  if (error.includes("SESSION_NOT_FOUND")) return "absent"
+  return error.includes("OVERLOADED") && error.includes("google.rpc.RetryInfo") ? "overloaded" : "other"
 }
 
 /** Calls through one pipeline on a connection of its own: message after message, whatever the service says of room. */
@@ -55,7 +53,7 @@ export function rawPipelineCalls(url: string, tokens: readonly string[], heard: 
       const start = sent.get(id)
       if (start === undefined) continue
       sent.delete(id)
-      heard(outcome === undefined ? "ok" : refusalIn(outcome), now - start)
+      heard(outcome === undefined ? "ok" : endOf(outcome), now - start)
     }
   })
   return {
@@ -182,7 +180,7 @@ export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Hea
         stream.on("close", () => {
           waiting--
           const details = Buffer.from(String(trailers["grpc-status-details-bin"] ?? ""), "base64")
-          heard(trailers["grpc-status"] === "0" ? "ok" : refusalIn(details), performance.now() - start)
+          heard(trailers["grpc-status"] === "0" ? "ok" : endOf(details), performance.now() - start)
         })
         stream.resume()
         stream.end(bodies[next++ % bodies.length])
@@ -219,7 +217,7 @@ export function rawConnectCalls(url: string, tokens: readonly string[], heard: H
           response.on("data", (chunk: Buffer) => chunks.push(chunk))
           response.on("close", () => {
             const ok = response.statusCode === 200
-            heard(ok ? "ok" : refusalIn(Buffer.concat(chunks)), performance.now() - start)
+            heard(ok ? "ok" : endOf(Buffer.concat(chunks)), performance.now() - start)
           })
         })
         request.on("error", () => heard("other", performance.now() - start))

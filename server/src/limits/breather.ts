@@ -21,7 +21,8 @@ const share = 0.2
 const maxReadPauseMs = 1_000
 const maxRefusalPauseMs = 250
 
-export function breather(): Breather {
+/** @param sleep waits for so many milliseconds; default: a timer. */
+export function breather(sleep: (ms: number) => Promise<unknown> = delay): Breather {
   let waiting = 0
   const pause = async (costMs: number, maxMs: number): Promise<void> => {
     // Everybody pays for its own, as if it had its part of the share.
@@ -29,7 +30,7 @@ export function breather(): Breather {
     // Less than a timer can tell.
     if (ms < 0.5) return
     waiting++
-    await delay(ms)
+    await sleep(ms)
     waiting--
   }
   return {
