@@ -69,6 +69,23 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
     await stream.ended
   })
 
+  test("a pipeline whose calls are refused is read more slowly", async () => {
+    const stream = openBarePipeline(authwire.server.grpcUrl)
+    await stream.next()
+    const { getUser } = UserService.method
+    const { check } = Health.method
+    await full(async () => {
+      stream.send({ calls: Array.from({ length: 4_000 }, (_, id) => frame(id, getUser, { id: "nobody" })) })
+      await stream.answers(4_000)
+      const answered = performance.now()
+      stream.send({ calls: [frame(1, check, {})] })
+      await stream.answers(1)
+      expect(performance.now() - answered).toBeGreaterThan(50)
+    })
+    stream.end()
+    await stream.ended
+  })
+
   test("refused calls in a pipeline have the id that they bring, or one that the log has with their number", async () => {
     const stream = openBarePipeline(authwire.server.grpcUrl)
     await stream.next()

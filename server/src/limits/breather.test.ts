@@ -41,7 +41,14 @@ describe("breather", () => {
     const { one, lengths } = setUp()
     for (let count = 0; count < 1_000; count++) one.beforeRefusal()
     expect(lengths().at(-1)).toBe(250)
-    one.afterMessage(4_096)
+    for (let count = 0; count < 100; count++) one.afterMessage(4_096)
     expect(lengths().at(-1)).toBe(1_000)
+  })
+
+  test("a pipeline does not wait for calls that came alone", () => {
+    const { one, lengths } = setUp()
+    for (let count = 0; count < 1_000; count++) one.beforeRefusal()
+    one.afterMessage(200)
+    expect(lengths().at(-1)).toBe(5)
   })
 })

@@ -15,7 +15,7 @@ export interface Breather {
 /** About what it takes to refuse a call, in milliseconds: one of many in a message, and one that has a stream. */
 const inMessageMs = 0.005
 const aloneMs = 0.15
-/** The share of the time that refusing may take. */
+/** The share of the time that refusing may take, of either kind. */
 const share = 0.2
 /** The longest pause, in milliseconds: before more is read, and before a caller hears that it is refused. */
 const maxReadPauseMs = 1_000
@@ -23,18 +23,19 @@ const maxRefusalPauseMs = 250
 
 /** @param sleep waits for so many milliseconds; default: a timer. */
 export function breather(sleep: (ms: number) => Promise<unknown> = delay): Breather {
-  let waiting = 0
-  const pause = async (costMs: number, maxMs: number): Promise<void> => {
-    // Everybody pays for its own, as if it had its part of the share.
-    const ms = Math.min((costMs / share) * (waiting + 1), maxMs)
-    // Less than a timer can tell.
-    if (ms < 0.5) return
-    waiting++
-    await sleep(ms)
-    waiting--
+  // Apart, or a few pipelines would wait for many calls that came alone.
+  const pauser = (unitMs: number, maxMs: number) => {
+    let waiting = 0
+    return async (units: number): Promise<void> => {
+      // Everybody pays for its own, as if it had its part of the share.
+      const ms = Math.min(((units * unitMs) / share) * (waiting + 1), maxMs)
+      // Less than a timer can tell.
+      if (ms < 0.5) return
+      waiting++
+      await sleep(ms)
+      waiting--
+    }
   }
-  return {
-    afterMessage: (refused) => pause(refused * inMessageMs, maxReadPauseMs),
-    beforeRefusal: () => pause(aloneMs, maxRefusalPauseMs),
-  }
+  const alone = pauser(aloneMs, maxRefusalPauseMs)
+  return { afterMessage: pauser(inMessageMs, maxReadPauseMs), beforeRefusal: () => alone(1) }
 }
