@@ -1,5 +1,5 @@
-import { type PipelineRequest, PipelineRequestSchema } from "@authwire/proto"
-import { create } from "@bufbuild/protobuf"
+import { type PipelineRequest, PipelineRequestSchema, UserService } from "@authwire/proto"
+import { create, type DescMethod } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
 import { pino } from "pino"
 import type { Call } from "../dispatch/call.js"
@@ -10,7 +10,7 @@ import { pipelineService } from "./pipeline.js"
 test("who is refused much is read again only after a pause", async () => {
   const pauses: { refused: number; end(): void }[] = []
   const service = pipelineService({
-    find: () => ({ desc: {} }) as Method,
+    find: () => ({ desc: UserService.method.getUser as DescMethod }) as Method,
     draining: new AbortController().signal,
     refused: () => {},
     maxInFlight: 0,
