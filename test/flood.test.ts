@@ -77,9 +77,11 @@ describe.each(databaseTargets().slice(-1))("more calls than can be answered, on 
     await until(() => lines.every(({ waiting }) => waiting === 0))
     expect(heard).toHaveLength(sent)
     const outcomes = tally(heard)
-    expect(Object.keys(outcomes).sort()).toEqual(["absent", "overloaded"])
-    expect(outcomes.overloaded).toBeGreaterThan(1_000)
-    expect(outcomes.absent).toBeGreaterThan(1_000)
+    // Who has 1,024 calls under way in a pipeline breaks a rule of it.
+    const { TOO_MANY_CALLS: _, SESSION_NOT_FOUND: answered, "OVERLOADED again": refused, ...others } = outcomes
+    expect(others).toEqual({})
+    expect(refused).toBeGreaterThan(1_000)
+    expect(answered).toBeGreaterThan(1_000)
     expect(most - before).toBeLessThan(512 * 1024 * 1024)
     for (const line of lines) line.close()
 

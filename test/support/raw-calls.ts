@@ -3,8 +3,8 @@ import http2 from "node:http2"
 import { PipelineAnswerSchema, PipelineService, SessionService } from "@authwire/proto"
 import { create, toBinary } from "@bufbuild/protobuf"
 
-/** How a call ended: with a session, without one, refused with a time to come again, or in another way. */
-export type RawOutcome = "ok" | "absent" | "overloaded" | "other"
+/** How a call ended: `ok`, or a reason with when to come again: `SESSION_NOT_FOUND`, `OVERLOADED again`. */
+export type RawOutcome = string
 
 /** Told of each call that ended, and how long after it was sent, in milliseconds. */
 export type Heard = (outcome: RawOutcome, ms: number) => void
@@ -24,8 +24,8 @@ const messageOf = (sessionToken: string) => Buffer.from(toBinary(method.input, c
 
 /** What an error says of its reason, and of when to come again. */
 function endOf(error: Buffer): RawOutcome {
-  if (error.includes("SESSION_NOT_FOUND")) return "absent"
-  return error.includes("OVERLOADED") && error.includes("google.rpc.RetryInfo") ? "overloaded" : "other"
+  const again = error.includes("google.rpc.RetryInfo") ? " again" : ""
+  return (/[A-Z]+(?:_[A-Z]+)*(?=[^A-Z_]+authwire)/.exec(error.toString("latin1"))?.[0] ?? "no reason") + again
 }
 
 /** Calls through one pipeline on a connection of its own: message after message, whatever the service says of room. */

@@ -113,8 +113,8 @@ export const options = [
     type: "integer",
     min: 0,
     max: 1_000_000,
-    default: "1000",
-    help: "Calls that may wait for a connection, in each worker; one more is refused at once with RESOURCE_EXHAUSTED.",
+    default: "2000",
+    help: "Calls that may wait for a connection, in each worker; one more is refused at once with RESOURCE_EXHAUSTED. By default --max-calls-under-way is reached before.",
     commands: ["serve"],
   },
   {
@@ -173,8 +173,8 @@ export const options = [
     type: "integer",
     min: 0,
     max: 60_000,
-    default: "50",
-    help: "How long calls may take on average, in milliseconds. When they take longer because others are before them, more are refused with RESOURCE_EXHAUSTED until a call takes about a fifth of it. 0 refuses none for this.",
+    default: "500",
+    help: "How long calls may take on average, in milliseconds. When they take longer for as long, or calls are refused for --max-calls-under-way, more are refused with RESOURCE_EXHAUSTED, until those that are let in take about a fiftieth of it. 0: only --max-calls-under-way counts.",
     commands: ["serve"],
   },
   {

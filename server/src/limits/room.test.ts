@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals"
 import { room } from "./room.js"
 
 /** A service that answers `perMs` calls a millisecond, one after the other, and a clock that goes as it is told. */
-function service({ perMs = 10, maxCalls = 2000, delayMs = 50, minCalls = 40 } = {}) {
+function service({ perMs = 10, maxCalls = 2000, delayMs = 500, minCalls = 40 } = {}) {
   let now = 0
   const bounds = room({ maxCalls, delayMs, minCalls, now: () => now })
   const underWay: number[] = []
@@ -72,11 +72,11 @@ describe("room", () => {
   test("a short stop of everything is no overload", () => {
     const { run } = service()
     run(1_000, 5)
-    expect(run(90, 5, 0).refused).toBe(0)
+    expect(run(390, 5, 0).refused).toBe(0)
     expect(run(1_000, 5).refused).toBe(0)
   })
 
-  test("under twenty times the load calls take a fifth of the delay, and the service is not idle", () => {
+  test("under twenty times the load calls take a fiftieth of the delay, and the service is not idle", () => {
     const { run } = service()
     run(1_000, 8)
     // Until it is noticed.
@@ -86,12 +86,21 @@ describe("room", () => {
     expect(flood.entered).toBeGreaterThan(0.9 * 10 * 10_000)
   })
 
-  test("a little too much load is refused too, before calls take long", () => {
+  test("a little too much load waits as long as the bound lets it", () => {
     const { run } = service()
     run(1_000, 12)
     const { p99, entered } = run(20_000, 12)
-    expect(p99).toBeLessThan(150)
-    expect(entered).toBeGreaterThan(0.9 * 10 * 20_000)
+    expect(p99).toBe(200)
+    expect(entered).toBe(10 * 20_000)
+  })
+
+  test("what takes too long for too long is refused before the bound is reached", () => {
+    const { run } = service({ perMs: 1, maxCalls: 1_000_000 })
+    expect(run(1_000, 2).refused).toBe(0)
+    const { p99, entered, refused } = run(60_000, 2)
+    expect(p99).toBeLessThan(1_500)
+    expect(entered).toBeGreaterThan(0.9 * 60_000)
+    expect(refused).toBeGreaterThan(0.9 * 60_000)
   })
 
   test("after the flood nobody is refused, and soon a burst is let in", () => {
@@ -125,9 +134,9 @@ describe("room", () => {
   test("when nothing is answered, nobody is let in beyond the least", () => {
     const { run } = service()
     const { entered, refused } = run(1_000, 1, 0)
-    // After two intervals it is no short stop any more.
-    expect(entered).toBe(200)
-    expect(refused).toBe(800)
+    // After the delay it is no short stop any more.
+    expect(entered).toBe(600)
+    expect(refused).toBe(400)
     expect(service().run(1_000, 0, 0).refused).toBe(0)
   })
 

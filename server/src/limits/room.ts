@@ -18,8 +18,8 @@ export interface RoomOptions {
 
 /** How often is decided how many calls there may be, in milliseconds. */
 const intervalMs = 100
-/** Under a flood calls get this share of the delay at which it began: what is let in should not suffer from the rest. */
-const floodShare = 1 / 5
+/** Under a flood calls get this share of the delay: what is let in should not suffer from the rest. */
+const floodShare = 1 / 50
 /** It is a flood as long as one call is refused for so many that are let in. */
 const perRefused = 4
 /** How fast the bound rises again when it is none. */
@@ -30,9 +30,10 @@ const growth = 1.5
  * call to its end, whatever it waits for: the processor, the pool of connections, the database. By Little's law the mean
  * of it is the calls under way, integrated over time, divided by the calls that ended, so nothing is kept for each call.
  *
- * As long as calls take less than `delayMs`, only `maxCalls` counts: a burst is worked off. When they take longer for two
- * intervals in a row, or `maxCalls` is reached, no more are let in than will end within a fifth of `delayMs` at the pace
- * of the last interval. The bound rises again, interval by interval, when hardly any call has to be refused.
+ * As long as calls take less than `delayMs`, only `maxCalls` counts: a burst is worked off, and so is what comes while the
+ * database stops for a moment. When they take longer for as long, or many are refused because `maxCalls` is reached, no
+ * more are let in than will end within a fiftieth of `delayMs` at the pace of the last interval. The bound rises again,
+ * interval by interval, when hardly any call has to be refused.
  */
 export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   const least = Math.min(minCalls, maxCalls)
@@ -45,7 +46,7 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   let entered = 0
   let ended = 0
   let refused = 0
-  let slowIntervals = 0
+  let slowMs = 0
 
   const look = (): void => {
     const time = now()
@@ -59,9 +60,9 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
 
   const nextBound = (lengthMs: number): number => {
     const isSlow = spent > delayMs * ended && spent > least * lengthMs
-    slowIntervals = isSlow ? slowIntervals + 1 : 0
+    slowMs = isSlow ? slowMs + lengthMs : 0
     const flood = refused * perRefused > entered
-    if (flood || slowIntervals > 1) {
+    if (flood || slowMs > delayMs) {
       const soon = Math.floor((ended / lengthMs) * delayMs * floodShare)
       return Math.min(Math.max(soon, least), maxCalls)
     }
