@@ -3,6 +3,7 @@ import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/t
 import { GivenError } from "../access/given-error.js"
 import { parseGivenKeys } from "../access/given-keys.js"
 import type { Address } from "../doors/listen.js"
+import { readRates } from "../limits/rates.js"
 import { type Command, type Flag, type Option, options } from "./options.js"
 
 /** What `authwire` was told, checked. Durations are milliseconds, sizes bytes. */
@@ -37,6 +38,12 @@ export interface Configuration {
   databaseConnectTimeoutMs: number
   maxDeadlineMs: number
   maxMessageBytes: number
+  maxCallsUnderWay: number
+  overloadDelayMs: number
+  /** Calls a second of a key and method; 0 for any number. */
+  rateLimit: number
+  /** The same by `Service.Method`. */
+  rateLimitOverrides: Readonly<Record<string, number>>
   shutdownGraceMs: number
   logLevel: string
   logFormat: "json" | "text"
@@ -99,6 +106,14 @@ export function readConfiguration(
     }
     return value.text
   }
+  const rates = (flag: Flag): Record<string, number> => {
+    const value = raw(flag)
+    try {
+      return readRates(value?.text ?? "")
+    } catch (error) {
+      throw new ConfigurationError(`${value?.source}: ${error instanceof Error ? error.message : error}`)
+    }
+  }
   const dev = boolean("dev")
   const address = (flag: Flag): Address | undefined => {
     const value = raw(flag)
@@ -128,6 +143,10 @@ export function readConfiguration(
     databaseConnectTimeoutMs: integer("database-connect-timeout-ms"),
     maxDeadlineMs: integer("max-deadline-ms"),
     maxMessageBytes: integer("max-message-bytes"),
+    maxCallsUnderWay: integer("max-calls-under-way"),
+    overloadDelayMs: integer("overload-delay-ms"),
+    rateLimit: integer("rate-limit"),
+    rateLimitOverrides: rates("rate-limit-overrides"),
     shutdownGraceMs: integer("shutdown-grace-ms"),
     logLevel: choice("log-level"),
     logFormat: choice("log-format") as "json" | "text",

@@ -9,7 +9,18 @@ export interface Option {
   flag?: string
   /** The environment variable; a flag wins over it. */
   variable?: string
-  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url" | "json" | "file" | "text"
+  type:
+    | "boolean"
+    | "integer"
+    | "address"
+    | "database-url"
+    | "choice"
+    | "secret"
+    | "url"
+    | "json"
+    | "file"
+    | "text"
+    | "rates"
   /** What stands in for the value in the help. */
   placeholder?: string
   /** As one would write it on the command line. */
@@ -155,8 +166,8 @@ export const options = [
     type: "integer",
     min: 0,
     max: 1_000_000,
-    default: "1000",
-    help: "Calls that may wait for a connection, in each worker; one more is refused at once with RESOURCE_EXHAUSTED.",
+    default: "2000",
+    help: "Calls that may wait for a connection, in each worker; one more is refused at once with RESOURCE_EXHAUSTED. By default --max-calls-under-way is reached before.",
     commands: ["serve"],
   },
   {
@@ -197,6 +208,45 @@ export const options = [
     max: 1_073_741_824,
     default: "4194304",
     help: "The largest request, in bytes; a larger one is refused with RESOURCE_EXHAUSTED.",
+    commands: ["serve"],
+  },
+  {
+    flag: "max-calls-under-way",
+    variable: "AUTHWIRE_MAX_CALLS_UNDER_WAY",
+    type: "integer",
+    min: 1,
+    max: 1_000_000,
+    default: "2000",
+    help: "Calls that may be under way in each worker at the same time; one more is refused with RESOURCE_EXHAUSTED. Health and reflection do not count.",
+    commands: ["serve"],
+  },
+  {
+    flag: "overload-delay-ms",
+    variable: "AUTHWIRE_OVERLOAD_DELAY_MS",
+    type: "integer",
+    min: 0,
+    max: 60_000,
+    default: "500",
+    help: "How long calls may take on average, in milliseconds. When they take longer for as long, or calls are refused for --max-calls-under-way, more are refused with RESOURCE_EXHAUSTED, until those that are let in take about a fiftieth of it. 0: only --max-calls-under-way counts.",
+    commands: ["serve"],
+  },
+  {
+    flag: "rate-limit",
+    variable: "AUTHWIRE_RATE_LIMIT",
+    type: "integer",
+    min: 0,
+    max: 1_000_000_000,
+    default: "20000",
+    help: "Calls that an API key may make of a method in a second, in each worker of each replica; more are refused with RESOURCE_EXHAUSTED. 0 limits none.",
+    commands: ["serve"],
+  },
+  {
+    flag: "rate-limit-overrides",
+    variable: "AUTHWIRE_RATE_LIMIT_OVERRIDES",
+    type: "rates",
+    placeholder: "SERVICE.METHOD=N,…",
+    default: "VerificationTokenService.UseVerificationToken=200,UserService.GetUserByEmail=1000",
+    help: "The same for single methods, in place of --rate-limit. Those of the default are where somebody may guess: tokens, and who has an account. What is given here takes the place of the whole default.",
     commands: ["serve"],
   },
   {

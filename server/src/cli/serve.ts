@@ -39,7 +39,8 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     const access = await openAccess(configuration, { store, log })
     const secrets = openTenantSecrets(configuration, log)
     const audit = openAudit(configuration, log)
-    const { maxDeadlineMs, maxMessageBytes } = configuration
+    const { maxDeadlineMs, maxMessageBytes, maxCallsUnderWay, overloadDelayMs } = configuration
+    const { rateLimit, rateLimitOverrides, databasePoolSize: databasePlaces } = configuration
     const dispatch = createService({
       store,
       readiness,
@@ -54,6 +55,11 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
       maxMessageBytes,
+      maxCallsUnderWay,
+      overloadDelayMs,
+      databasePlaces,
+      rateLimit,
+      rateLimitOverrides,
     })
     const open = async (
       flag: string,
