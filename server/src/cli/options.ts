@@ -4,7 +4,7 @@ export interface Option {
   flag?: string
   /** The environment variable; a flag wins over it. */
   variable?: string
-  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url"
+  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url" | "file"
   /** What stands in for the value in the help. */
   placeholder?: string
   /** As one would write it on the command line. */
@@ -38,7 +38,7 @@ export const options = [
     variable: "AUTH_SECRET",
     type: "secret",
     devDefault: "a random one, kept in .authwire/secret",
-    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required unless --dev.",
+    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required, with at least 32 bytes, unless --dev.",
     commands: ["serve"],
   },
   {
@@ -76,6 +76,37 @@ export const options = [
     placeholder: "HOST:PORT",
     default: "127.0.0.1:8080",
     help: "Address of the HTTP door (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the door.",
+    commands: ["serve"],
+  },
+  {
+    flag: "tls-cert",
+    variable: "AUTHWIRE_TLS_CERT",
+    type: "file",
+    placeholder: "FILE",
+    help: "TLS at both doors: the certificate in PEM, followed by those between it and its root. It is read again when the files change. Required, with --tls-key, to listen on other addresses than loopback, unless --insecure-behind-proxy.",
+    commands: ["serve"],
+  },
+  {
+    flag: "tls-key",
+    variable: "AUTHWIRE_TLS_KEY",
+    type: "file",
+    placeholder: "FILE",
+    help: "The private key of --tls-cert in PEM, without a pass phrase.",
+    commands: ["serve"],
+  },
+  {
+    flag: "tls-client-ca",
+    variable: "AUTHWIRE_TLS_CLIENT_CA",
+    type: "file",
+    placeholder: "FILE",
+    help: "Asks clients for a certificate (mTLS): those that may sign it, in PEM. One that does not verify is refused; a client may come without.",
+    commands: ["serve"],
+  },
+  {
+    flag: "insecure-behind-proxy",
+    variable: "AUTHWIRE_INSECURE_BEHIND_PROXY",
+    type: "boolean",
+    help: "Listen on any address without TLS: for a trusted network in which a proxy in front does TLS.",
     commands: ["serve"],
   },
   {
@@ -155,6 +186,36 @@ export const options = [
     max: 1_073_741_824,
     default: "4194304",
     help: "The largest request, in bytes; a larger one is refused with RESOURCE_EXHAUSTED.",
+    commands: ["serve"],
+  },
+  {
+    flag: "max-connections",
+    variable: "AUTHWIRE_MAX_CONNECTIONS",
+    type: "integer",
+    min: 1,
+    max: 1_000_000,
+    default: "10000",
+    help: "Connections at the same time at each door, in each worker; one more is closed at once.",
+    commands: ["serve"],
+  },
+  {
+    flag: "handshake-timeout-ms",
+    variable: "AUTHWIRE_HANDSHAKE_TIMEOUT_MS",
+    type: "integer",
+    min: 100,
+    max: 600_000,
+    default: "10000",
+    help: "How long a new connection may take for the TLS handshake and then to say what it wants (the preface of HTTP/2, the header of a request of HTTP/1.1), in milliseconds each.",
+    commands: ["serve"],
+  },
+  {
+    flag: "idle-timeout-ms",
+    variable: "AUTHWIRE_IDLE_TIMEOUT_MS",
+    type: "integer",
+    min: 100,
+    max: 2_147_483_647,
+    default: "900000",
+    help: "How long a connection of HTTP/2 stays open without a call, in milliseconds; its client is told, and connects again when it needs to.",
     commands: ["serve"],
   },
   {

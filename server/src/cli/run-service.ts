@@ -17,13 +17,14 @@ export async function runService(
   configuration: Configuration,
   io: { print: (text: string) => void; stopped: Promise<string> },
 ): Promise<number> {
-  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs } = configuration
+  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs, tls } = configuration
   const log = createLog({ level, format })
   const store = await openMigratedStore(configuration, log)
   const secrets = configuration.secrets.length > 0 ? configuration.secrets : [devSecret()]
   const common = {
     log,
-    onListening: (addresses: Parameters<typeof announce>[0]) => announce(addresses, { ...io, log, dev }),
+    onListening: (addresses: Parameters<typeof announce>[0]) =>
+      announce(addresses, { ...io, log, dev, tls: tls !== undefined }),
     stopped: io.stopped.then((signal) => {
       log.info({ signal, grace_ms: shutdownGraceMs }, "stopping: finishing the calls under way")
     }),
