@@ -125,7 +125,9 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "h1" | "h2") => void): void {
   let seen: Buffer = Buffer.alloc(0)
   const giveUp = () => socket.destroy()
-  socket.setTimeout(timeoutMs, giveUp)
+  // Not the socket's own time-out: that begins anew with every byte.
+  const timer = setTimeout(giveUp, timeoutMs)
+  socket.once("close", () => clearTimeout(timer))
   socket.on("error", giveUp)
   socket.on("end", giveUp)
   const read = () => {
@@ -138,8 +140,7 @@ function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "h1" |
     socket.off("readable", read)
     socket.off("error", giveUp)
     socket.off("end", giveUp)
-    socket.setTimeout(0)
-    socket.off("timeout", giveUp)
+    clearTimeout(timer)
     socket.unshift(seen)
     decided(matches ? "h2" : "h1")
   }

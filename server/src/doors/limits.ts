@@ -8,7 +8,7 @@ import type { ServerHttp2Session } from "node:http2"
 export const limits = {
   /** Streams of HTTP/2 that are open at the same time. A pipeline is one, whatever it carries. */
   maxConcurrentStreams: 1_000,
-  /** The header of a request, in bytes. */
+  /** The header of a request, in bytes. Until a client of HTTP/2 has acknowledged that, it is 64 KiB. */
   maxHeaderBytes: 16 * 1024,
 } as const
 
