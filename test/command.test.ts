@@ -142,10 +142,10 @@ describe("authwire", () => {
     const { code, stderr } = await run([...args, "--grpc-addr=127.0.0.300:0"])
     expect(code).toBe(1)
     expect(stderr.trim().split("\n")).toHaveLength(1)
-    const gone = await run([...args.filter((one) => one !== "--dev"), "--migrate", "--grpc-addr=192.0.2.1:5"], {
-      AUTH_SECRET: testSecret,
-      AUTHWIRE_API_KEYS: JSON.stringify([givenKey(["all"]).entry]),
-    })
+    const gone = await run(
+      [...args.filter((one) => one !== "--dev"), "--migrate", "--insecure-behind-proxy", "--grpc-addr=192.0.2.1:5"],
+      { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: JSON.stringify([givenKey(["all"]).entry]) },
+    )
     expect(gone.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")
     expect(gone.code).toBe(1)
   })

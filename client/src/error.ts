@@ -1,6 +1,7 @@
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
 import { durationMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
+import { tlsHeading } from "./tls-error.js"
 
 /** The names of the gRPC status codes, at their numbers. */
 const statusNames = [
@@ -170,7 +171,7 @@ function foreignDetail(error: ConnectError, address: string): string {
   const said = error.rawMessage.slice(0, maxDetailLength).replace(/\.?( Resolution note: ?)?\.?$/, "")
   switch (error.code) {
     case Code.Unavailable:
-      return `cannot reach Authwire at ${address}: ${said}. Is it running?`
+      return `cannot reach Authwire at ${address}: ${said}.${said.startsWith(tlsHeading) ? "" : " Is it running?"}`
     case Code.DeadlineExceeded:
       return `no answer from Authwire at ${address} within timeoutMs: ${said}`
     case Code.Unimplemented:

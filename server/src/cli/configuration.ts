@@ -2,7 +2,8 @@ import { parseArgs } from "node:util"
 import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
 import { GivenError } from "../access/given-error.js"
 import { parseGivenKeys } from "../access/given-keys.js"
-import type { Address } from "../doors/listen.js"
+import type { CertificateFiles } from "../doors/certificate.js"
+import { type Address, isLoopback } from "../doors/listen.js"
 import { readRates } from "../limits/rates.js"
 import { type Command, type Flag, type Option, options } from "./options.js"
 
@@ -28,6 +29,8 @@ export interface Configuration {
   /** Undefined: the door stays closed. */
   grpcAddr: Address | undefined
   httpAddr: Address | undefined
+  /** Undefined: the doors speak without TLS. */
+  tls: CertificateFiles | undefined
   /** How many processes serve; always 1 with SQLite. */
   workers: number
   reflection: boolean
@@ -44,6 +47,9 @@ export interface Configuration {
   rateLimit: number
   /** The same by `Service.Method`. */
   rateLimitOverrides: Readonly<Record<string, number>>
+  maxConnections: number
+  handshakeTimeoutMs: number
+  idleTimeoutMs: number
   shutdownGraceMs: number
   logLevel: string
   logFormat: "json" | "text"
@@ -51,6 +57,8 @@ export interface Configuration {
 
 /** The options of a command line, as they were given. */
 export type Given = Partial<Readonly<Record<Flag, string | boolean>>>
+/** A shorter secret can be guessed from a token that it encrypted. */
+const minSecretBytes = 32
 
 /** An option that breaks a rule. The message names the option and the rule, and never repeats a secret. */
 export class ConfigurationError extends Error {
@@ -115,10 +123,17 @@ export function readConfiguration(
     }
   }
   const dev = boolean("dev")
+  const tls = readTls(raw)
+  const mayBeOpen = dev || command !== "serve" || tls !== undefined || boolean("insecure-behind-proxy")
   const address = (flag: Flag): Address | undefined => {
     const value = raw(flag)
     if (value === undefined || value.text === "off") return undefined
-    return readAddress(value.text, value.source, dev)
+    const result = readAddress(value.text, value.source, dev)
+    if (mayBeOpen || isLoopback(result)) return result
+    throw new ConfigurationError(
+      `${value.source}: without TLS only a loopback address, such as 127.0.0.1:${result.port}; give --tls-cert and` +
+        " --tls-key, or --insecure-behind-proxy if a proxy in front does TLS and the network between is trusted",
+    )
   }
 
   const configuration: Configuration = {
@@ -134,6 +149,7 @@ export function readConfiguration(
     auditLog: readAuditLog(raw("audit-log")?.text),
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
+    tls,
     workers: integer("workers"),
     reflection: choice("reflection") === "on",
     health: choice("health") === "on",
@@ -147,6 +163,9 @@ export function readConfiguration(
     overloadDelayMs: integer("overload-delay-ms"),
     rateLimit: integer("rate-limit"),
     rateLimitOverrides: rates("rate-limit-overrides"),
+    maxConnections: integer("max-connections"),
+    handshakeTimeoutMs: integer("handshake-timeout-ms"),
+    idleTimeoutMs: integer("idle-timeout-ms"),
     shutdownGraceMs: integer("shutdown-grace-ms"),
     logLevel: choice("log-level"),
     logFormat: choice("log-format") as "json" | "text",
@@ -189,15 +208,19 @@ function readAddress(text: string, source: string, dev: boolean): Address {
   if (host === undefined || port > 65_535) {
     throw new ConfigurationError(`${source}: must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off`)
   }
-  if (dev && !isLoopback(host)) {
+  if (dev && !isLoopback({ host })) {
     throw new ConfigurationError(`${source}: with --dev only a loopback address, such as 127.0.0.1:${port}`)
   }
   return { host, port }
 }
 
-/** Whether only this machine can reach a host. */
-export function isLoopback(host: string): boolean {
-  return /^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)
+function readTls(raw: (flag: Flag) => { text: string; source: string } | undefined): CertificateFiles | undefined {
+  const [cert, key, clientCa] = [raw("tls-cert"), raw("tls-key"), raw("tls-client-ca")]
+  if (cert !== undefined && key !== undefined) return { cert: cert.text, key: key.text, clientCa: clientCa?.text }
+  if (cert !== undefined) throw new ConfigurationError(`${cert.source}: needs --tls-key, the certificate's private key`)
+  if (key !== undefined) throw new ConfigurationError(`${key.source}: needs --tls-cert, the certificate of this key`)
+  if (clientCa !== undefined) throw new ConfigurationError(`${clientCa.source}: needs --tls-cert and --tls-key`)
+  return undefined
 }
 
 function readDatabaseUrl(value: { text: string; source: string } | undefined): string {
@@ -221,6 +244,13 @@ function readSecrets(environment: Readonly<Record<string, string | undefined>>, 
   if (secrets.length === 0 && !dev) {
     throw new ConfigurationError(
       "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
+    )
+  }
+  for (const variable of ["AUTH_SECRET", "AUTH_SECRET_1", "AUTH_SECRET_2", "AUTH_SECRET_3"]) {
+    const bytes = Buffer.byteLength(environment[variable] ?? "")
+    if (dev || bytes === 0 || bytes >= minSecretBytes) continue
+    throw new ConfigurationError(
+      `${variable}: must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`,
     )
   }
   return secrets

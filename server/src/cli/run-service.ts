@@ -18,7 +18,7 @@ export async function runService(
   configuration: Configuration,
   io: { print: (text: string) => void; stopped: Promise<string> },
 ): Promise<number> {
-  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs } = configuration
+  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs, tls } = configuration
   const log = createLog({ level, format })
   const complete = withDevSecret(configuration)
   const store = await openMigratedStore(complete, log)
@@ -30,7 +30,8 @@ export async function runService(
   }
   const common = {
     log,
-    onListening: (addresses: Parameters<typeof announce>[0]) => announce(addresses, { ...io, log, dev }),
+    onListening: (addresses: Parameters<typeof announce>[0]) =>
+      announce(addresses, { ...io, log, dev, tls: tls !== undefined }),
     stopped: io.stopped.then((signal) => {
       log.info({ signal, grace_ms: shutdownGraceMs }, "stopping: finishing the calls under way")
     }),

@@ -11,8 +11,11 @@ export interface Incoming {
   /** How long the caller waits, in milliseconds; undefined if it does not say. */
   timeoutMs: number | undefined
   header(name: string): string | undefined
-  /** What the client's certificate names, if it was verified: `DNS:app.internal`. Default: nothing. */
-  certificateNames?: readonly string[]
+  /**
+   * Whom the client's certificate names, as `DNS:…`, `URI:…` or `email:…`; there only if it has one that the door has
+   * verified.
+   */
+  certificateNames?: readonly string[] | undefined
   /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
   carrier?: Call
 }

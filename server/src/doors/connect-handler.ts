@@ -5,6 +5,8 @@ import {
   ConnectError,
   type ConnectRouter,
   createConnectRouter,
+  createContextKey,
+  createContextValues,
   type HandlerContext,
   type MethodImpl,
   type ServiceImpl,
@@ -14,6 +16,7 @@ import type { Dispatch, Method } from "../dispatch/dispatch.js"
 import { type Incoming, type Running, requestIdOf } from "../dispatch/under-way.js"
 import { Failure } from "../errors.js"
 import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
+import { clampGrpcTimeout } from "./timeout.js"
 
 type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
 type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
@@ -23,7 +26,11 @@ export interface ConnectHandlerOptions {
   maxMessageBytes: number
   /** Answers requests for paths that are no method's. */
   otherwise: (request: NodeRequest, response: NodeResponse) => void
+  /** Whom the client's certificate names, see Incoming. */
+  certificateNames: (request: NodeRequest) => readonly string[] | undefined
 }
+
+const clientNames = createContextKey<readonly string[] | undefined>(undefined)
 
 /** Serves the methods of the dispatch over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
@@ -35,6 +42,9 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   return (request, response) => {
     const handler = handlers.get(request.url?.split("?", 1)[0] ?? "")
     if (handler === undefined) return options.otherwise(request, response)
+    // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
+    // into the URL, and that into the logs of proxies.
+    if (request.method !== "POST") return refuse(response, 405, { allow: "POST" })
     const { method } = handler
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
     request.headers["x-request-id"] = requestId
@@ -44,7 +54,15 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     // request: nobody destroys it, and the rest is thrown away.
     const body = request.iterator({ destroyOnReturn: false })
     response.once("finish", () => request.resume())
-    handler({ ...universalRequestFromNodeRequest(request, response, undefined, undefined), body })
+    const contextValues = createContextValues().set(clientNames, options.certificateNames(request))
+    let universal: ReturnType<typeof universalRequestFromNodeRequest>
+    try {
+      universal = universalRequestFromNodeRequest(request, response, undefined, contextValues)
+    } catch {
+      // Connect makes a URL of the request, and there is none without a valid host.
+      return refuse(response, 400, { connection: "close" })
+    }
+    handler({ ...universal, body })
       .then((answer) =>
         universalResponseToNodeResponse(
           withoutForeignErrors(answer, method, requestId, (code) => dispatch.refused(method, "http", requestId, code)),
@@ -56,12 +74,16 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   }
 }
 
+function refuse(response: NodeResponse, status: number, headers: Record<string, string>): void {
+  response.writeHead(status, { ...headers, "content-length": "0" })
+  response.end()
+}
+
 // A time-out beyond what a timer of Node can hold would end at once.
 function clampTimeouts(request: NodeRequest): void {
   const { headers } = request
   if (/^\d{9,}$/.test(firstOf(headers["connect-timeout-ms"]) ?? "")) headers["connect-timeout-ms"] = "99999999"
-  if (/^(\d{3,}H|\d{5,}M|\d{7,}S|\d{9,}m)$/.test(firstOf(headers["grpc-timeout"]) ?? ""))
-    headers["grpc-timeout"] = "99999999m"
+  clampGrpcTimeout(headers)
 }
 
 // The deadline of a call counts from when it is there whole; this is for those that never are.
@@ -124,10 +146,12 @@ async function* single(request: Message): AsyncIterable<Message> {
 }
 
 function begin(method: Method, context: HandlerContext): Running {
+  const names = context.values.get(clientNames)
   const incoming: Incoming = {
     door: "http",
     timeoutMs: context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
+    ...(names && { certificateNames: names }),
   }
   const running = method.begin(incoming)
   context.signal.addEventListener("abort", running.cancel, { once: true })
