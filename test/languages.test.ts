@@ -5,7 +5,7 @@ import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { createDatabase, type TestDatabase } from "./support/databases.js"
 import { buildExample, languages, runExample, type ServingExample, serveExample } from "./support/languages.js"
-import { type ServerProcess, startServer } from "./support/server.js"
+import { givenKey, type ServerProcess, startServer } from "./support/server.js"
 import { sessionCookie } from "./support/sign-in.js"
 import { hasTool } from "./support/tools.js"
 
@@ -20,13 +20,15 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   let database: TestDatabase
   let server: ServerProcess
   let client: AuthwireClient
-  const run = (...args: string[]) => runExample(language, args, server.grpcUrl)
+  const key = givenKey(["all"])
+  const env = { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }
+  const run = (...args: string[]) => runExample(language, args, { url: server.grpcUrl, apiKey: key.text })
 
   beforeAll(async () => {
     await buildExample(language)
     database = await createDatabase("sqlite")
-    server = await startServer({ databaseUrl: database.url })
-    client = createAuthwireClient({ url: server.grpcUrl })
+    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    client = createAuthwireClient({ url: server.grpcUrl, apiKey: key.text })
   }, buildTimeoutMs)
   afterAll(async () => {
     client?.close()
@@ -43,6 +45,14 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       stdout: `${all.length - frozen} passed, 0 failed, ${frozen} left out\n`,
       stderr: "",
     })
+  })
+
+  test("with a key that is none: says what the service says", async () => {
+    const wrong = { url: server.grpcUrl, apiKey: givenKey(["all"]).text }
+    const { code, stdout, stderr } = await runExample(language, ["user", "ada@example.com"], wrong)
+    expect(stderr).toMatch(/the API key is unknown, revoked or expired/)
+    expect(stderr).not.toContain(wrong.apiKey)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
   })
 
   test("counts a vector that does not hold as failed", async () => {
@@ -102,7 +112,10 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   })
 
   test("fails where there is no server", async () => {
-    const { code, stdout, stderr } = await runExample(language, ["user", "ada@example.com"], "http://127.0.0.1:1")
+    const { code, stdout, stderr } = await runExample(language, ["user", "ada@example.com"], {
+      url: "http://127.0.0.1:1",
+      apiKey: key.text,
+    })
     expect(stderr).toMatch(/^example: .*unavailable/i)
     expect([code, stdout]).toEqual([1, ""])
   })
@@ -123,7 +136,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     const adaByJwt = { status: 200, body: { userId: "ada", name: "Ada", email: "ada@example.com", by: "jwt" } }
 
     beforeAll(async () => {
-      example = await serveExample(language, server.grpcUrl)
+      example = await serveExample(language, { url: server.grpcUrl, apiKey: key.text })
     })
     afterAll(() => example?.stop())
 
@@ -204,7 +217,8 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       await server.stop()
       expect(await me({ cookie })).toEqual(unknown)
       expect(await me({})).toEqual(unknown)
-      server = await startServer({ databaseUrl: database.url, args: [`--grpc-addr=${new URL(server.grpcUrl).host}`] })
+      const args = [`--grpc-addr=${new URL(server.grpcUrl).host}`]
+      server = await startServer({ databaseUrl: database.url, keys: false, env, args })
       while ((await me({ cookie })).status === 503) await delay(100)
       expect(await me({ cookie })).toEqual(adaByJwt)
     })

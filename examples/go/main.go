@@ -23,7 +23,7 @@ const usage = `usage: example decode [--cookie NAME] TOKEN             what a to
        example serve [--cookie NAME] [--listen ADDRESS] answer GET /me with who is signed in
        example user EMAIL                               create a user, or find the one with this address
        example vectors FILE                             run the test vectors of token/vectors.json
-The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051.
+The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.
 `
 
 var errUsage = errors.New("wrong usage")
@@ -38,6 +38,19 @@ type example struct {
 	users    authwirev1.UserServiceClient
 	cookie   string
 }
+
+// apiKey goes with every call. Without one, as an Authwire with --dev has it, nothing does.
+type apiKey string
+
+func (key apiKey) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	if key == "" {
+		return nil, nil
+	}
+	return map[string]string{"authorization": "Bearer " + string(key)}, nil
+}
+
+// RequireTransportSecurity allows a connection without TLS: this one is to loopback.
+func (apiKey) RequireTransportSecurity() bool { return false }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -64,7 +77,9 @@ func run(ctx context.Context, args []string) error {
 	_ = flags.Parse(args)
 
 	address := strings.TrimPrefix(cmp.Or(os.Getenv("AUTHWIRE_URL"), "127.0.0.1:50051"), "http://")
-	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	connection, err := grpc.NewClient(address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithPerRPCCredentials(apiKey(os.Getenv("AUTHWIRE_API_KEY"))))
 	if err != nil {
 		return err
 	}

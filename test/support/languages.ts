@@ -86,13 +86,19 @@ export async function buildExample({ build, folder }: Language): Promise<void> {
   await promisify(execFile)(program as string, args, { cwd: `${root}/examples/${folder}` })
 }
 
+/** Where Authwire is, and the key that it lets in. */
+export interface Reach {
+  url: string
+  apiKey: string
+}
+
 /** Runs a command of an example to its end. */
 export async function runExample(
   language: Language,
   args: readonly string[],
-  authwireUrl: string,
+  authwire: Reach,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = start(language, args, authwireUrl)
+  const child = start(language, args, authwire)
   let stdout = ""
   let stderr = ""
   child.stdout?.on("data", (chunk: Buffer) => {
@@ -115,8 +121,8 @@ export interface ServingExample {
 }
 
 /** Starts the HTTP server of an example. Rejects with its output if it ends before it listens. */
-export async function serveExample(language: Language, authwireUrl: string): Promise<ServingExample> {
-  const child = start(language, ["serve", "--listen", "127.0.0.1:0"], authwireUrl)
+export async function serveExample(language: Language, authwire: Reach): Promise<ServingExample> {
+  const child = start(language, ["serve", "--listen", "127.0.0.1:0"], authwire)
   const lines: string[] = []
   const closed = once(child, "close") as Promise<[number | null]>
   const listening = new Promise<string>((resolve) => {
@@ -141,11 +147,16 @@ export async function serveExample(language: Language, authwireUrl: string): Pro
   }
 }
 
-function start({ command, folder }: Language, args: readonly string[], authwireUrl: string): ChildProcess {
+function start({ command, folder }: Language, args: readonly string[], authwire: Reach): ChildProcess {
   const [program, ...first] = command
   return spawn(program as string, [...first, ...args], {
     cwd: `${root}/examples/${folder}`,
-    env: { ...process.env, PYTHONDONTWRITEBYTECODE: "1", AUTHWIRE_URL: authwireUrl },
+    env: {
+      ...process.env,
+      PYTHONDONTWRITEBYTECODE: "1",
+      AUTHWIRE_URL: authwire.url,
+      AUTHWIRE_API_KEY: authwire.apiKey,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   })
 }

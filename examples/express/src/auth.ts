@@ -7,6 +7,7 @@ import { logError } from "./log.js"
 /** What the application has to know about the world: where things are, and the secrets it shares with them. */
 export interface AppConfig {
   authwireUrl: string
+  authwireApiKey?: string | undefined
   sessionStrategy: "database" | "jwt"
   authSecret: string
   issuer: string
@@ -24,7 +25,7 @@ declare module "@auth/core/types" {
 
 /** The configuration of Auth.js. `adapter` is the one line that Authwire needs; `jwt` the other, for JWT sessions. */
 export function authConfig(config: AppConfig): ExpressAuthConfig & { basePath: string } {
-  const { adapter, jwt } = createAuthwireClient({ url: config.authwireUrl })
+  const { adapter, jwt } = createAuthwireClient({ url: config.authwireUrl, apiKey: config.authwireApiKey })
   return {
     adapter,
     session: { strategy: config.sessionStrategy },

@@ -17,6 +17,8 @@ export interface Config {
   mailboxPort: number
   /** The gRPC door of Authwire. Default `http://127.0.0.1:50051`. */
   authwireUrl: string
+  /** The API key of this application; an Authwire with --dev needs none. Default: none. */
+  authwireApiKey: string | undefined
   /** Where sessions are: rows of Authwire, or tokens that Authwire encrypts and the browser keeps. Default "database". */
   sessionStrategy: "database" | "jwt"
   /** Auth.js signs cookies and hashes e-mail tokens with it. Default: random, so that links do not outlive the process. */
@@ -45,6 +47,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
     smtpPort: port("SMTP_PORT", 3025),
     mailboxPort: port("MAILBOX_PORT", 3002),
     authwireUrl: environment.AUTHWIRE_URL || "http://127.0.0.1:50051",
+    authwireApiKey: environment.AUTHWIRE_API_KEY || undefined,
     sessionStrategy,
     authSecret: secret("AUTH_SECRET"),
     oidcClientSecret: secret("OIDC_CLIENT_SECRET"),

@@ -14,6 +14,7 @@ const [oidc, mailbox] = await Promise.all([
 ])
 const app = createApp({
   authwireUrl: config.authwireUrl,
+  authwireApiKey: config.authwireApiKey,
   sessionStrategy: config.sessionStrategy,
   authSecret: config.authSecret,
   issuer: oidc.issuer!,

@@ -44,7 +44,7 @@ def user(authwire: Authwire, email: str) -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="example", epilog="AUTHWIRE_URL: default http://127.0.0.1:50051")
+    parser = argparse.ArgumentParser(prog="example", epilog="AUTHWIRE_URL: default http://127.0.0.1:50051. AUTHWIRE_API_KEY.")
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("decode", help="what a token says")
     command.add_argument("--cookie", default="authjs.session-token", help="name of the session cookie")
@@ -63,7 +63,7 @@ def main() -> None:
     args = arguments()
     address = os.environ.get("AUTHWIRE_URL", "127.0.0.1:50051").removeprefix("http://")
     with grpc.insecure_channel(address) as channel:
-        authwire = Authwire(channel)
+        authwire = Authwire(channel, os.environ.get("AUTHWIRE_API_KEY"))
         try:
             match args.command:
                 case "decode":

@@ -6,10 +6,12 @@ mod vectors;
 
 use std::error::Error;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use prost_types::value::Kind;
 use serde_json::json;
+use tonic::metadata::AsciiMetadataValue;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
 use tonic_types::StatusExt;
@@ -30,7 +32,7 @@ usage: example decode [--cookie NAME] TOKEN             what a token says
        example serve [--cookie NAME] [--listen ADDRESS] answer GET /me with who is signed in
        example user EMAIL                               create a user, or find the one with this address
        example vectors FILE                             run the test vectors of token/vectors.json
-The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051.";
+The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.";
 
 /// How long a call may take. One without a deadline waits for as long as a silent network lets it.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -55,10 +57,17 @@ impl Authwire {
     }
 }
 
-/// A request with a deadline.
+/// The API key that goes with every call. An Authwire with --dev needs none.
+static AUTHORIZATION: LazyLock<Option<AsciiMetadataValue>> =
+    LazyLock::new(|| format!("Bearer {}", std::env::var("AUTHWIRE_API_KEY").ok()?).parse().ok());
+
+/// A request with a deadline and the API key.
 pub fn call<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(TIMEOUT);
+    if let Some(value) = &*AUTHORIZATION {
+        request.metadata_mut().insert("authorization", value.clone());
+    }
     request
 }
 

@@ -12,8 +12,10 @@ import com.google.rpc.ErrorInfo;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
+import io.grpc.stub.MetadataUtils;
 import java.time.Duration;
 
 /** The clients of the services that the example uses, over one connection, for any number of threads. */
@@ -21,10 +23,19 @@ final class Authwire implements AutoCloseable {
   /** How long a call may take. One without a deadline waits for as long as a silent network lets it. */
   static final Duration TIMEOUT = Duration.ofSeconds(2);
 
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
   private final ManagedChannel channel;
 
-  Authwire(String address) {
-    channel = Grpc.newChannelBuilder(address, InsecureChannelCredentials.create()).build();
+  /** The API key goes with every call; an Authwire with --dev needs none: null. */
+  Authwire(String address, String apiKey) {
+    Metadata header = new Metadata();
+    if (apiKey != null) header.put(AUTHORIZATION, "Bearer " + apiKey);
+    channel =
+        Grpc.newChannelBuilder(address, InsecureChannelCredentials.create())
+            .intercept(MetadataUtils.newAttachHeadersInterceptor(header))
+            .build();
   }
 
   // The time of a call begins when its stub is taken: take one for each call.

@@ -20,7 +20,7 @@ public final class Main {
              example serve [--cookie NAME] [--listen ADDRESS] answer GET /me with who is signed in
              example user EMAIL                               create a user, or find the one with this address
              example vectors FILE                             run the test vectors of token/vectors.json
-      The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051.""";
+      The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.""";
 
   /** What the command `user` prints. */
   record FoundUser(String userId, String name, String email, boolean created) {}
@@ -36,7 +36,7 @@ public final class Main {
       System.err.println(USAGE);
       System.exit(2);
     }
-    Authwire authwire = new Authwire(url.replaceFirst("^http://", ""));
+    Authwire authwire = new Authwire(url.replaceFirst("^http://", ""), System.getenv("AUTHWIRE_API_KEY"));
     if (command.equals("serve")) {
       Server.serve(authwire, listen, cookie);
       return;
