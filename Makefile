@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql bench soak bench-install gen lint format verify clean
+.PHONY: help install build run demo test test-mysql bench soak flood bench-install gen lint format verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ bench: build bench-install ## measure against peers and write docs/performance.m
 
 soak: build bench-install ## ten minutes of load and 100,000 cancelled calls: does memory stay flat? ARGS="--minutes 1 --dry"
 	node bench/soak.ts $(ARGS)
+
+flood: build bench-install ## a minute of 20 times the calls that can be answered: who still is? ARGS="--seconds 5 --dry"
+	node bench/flood.ts $(ARGS)
 
 bench-install: install bench/node_modules/.package-lock.json
 

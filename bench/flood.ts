@@ -11,7 +11,7 @@ import { openMysqlServer } from "./data/mysql-server.ts"
 import { readFacts } from "./facts.ts"
 import { cpuSeconds, residentBytes } from "./load/cpu.ts"
 import type { FloodRequest } from "./load/flood-side.ts"
-import type { Probe } from "./load/probe-side.ts"
+import { type Probe, seen, watched } from "./load/probes.ts"
 import { type Sent, type Way, ways } from "./load/ways.ts"
 import { floodReport } from "./report/flood.ts"
 import { writeSection } from "./report/markdown.ts"
@@ -49,7 +49,7 @@ try {
   await delay(1_000)
   await watcher.ask({})
   await delay(quietMs)
-  const unloaded = (await watcher.ask({})) as Probe[]
+  const quiet = (await watcher.ask({})) as Probe[]
 
   const sustainable = {} as Record<Way, number>
   for (const way of ways) {
@@ -86,9 +86,7 @@ try {
     facts: readFacts(mysql),
     ...{ seconds, times, pinned, offered, sustainable, serverCpu, rss },
     sent: sum(sent),
-    unloaded,
-    during: probes.filter(([, at]) => at < ended),
-    after: probes.filter(([, at]) => at >= ended).map(([what, at, ms, end]) => [what, at - ended, ms, end]),
+    seen: Object.fromEntries(watched.map((what) => [what, seen(what, quiet, probes, ended)])) as FloodResults["seen"],
   }
   const report = floodReport(results)
   process.stdout.write(`${report}\n`)

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import type { Facts } from "./facts.ts"
-import type { Probe } from "./load/probe-side.ts"
+import type { Seen, Watched } from "./load/probes.ts"
 import type { Figure } from "./load/turns.ts"
 import type { Sent, Way } from "./load/ways.ts"
 import type { MemoryFigure } from "./sections/memory.ts"
@@ -53,10 +53,7 @@ export interface FloodResults {
   serverCpu: number
   /** Of the server, by seconds from the beginning. */
   rss: { seconds: number; bytes: number }[]
-  /** What the watcher saw; after the end, counted from it. */
-  unloaded: Probe[]
-  during: Probe[]
-  after: Probe[]
+  seen: Record<Watched, Seen>
 }
 
 export interface Held {

@@ -11,13 +11,8 @@ import { Client, credentials } from "@grpc/grpc-js"
 import { grpcTransport } from "../../client/dist/grpc-transport.js"
 import { pipelineTransport } from "../../client/dist/pipeline-transport.js"
 import { sessionsPerUser, sessionToken } from "../data/keys.ts"
+import type { Probe } from "./probes.ts"
 import { randomNumbers } from "./statistics.ts"
-
-/** What is watched: calls by each way, and health. */
-export const watched = ["pipeline", "unary", "connect", "gRPC health", "/healthz"] as const
-
-/** A call or a question: what, when it began (milliseconds since 1970), how many it took, and how it ended. */
-export type Probe = [what: (typeof watched)[number], at: number, ms: number, end: "ok" | "refused" | "failed"]
 
 const [grpcUrl = "", httpUrl = "", users = "0"] = process.argv.slice(2)
 const random = randomNumbers(5)
