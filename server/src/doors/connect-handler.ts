@@ -39,12 +39,19 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
     request.headers["x-request-id"] = requestId
     clampTimeouts(request)
+    const asked = read(request, response)
+    if (asked === undefined) {
+      response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
+      response.end("the request names no host\n")
+      request.resume()
+      return
+    }
     if (method.methodKind === "unary") limitArrival(request, dispatch.maxDeadlineMs)
     // What is answered before it is read, because it is too large, must not stay in the way of the connection's next
     // request: nobody destroys it, and the rest is thrown away.
     const body = request.iterator({ destroyOnReturn: false })
     response.once("finish", () => request.resume())
-    handler({ ...universalRequestFromNodeRequest(request, response, undefined, undefined), body })
+    handler({ ...asked, body })
       .then((answer) =>
         universalResponseToNodeResponse(
           withoutForeignErrors(answer, method, requestId, (code) => dispatch.refused(method, "http", requestId, code)),
@@ -53,6 +60,15 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       )
       // The client is gone: there is nobody to tell.
       .catch(() => response.destroy())
+  }
+}
+
+// Throws where host and path make no URL: `Host: [`, or none at all in HTTP/1.0.
+function read(request: NodeRequest, response: NodeResponse) {
+  try {
+    return universalRequestFromNodeRequest(request, response, undefined, undefined)
+  } catch {
+    return undefined
   }
 }
 
