@@ -40,4 +40,24 @@ describe("a request that means no good", () => {
     expect(text).toMatch(/^HTTP\/1\.1 400 /)
     expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
   })
+
+  test("what is refused before it is read does not stay open", async () => {
+    const session = http2.connect(server.httpUrl)
+    const body = Buffer.from(
+      toBinary(GetTokenRequestSchema, create(GetTokenRequestSchema, { cookieName: "x".repeat(2_000_000) })),
+    )
+    for (let count = 0; count < 40; count++) {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/authwire.v1.TokenService/GetToken",
+        "content-type": count % 2 === 0 ? "application/json" : "application/grpc",
+        "content-encoding": "br",
+        "grpc-encoding": "br",
+      })
+      stream.resume()
+      stream.end(body)
+      await once(stream, "close")
+    }
+    session.close()
+  })
 })

@@ -50,7 +50,10 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     // What is answered before it is read, because it is too large, must not stay in the way of the connection's next
     // request: nobody destroys it, and the rest is thrown away.
     const body = request.iterator({ destroyOnReturn: false })
-    response.once("finish", () => request.resume())
+    // Asked of the stream itself: the response of HTTP/2 says that it is finished only when the request is too.
+    const sent = "stream" in request ? request.stream : response
+    // By a listener, which also takes over from a reader that lets go later.
+    sent.once("finish", () => request.on("data", () => {}).resume())
     handler({ ...asked, body })
       .then((answer) =>
         universalResponseToNodeResponse(
