@@ -33,6 +33,8 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 
   return (request, response) => {
+    // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
+    request.on("error", () => {})
     const handler = handlers.get(request.url?.split("?", 1)[0] ?? "")
     if (handler === undefined) return options.otherwise(request, response)
     const { method } = handler
