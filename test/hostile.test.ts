@@ -41,6 +41,36 @@ describe("a request that means no good", () => {
     expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
   })
 
+  test.each(["grpc", "http"] as const)(
+    "two million entries that break a rule each are refused in a word: %s",
+    async (door) => {
+      const transport =
+        door === "grpc"
+          ? createGrpcTransport({ baseUrl: server.grpcUrl })
+          : createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "2" })
+      const { tokens, headers } = {
+        tokens: createClient(TokenService, transport),
+        headers: (count: number) => Array.from({ length: count }, () => ({})),
+      }
+      const broken = async (count: number) => {
+        const error = await tokens
+          .getToken({ headers: headers(count) })
+          .catch((caught: unknown) => caught as ConnectError)
+        if (!(error instanceof ConnectError)) throw new Error("it is taken")
+        expect(Code[error.code]).toBe("InvalidArgument")
+        return error.findDetails(BadRequestSchema)[0]?.fieldViolations ?? []
+      }
+      expect(await broken(1_000_000)).toMatchObject([
+        { field: "request", description: "must not have more than 100000 parts" },
+      ])
+      // Of many the first; of fewer as many as a header holds.
+      expect(await broken(20_000)).toMatchObject([{ field: "headers" }])
+      const some = await broken(300)
+      expect(some[0]).toMatchObject({ field: "headers" })
+      expect(some).toHaveLength(20)
+    },
+  )
+
   test("what is refused before it is read does not stay open", async () => {
     const session = http2.connect(server.httpUrl)
     const body = Buffer.from(
