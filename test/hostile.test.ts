@@ -90,4 +90,22 @@ describe("a request that means no good", () => {
     }
     session.close()
   })
+
+  test("a key that no header may hold does not reach the log", async () => {
+    const session = http2.connect(server.grpcUrl)
+    const requestId = crypto.randomUUID()
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/authwire.v1.UserService/GetUser",
+      "content-type": "application/grpc",
+      authorization: "Bearer awk_canary_\u00e9",
+      "x-request-id": requestId,
+    })
+    stream.resume()
+    stream.end(Buffer.from("00000000030a0161", "hex"))
+    await once(stream, "close")
+    session.close()
+    await until(() => server.output().includes(requestId))
+    expect(server.output()).not.toContain("awk_canary")
+  })
 })

@@ -3,6 +3,7 @@ import { createServer } from "node:net"
 import { StatusSchema } from "@authwire/proto/rpc/status"
 import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
 import {
+  logVerbosity,
   Metadata,
   type MethodDefinition,
   Server,
@@ -13,6 +14,7 @@ import {
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
+  setLogVerbosity,
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
@@ -30,6 +32,8 @@ type StreamCall = ServerWritableStream<Buffer, Uint8Array> | ServerDuplexStream<
 
 /** Opens the gRPC door, served by grpc-js. Rejects as `listen` does. */
 export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
+  // It writes headers that it cannot read to the error output, keys and cookies too.
+  setLogVerbosity(logVerbosity.NONE)
   const server = new Server({
     "grpc.max_receive_message_length": options.maxMessageBytes,
     "grpc.max_send_message_length": -1,
