@@ -91,6 +91,13 @@ describe("a request that means no good", () => {
     session.close()
   })
 
+  test("an unknown compression is not quoted", async () => {
+    const query = "connect=v1&encoding=json&message=&compression=canary"
+    const response = await fetch(`${server.httpUrl}/authwire.v1.UserService/GetUser?${query}`)
+    expect(response.status).toBe(501)
+    expect(await response.json()).toEqual({ code: "unimplemented", message: "no such compression is taken here" })
+  })
+
   test("a key that no header may hold does not reach the log", async () => {
     const session = http2.connect(server.grpcUrl)
     const requestId = crypto.randomUUID()
