@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql bench soak flood bench-install gen lint format verify clean
+.PHONY: help install build run demo test test-mysql bench soak flood fuzz bench-install gen lint format verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ soak: build bench-install ## ten minutes of load and 100,000 cancelled calls: do
 flood: build bench-install ## a minute of 20 times the calls that can be answered: who still is? ARGS="--seconds 5 --dry"
 	node bench/flood.ts $(ARGS)
 
+fuzz: build ## send a million broken inputs to a server of its own; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
+	node fuzz/main.ts $(ARGS)
+
 bench-install: install bench/node_modules/.package-lock.json
 
 bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.prisma
@@ -65,6 +68,7 @@ format: install ## format, and mend what the linter can
 verify: build bench-install lint ## regenerate and compare, lint, check types, the schema's compatibility and dependencies
 	tsc --project test
 	tsc --project bench
+	tsc --project fuzz
 	tsc --project token/vectors --noEmit
 	scripts/gen
 	node bench/report.ts

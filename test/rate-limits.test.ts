@@ -8,10 +8,9 @@ import type { Interceptor } from "../server/src/dispatch/interceptor.js"
 import { openGrpcDoor } from "../server/src/doors/grpc.js"
 import { openHttpDoor } from "../server/src/doors/http.js"
 import { formatAddress } from "../server/src/doors/listen.js"
-import { readinessSwitch } from "../server/src/readiness.js"
-import { createService } from "../server/src/service.js"
 import { databaseTargets } from "./support/databases.js"
 import { refusal } from "./support/refused.js"
+import { openService } from "./support/service.js"
 import { createStoreDatabase } from "./support/store-database.js"
 import { carriers } from "./transports/carriers.js"
 
@@ -24,40 +23,19 @@ const named: Interceptor = {
 }
 
 /** A service with both doors, whose clock stands still unless it is told. */
-async function openService(target: ReturnType<typeof databaseTargets>[number]) {
+async function openDoors(target: ReturnType<typeof databaseTargets>[number]) {
   const database = await createStoreDatabase(target)
   const store = await database.openStore()
-  const readiness = readinessSwitch()
-  readiness.set(true)
   const time = { now: 0 }
   const lines: string[] = []
-  const maxMessageBytes = 1_000_000
-  const dispatch = createService({
-    ...{
-      store,
-      readiness,
-      newId: randomUUID,
-      clock: () => time.now,
-      reflection: true,
-      secretsOf: () => ["s"],
-      health: true,
-      audit: undefined,
-      maxMessageBytes,
-    },
-    ...{
-      secureCookie: false,
-      maxDeadlineMs: 30_000,
-      maxCallsUnderWay: 1_000,
-      overloadDelayMs: 500,
-      databasePlaces: 10,
-    },
+  const { dispatch, readiness, door } = openService(store, {
+    clock: () => time.now,
     log: pino({ base: null }, { write: (line: string) => lines.push(line) }),
     access: named,
     rateLimit: 1_000,
     rateLimitOverrides: { "UserService.GetUser": 2 },
   })
-  const options = { dispatch, maxMessageBytes, address: { host: "127.0.0.1", port: 0 } }
-  const doors = [await openGrpcDoor(options), await openHttpDoor({ ...options, readiness })] as const
+  const doors = [await openGrpcDoor(door), await openHttpDoor({ ...door, readiness })] as const
   const [grpcUrl, httpUrl] = doors.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
   return {
     ...{ grpcUrl, httpUrl, time, lines },
@@ -71,9 +49,9 @@ async function openService(target: ReturnType<typeof databaseTargets>[number]) {
 }
 
 describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on %s", (target) => {
-  let service: Awaited<ReturnType<typeof openService>>
+  let service: Awaited<ReturnType<typeof openDoors>>
   beforeAll(async () => {
-    service = await openService(target)
+    service = await openDoors(target)
   })
   afterAll(() => service.close())
 

@@ -10,9 +10,8 @@ import type { Door } from "../server/src/doors/door.js"
 import { openGrpcDoor } from "../server/src/doors/grpc.js"
 import { openHttpDoor } from "../server/src/doors/http.js"
 import { namesOf } from "../server/src/doors/tls.js"
-import { readinessSwitch } from "../server/src/readiness.js"
-import { createService } from "../server/src/service.js"
 import { authority, certificate, certificateFolder, doorCertificate } from "./support/certificates.js"
+import { openService } from "./support/service.js"
 import { createStoreDatabase } from "./support/store-database.js"
 
 // A name that would pass for two others if it were cut at commas.
@@ -36,19 +35,7 @@ describe("the dispatch learns whom a verified certificate names", () => {
     const { certFile: cert, keyFile: key, clientCaFile: clientCa } = folder
     const source = watchCertificate({ cert, key, clientCa }, log)
     resources.defer(source.stop)
-    const readiness = readinessSwitch()
-    const real = createService({
-      store: await database.openStore(),
-      readiness,
-      log,
-      newId: randomUUID,
-      clock: () => performance.now(),
-      reflection: false,
-      secrets: [],
-      secureCookie: false,
-      maxDeadlineMs: 10_000,
-      maxMessageBytes: 1_000_000,
-    })
+    const { dispatch: real, readiness, door } = openService(await database.openStore())
     const listening = real.services.map(({ desc, methods }) => ({
       desc,
       methods: methods.map((method) => ({
@@ -59,16 +46,7 @@ describe("the dispatch learns whom a verified certificate names", () => {
         },
       })),
     }))
-    const options = {
-      dispatch: { ...real, services: listening },
-      address: { host: "127.0.0.1", port: 0 },
-      certificate: source,
-      maxMessageBytes: 1_000_000,
-      maxConnections: 100,
-      handshakeTimeoutMs: 10_000,
-      idleTimeoutMs: 10_000,
-      log,
-    }
+    const options = { ...door, dispatch: { ...real, services: listening }, certificate: source }
     doors.grpc = await openGrpcDoor(options)
     doors.http = await openHttpDoor({ ...options, readiness })
     for (const door of Object.values(doors)) {

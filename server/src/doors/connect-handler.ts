@@ -4,6 +4,7 @@ import {
   Code,
   ConnectError,
   type ConnectRouter,
+  type ContextValues,
   createConnectRouter,
   createContextKey,
   createContextValues,
@@ -40,6 +41,8 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 
   return (request, response) => {
+    // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
+    request.on("error", () => {})
     const handler = handlers.get(request.url?.split("?", 1)[0] ?? "")
     if (handler === undefined) return options.otherwise(request, response)
     // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
@@ -49,20 +52,23 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
     request.headers["x-request-id"] = requestId
     clampTimeouts(request)
+    const contextValues = createContextValues().set(clientNames, options.certificateNames(request))
+    const asked = read(request, response, contextValues)
+    if (asked === undefined) {
+      response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
+      response.end("the request names no host\n")
+      request.resume()
+      return
+    }
     if (method.methodKind === "unary") limitArrival(request, dispatch.maxDeadlineMs)
     // What is answered before it is read, because it is too large, must not stay in the way of the connection's next
     // request: nobody destroys it, and the rest is thrown away.
     const body = request.iterator({ destroyOnReturn: false })
-    response.once("finish", () => request.resume())
-    const contextValues = createContextValues().set(clientNames, options.certificateNames(request))
-    let universal: ReturnType<typeof universalRequestFromNodeRequest>
-    try {
-      universal = universalRequestFromNodeRequest(request, response, undefined, contextValues)
-    } catch {
-      // Connect makes a URL of the request, and there is none without a valid host.
-      return refuse(response, 400, { connection: "close" })
-    }
-    handler({ ...universal, body })
+    // Asked of the stream itself: the response of HTTP/2 says that it is finished only when the request is too.
+    const sent = "stream" in request ? request.stream : response
+    // By a listener, which also takes over from a reader that lets go later.
+    sent.once("finish", () => request.on("data", () => {}).resume())
+    handler({ ...asked, body })
       .then((answer) =>
         universalResponseToNodeResponse(
           withoutForeignErrors(answer, method, requestId, (code) => dispatch.refused(method, "http", requestId, code)),
@@ -77,6 +83,15 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
 function refuse(response: NodeResponse, status: number, headers: Record<string, string>): void {
   response.writeHead(status, { ...headers, "content-length": "0" })
   response.end()
+}
+
+// Throws where host and path make no URL: `Host: [`, or none at all in HTTP/1.0.
+function read(request: NodeRequest, response: NodeResponse, contextValues: ContextValues) {
+  try {
+    return universalRequestFromNodeRequest(request, response, undefined, contextValues)
+  } catch {
+    return undefined
+  }
 }
 
 // A time-out beyond what a timer of Node can hold would end at once.

@@ -5,6 +5,7 @@ import { createServer as createTlsServer, Server as TlsServer } from "node:tls"
 import { StatusSchema } from "@authwire/proto/rpc/status"
 import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
 import {
+  logVerbosity,
   Metadata,
   type MethodDefinition,
   Server,
@@ -15,6 +16,7 @@ import {
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
+  setLogVerbosity,
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
@@ -35,6 +37,8 @@ type StreamCall = ServerWritableStream<Buffer, Uint8Array> | ServerDuplexStream<
 
 /** Opens the gRPC door, served by grpc-js. Rejects as `listen` does. */
 export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
+  // It writes headers that it cannot read to the error output, keys and cookies too.
+  setLogVerbosity(logVerbosity.NONE)
   const { certificate, handshakeTimeoutMs, log } = options
   const asksClients = certificate?.asksClients === true
   const server = new Server({
