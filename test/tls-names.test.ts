@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto"
 import https from "node:https"
 import { createAuthwireClient } from "@authwire/client"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
