@@ -13,7 +13,8 @@ import {
   tenantStore,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
-import { type Configuration, withoutSecrets } from "./configuration.js"
+import type { Configuration } from "./configuration.js"
+import { withoutSecrets } from "./configuration-values.js"
 import { createLog } from "./log.js"
 import { StartError } from "./start-error.js"
 

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module"
-import { type Configuration, ConfigurationError, readConfiguration } from "./configuration.js"
+import { type Configuration, readConfiguration } from "./configuration.js"
+import { ConfigurationError } from "./configuration-error.js"
 import { helpText } from "./help.js"
 import { keys } from "./keys.js"
 import { migrate } from "./migrate.js"

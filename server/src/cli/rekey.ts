@@ -1,5 +1,6 @@
 import { rekey as rekeyDatabase } from "../store/sql/index.js"
-import { type Configuration, ConfigurationError } from "./configuration.js"
+import type { Configuration } from "./configuration.js"
+import { ConfigurationError } from "./configuration-error.js"
 import { causeOf, encryptionKeys, openConfiguredDatabase } from "./database.js"
 import { createLog } from "./log.js"
 import { withDevSecret } from "./secret.js"
