@@ -24,6 +24,9 @@ const { values } = parseArgs({
 const [seed, inputs] = [Number(values.seed), Number(values.inputs)]
 if (!Number.isInteger(seed) || !(inputs > 0)) throw new Error("--seed and --inputs must be numbers")
 
+// Whoever stops this stops its server too.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
+
 const say = (text: string) => void process.stdout.write(`${text}\n`)
 const findings = openFindings(values.folder, seed, say)
 if (values.replay === undefined) {
