@@ -20,9 +20,9 @@ describe("a door bounds what clients can take", () => {
   let roomy: ServerProcess
   beforeAll(async () => {
     database = await createDatabase("sqlite")
-    const patience = ["--handshake-timeout-ms=300", "--idle-timeout-ms=400"]
-    server = await startServer({ databaseUrl: database.url, args: ["--max-connections=5", ...patience] })
-    roomy = await startServer({ databaseUrl: database.url })
+    const few = ["--max-connections=5", "--handshake-timeout-ms=300"]
+    server = await startServer({ databaseUrl: database.url, args: few })
+    roomy = await startServer({ databaseUrl: database.url, args: ["--idle-timeout-ms=400"] })
   })
   afterAll(async () => {
     await Promise.all([server.stop("SIGKILL"), roomy.stop("SIGKILL")])
@@ -75,15 +75,15 @@ describe("a door bounds what clients can take", () => {
     })
 
     test("closes a connection of HTTP/2 without streams, and none with", async () => {
-      const used = http2.connect(urlOf(door))
+      const used = http2.connect(urlOf(door, roomy))
       const stream = used.request(watch)
       stream.end(empty)
       await once(stream, "response")
-      const idle = http2.connect(urlOf(door))
+      const idle = http2.connect(urlOf(door, roomy))
       const [code] = (await once(idle, "goaway")) as [number]
       expect(code).toBe(http2.constants.NGHTTP2_NO_ERROR)
       // One that has answered and has nothing to do is idle too.
-      const done = http2.connect(urlOf(door))
+      const done = http2.connect(urlOf(door, roomy))
       const answered = done.request(grpc)
       answered.end(nobody)
       answered.resume()
