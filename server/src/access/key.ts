@@ -1,10 +1,11 @@
-import { randomBytes, timingSafeEqual } from "node:crypto"
+import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import type { Identity } from "../dispatch/identity.js"
 import type { ApiKey } from "../store/types.js"
-import { hashSecret } from "./api-key.js"
 
 /** What a key without a secret, or no key at all, is compared to: nobody knows what it is the hash of. */
 const nobodys = randomBytes(32)
+
+const digest = Buffer.alloc(32)
 
 /** A key as calls are checked against it, and the identity of whoever has it. Never changes. */
 export class Key implements Identity {
@@ -46,6 +47,8 @@ export class Key implements Identity {
 
   /** Whether a secret is that of a key. Takes as long when there is no key. */
   static opens(key: Key | undefined, secret: string): boolean {
-    return timingSafeEqual(hashSecret(secret), key === undefined ? nobodys : key.#secretHash)
+    // As hashSecret does it. A digest as a text costs a quarter of one as a new buffer, and each call pays for one.
+    digest.write(hash("sha256", secret, "binary"), "binary")
+    return timingSafeEqual(digest, key === undefined ? nobodys : key.#secretHash)
   }
 }
