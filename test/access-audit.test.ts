@@ -9,12 +9,14 @@ import { prepare, telling } from "./access/requests.js"
 import { ways } from "./access/ways.js"
 import { frame, openBarePipeline } from "./support/bare-pipeline.js"
 import { createDatabase, type TestDatabase } from "./support/databases.js"
+import { endsAfterEach } from "./support/endings.js"
 import { unaryMethods } from "./support/every-method.js"
 import { createKey, revokeKey } from "./support/keys.js"
 import { until } from "./support/pipeline.js"
 import { givenKey, run, type ServerProcess, startServer, testSecret } from "./support/server.js"
 
 type Line = Record<string, unknown>
+const later = endsAfterEach()
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const [unary] = ways as [(typeof ways)[number]]
 
@@ -235,11 +237,14 @@ describe("where the audit log goes", () => {
   test("to standard error by default, whatever the log level; nowhere with off, or with --dev", async () => {
     const database = await createDatabase("sqlite")
     const silent = await startServer({ databaseUrl: database.url, keys: true, args: ["--log-level=silent"] })
+    later(silent.stop)
     await write(silent)
     await until(() => audited(silent))
     expect(linesOf(silent.log())).toHaveLength(1)
     const off = await startServer({ databaseUrl: database.url, keys: true, args: ["--audit-log=off"] })
+    later(off.stop)
     const dev = await startServer({ databaseUrl: database.url })
+    later(dev.stop)
     for (const server of [off, dev]) {
       await write(server)
       await until(() => server.log().includes("DeleteUser"))
@@ -255,6 +260,7 @@ describe("where the audit log goes", () => {
     const file = join(folder(), "log")
     for (const count of [1, 2]) {
       const server = await startServer({ databaseUrl: database.url, keys: true, args: [`--audit-log=${file}`] })
+      later(server.stop)
       await write(server)
       await until(() => linesOf(readFileSync(file, "utf8")).length === count)
       await server.stop()
@@ -273,6 +279,7 @@ describe("where the audit log goes", () => {
 test("the log names key and tenant of each call", async () => {
   const database = await createDatabase("sqlite")
   const server = await startServer({ databaseUrl: database.url, keys: true, args: ["--audit-log=off"] })
+  later(server.stop)
   const id = crypto.randomUUID()
   await unary.call(
     server,

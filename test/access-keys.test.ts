@@ -6,12 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { ways } from "./access/ways.js"
 import { type BarePipeline, errorOf, frame, openBarePipeline } from "./support/bare-pipeline.js"
 import { createDatabase, databaseTargets, describeServers, type TestDatabase, tcpProxy } from "./support/databases.js"
+import { endsAfterEach } from "./support/endings.js"
 import { createKey, revokeKey, type TestKey } from "./support/keys.js"
 import { until } from "./support/pipeline.js"
 import { givenKey, run, type ServerProcess, startServer, testSecret } from "./support/server.js"
 import { logOf } from "./support/workers.js"
 
 const { getUser, createUser } = UserService.method
+const later = endsAfterEach()
 const unary = ways[0] as (typeof ways)[number]
 const bearer = ({ text }: Pick<TestKey, "text">) => ({ authorization: `Bearer ${text}` })
 
@@ -146,6 +148,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
       keys: false,
       args: [`--api-keys-file=${file}`],
     })
+    later(server.stop)
     const stream = open(server.grpcUrl, one)
     expect([await ask(server, one), await stream.ask(), await ask(server, other)]).toEqual([
       "USER_NOT_FOUND",
@@ -179,8 +182,10 @@ describe.each(databaseTargets())("keys on %s", (target) => {
 describeServers("an outage of %s", (engine) => {
   test.each([["cut"], ["hang"]] as const)("(%s) is an outage for every caller, and ends with it", async (how) => {
     const database = await createDatabase(engine)
+    later(database.drop)
     const url = new URL(database.url)
     const proxy = await tcpProxy(Number(url.port || 3306), url.hostname)
+    later(proxy.close)
     url.port = String(proxy.port)
     const given = givenKey(["all"])
     const server = await startServer({
@@ -188,6 +193,7 @@ describeServers("an outage of %s", (engine) => {
       keys: false,
       env: { AUTHWIRE_API_KEYS: JSON.stringify([given.entry]) },
     })
+    later(() => server.stop("SIGKILL"))
     const [key, revoked] = [await createKey(database, "all"), await createKey(database, "all")]
     const stream = open(server.grpcUrl, key)
     expect([await ask(server, key), await ask(server, revoked), await stream.ask()]).toEqual(
@@ -228,8 +234,6 @@ describeServers("an outage of %s", (engine) => {
     expect(logOf(server).filter(({ msg }) => /keys cannot be read/.test(String(msg)))).toHaveLength(1)
     stream.close()
     expect(await server.stop()).toBe(0)
-    await proxy.close()
-    await database.drop()
   })
 })
 
@@ -243,6 +247,7 @@ describe("without a key", () => {
 
   test("on loopback it starts, and says in the log how to make one", async () => {
     const server = await startServer({ databaseUrl: database.url, keys: false })
+    later(server.stop)
     expect(logOf(server).map(({ msg }) => msg)).toContainEqual(
       expect.stringMatching(/^there is no API key, so no call is let in: .*authwire keys create/),
     )
@@ -252,6 +257,7 @@ describe("without a key", () => {
     expect(await ask(server, key)).toBe("USER_NOT_FOUND")
     await server.stop()
     const second = await startServer({ databaseUrl: database.url, keys: false })
+    later(second.stop)
     expect(second.log()).not.toContain("there is no API key")
     await second.stop()
     await revokeKey(database, key)
@@ -271,6 +277,7 @@ describe("without a key", () => {
 
   test("--dev lets callers in, but no wrong key", async () => {
     const server = await startServer({ databaseUrl: database.url })
+    later(server.stop)
     const key = await createKey(database, "users:write")
     const asks: [Record<string, string>, string][] = [
       [{}, "USER_NOT_FOUND"],

@@ -7,12 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { contents, prepare, telling } from "./access/requests.js"
 import { type Outcome, type Way, ways } from "./access/ways.js"
 import { createDatabase, databaseTargets, type TestDatabase } from "./support/databases.js"
+import { endsAfterEach } from "./support/endings.js"
 import { everyMethod, everyScope, scopeOf } from "./support/every-method.js"
 import { createKey, revokeKey, type TestKey } from "./support/keys.js"
 import { until } from "./support/pipeline.js"
 import { givenKey, type ServerProcess, startServer } from "./support/server.js"
 
 // Every method of the schema, over every way in, with everything that a caller may come with.
+const later = endsAfterEach()
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const letIn = ({ reason = "" }: Outcome) => !/^(API_KEY_|SCOPE_|RATE_|OVER|DATABASE)/.test(reason)
 
@@ -159,6 +161,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       keys: true,
       args: ["--health=off", "--reflection=off"],
     })
+    later(closed.stop)
     const open = [Health.method.check, ServerReflectionV1.method, ServerReflectionV1Alpha.method].map((method) =>
       "serverReflectionInfo" in method ? method.serverReflectionInfo : method,
     )

@@ -7,10 +7,12 @@ import { UserService } from "@authwire/proto"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { ways } from "./access/ways.js"
 import { createDatabase, databaseTargets, type TestDatabase } from "./support/databases.js"
+import { endsAfterEach } from "./support/endings.js"
 import { everyScope } from "./support/every-method.js"
 import { run, startServer } from "./support/server.js"
 
 const keyForm = /^awk_([a-z2-7]{16})_([\w-]{43})\n$/
+const later = endsAfterEach()
 const [unary] = ways as [(typeof ways)[number]]
 const ask = async (server: Awaited<ReturnType<typeof startServer>>, key: string, method = UserService.method.getUser) =>
   (await unary.call(server, method, { id: "nobody" }, { authorization: `Bearer ${key}` })).reason
@@ -128,6 +130,7 @@ describe("authwire keys", () => {
     const database = await createDatabase("sqlite")
     const env = { AUTHWIRE_API_KEYS: `[${entry}]` }
     const server = await startServer({ databaseUrl: database.url, keys: false, env })
+    later(server.stop)
     expect(await ask(server, key)).toBe("USER_NOT_FOUND")
     expect(await ask(server, key, UserService.method.deleteUser as never)).toBe("SCOPE_MISSING")
     await server.stop()
@@ -200,6 +203,7 @@ describe("authwire keys", () => {
       expect(code).toBe(0)
       expect(existsSync(".authwire/authwire.db")).toBe(true)
       const server = await startServer({ databaseUrl: "" })
+      later(server.stop)
       expect(await ask(server, stdout.trim())).toBe("USER_NOT_FOUND")
       expect(await ask(server, stdout.trim(), UserService.method.deleteUser as never)).toBe("SCOPE_MISSING")
       expect(await server.stop()).toBe(0)

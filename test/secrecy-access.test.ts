@@ -8,10 +8,13 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { expect, test } from "@jest/globals"
 import { errorOf, frame, openBarePipeline } from "./support/bare-pipeline.js"
 import { createDatabase } from "./support/databases.js"
+import { endsAfterEach } from "./support/endings.js"
 import { unaryMethods } from "./support/every-method.js"
 import { command, createKey, revokeKey } from "./support/keys.js"
 import { planted } from "./support/planted.js"
 import { givenKey, run, startServer } from "./support/server.js"
+
+const later = endsAfterEach()
 
 // Keys, secrets, tokens, cookies, addresses: planted in every field of every method, in the environment and the files,
 // over every way in. Then everything that the service says is searched for them, the log at its most talkative.
@@ -30,6 +33,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
   }
   const said: string[] = []
   const database = await createDatabase("sqlite")
+  later(database.drop)
   const secretsFile = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `secrets-${crypto.randomUUID()}.json`)
   writeFileSync(secretsFile, JSON.stringify({ acme: [plain("tenantsecret"), plain("tenantsecret")] }))
   const given = givenKey(["all"])
@@ -45,6 +49,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
     args: ["--log-level=trace", `--log-format=${format}`],
     env,
   })
+  later(server.stop)
   await command(database, "tenants", "create", "acme")
   const [ofAcme, revoked] = [await createKey(database, "all", "--tenant=acme"), await createKey(database, "all")]
   await revokeKey(database, revoked)
@@ -118,5 +123,4 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
   for (const word of ['"event":"audit"', "sha256:", "INVALID_ARGUMENT", revoked.id]) expect(text).toContain(word)
   expect(canaries.filter((value) => text.includes(value))).toEqual([])
   expect(canaries.length).toBeGreaterThan(1_000)
-  await database.drop()
 })
