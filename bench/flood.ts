@@ -5,6 +5,7 @@
 
 import { fork, spawnSync } from "node:child_process"
 import { once } from "node:events"
+import { getPriority, setPriority } from "node:os"
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { openMysqlServer } from "./data/mysql-server.ts"
@@ -124,7 +125,7 @@ async function startChild(script: string, nice: boolean) {
     serialization: "advanced",
   })
   pin(child.pid as number, "1")
-  if (nice) spawnSync("renice", ["-n", "10", "-p", String(child.pid)])
+  if (nice) setPriority(child.pid as number, Math.min(getPriority() + 10, 19))
   const ended = once(child, "exit").then(() => {
     throw new Error(`${script} ended`)
   })
