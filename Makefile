@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql bench soak bench-install gen lint format verify clean
+.PHONY: help install build run demo test test-mysql bench soak flood fuzz bench-install gen lint format verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ bench: build bench-install ## measure against peers and write docs/performance.m
 soak: build bench-install ## ten minutes of load and 100,000 cancelled calls: does memory stay flat? ARGS="--minutes 1 --dry"
 	node bench/soak.ts $(ARGS)
 
+flood: build bench-install ## a minute of 20 times the calls that can be answered: who still is? ARGS="--seconds 5 --dry"
+	node bench/flood.ts $(ARGS)
+
+fuzz: build ## send a million broken inputs to a server of its own; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
+	node fuzz/main.ts $(ARGS)
+
 bench-install: install bench/node_modules/.package-lock.json
 
 bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.prisma
@@ -59,14 +65,17 @@ format: install ## format, and mend what the linter can
 	biome check --write
 	buf format --write proto
 
-verify: build bench-install lint ## regenerate and compare, lint, check types and the schema's compatibility
+verify: build bench-install lint ## regenerate and compare, lint, check types, the schema's compatibility and dependencies
 	tsc --project test
 	tsc --project bench
+	tsc --project fuzz
 	tsc --project token/vectors --noEmit
 	scripts/gen
 	node bench/report.ts
 	scripts/unchanged gen docs proto
 	scripts/compatible
+	node scripts/dependencies/licences.js
+	node scripts/dependencies/audit.js
 
 clean: ## remove what was built, not what was installed
 	rm -rf build server/dist client/dist examples/express/dist *.tsbuildinfo */*.tsbuildinfo

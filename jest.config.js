@@ -8,6 +8,7 @@ export default {
     "<rootDir>/bench/data",
     "<rootDir>/bench/load",
     "<rootDir>/bench/report",
+    "<rootDir>/fuzz",
     "<rootDir>/test",
   ],
   testMatch: ["**/*.test.ts"],

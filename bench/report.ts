@@ -2,6 +2,7 @@
 //
 //   node bench/report.ts
 
+import { floodReport } from "./report/flood.ts"
 import { writeSection } from "./report/markdown.ts"
 import { profileReport } from "./report/profile.ts"
 import { soakPlots, soakReport } from "./report/soak.ts"
@@ -18,5 +19,7 @@ if (soak !== undefined) {
   writeSection("bench/soak.ts", soakReport(soak))
   await soakPlots(soak)
 }
+const flood = readResults("flood")
+if (flood !== undefined) writeSection("bench/flood.ts", floodReport(flood))
 const profile = readResults("profile")
 if (profile !== undefined) writeSection("bench/profile.ts", profileReport(profile))

@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import type { Facts } from "./facts.ts"
+import type { Seen, Watched } from "./load/probes.ts"
 import type { Figure } from "./load/turns.ts"
+import type { Sent, Way } from "./load/ways.ts"
 import type { MemoryFigure } from "./sections/memory.ts"
 
 /** What `make bench` measured. */
@@ -35,6 +37,25 @@ export interface SoakResults {
   }
 }
 
+/** What `make flood` measured. */
+export interface FloodResults {
+  facts: Facts
+  seconds: number
+  /** How many times the sustainable calls of the pipeline are offered, and how many calls a second that is. */
+  times: number
+  offered: number
+  /** Whether server and senders had cores of their own. */
+  pinned: boolean
+  /** Calls a second, 32 at a time. */
+  sustainable: Record<Way, number>
+  sent: Record<Way, Sent>
+  /** The part of a core that the server had during the flood. */
+  serverCpu: number
+  /** Of the server, by seconds from the beginning. */
+  rss: { seconds: number; bytes: number }[]
+  seen: Record<Watched, Seen>
+}
+
 export interface Held {
   heapUsed: number
   /** How many of each kind. */
@@ -60,6 +81,7 @@ export interface Share {
 interface Results {
   wire: WireResults
   soak: SoakResults
+  flood: FloodResults
   profile: ProfileResults
 }
 

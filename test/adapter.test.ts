@@ -1,6 +1,7 @@
 import type { AdapterAccount, AdapterAuthenticator, AdapterUser } from "@auth/core/adapters"
 import { AuthwireError } from "@authwire/client"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
 import { type Authwire, startAuthwire, tokenHash } from "./support/authwire.js"
 import { databaseTargets } from "./support/databases.js"
 
@@ -8,6 +9,9 @@ const inAnHour = () => new Date(Date.now() + 3_600_123)
 const failure = (code: string, reason: string) => expect.objectContaining({ name: "AuthwireError", code, reason })
 
 // Every method of the contract, over a real socket; every write is looked up in the database itself.
+/** What is sealed in the database. */
+const sealed = expect.stringMatching(/^sealed\.1\.[\w-]{8}\.[\w-]{38,}$/)
+
 describe.each(databaseTargets())("AuthwireAdapter on %s", (target) => {
   let authwire: Authwire
   let adapter: Authwire["adapter"]
@@ -199,15 +203,15 @@ describe.each(databaseTargets())("AuthwireAdapter on %s", (target) => {
         user_id: user.id,
         type: "oidc",
         provider: "example",
-        access_token: given.access_token,
-        id_token: given.id_token,
-        refresh_token: given.refresh_token,
+        access_token: sealed,
+        id_token: sealed,
+        refresh_token: sealed,
         token_type: "bearer",
         scope: "openid profile",
         expires_in: 3599,
         expires_at: 1_893_456_000,
       })
-      expect(JSON.parse(String(row?.extra))).toEqual({ session_state: "abc", "not-before-policy": 0 })
+      expect(JSON.parse(String(row?.extra))).toEqual(sealed)
     })
 
     test("getUserByAccount finds the user", async () => {
@@ -227,10 +231,11 @@ describe.each(databaseTargets())("AuthwireAdapter on %s", (target) => {
       await expect(adapter.linkAccount({ ...given, userId: other.id, access_token: "stolen" })).rejects.toEqual(
         failure("ALREADY_EXISTS", "ACCOUNT_LINKED_TO_ANOTHER_USER"),
       )
-      const rows = await authwire.rows("SELECT user_id, access_token FROM accounts WHERE provider_account_id = ?", [
+      const rows = await authwire.rows("SELECT user_id FROM accounts WHERE provider_account_id = ?", [
         given.providerAccountId,
       ])
-      expect(rows).toEqual([{ user_id: user.id, access_token: "second" }])
+      expect(rows).toEqual([{ user_id: user.id }])
+      expect(await adapter.getAccount(given.providerAccountId, given.provider)).toEqual(expected)
     })
 
     test("linking to an unknown user throws and leaves nothing", async () => {
@@ -318,14 +323,13 @@ describe.each(databaseTargets())("AuthwireAdapter on %s", (target) => {
     test("are used once, with both identifier and token", async () => {
       const given = { identifier: "Ada@example.com", token: crypto.randomUUID(), expires: inAnHour() }
       expect(await adapter.createVerificationToken(given)).toEqual(given)
-      const [row] = await authwire.rows("SELECT identifier, token FROM verification_tokens WHERE token = ?", [
-        given.token,
-      ])
-      expect(row).toEqual({ identifier: given.identifier, token: given.token })
+      const rows = await authwire.rows("SELECT * FROM verification_tokens WHERE identifier = ?", [given.identifier])
+      expect(rows).toMatchObject([{ tenant: "default", token_hash: tokenHash(given.token) }])
+      expect(JSON.stringify(rows)).not.toContain(given.token)
       expect(await adapter.useVerificationToken({ ...given, identifier: "ada@example.com" })).toBeNull()
       expect(await adapter.useVerificationToken({ ...given, token: `${given.token}x` })).toBeNull()
       expect(await adapter.useVerificationToken(given)).toEqual(given)
-      expect(await count("verification_tokens", "token = ?", [given.token])).toBe(0)
+      expect(await count("verification_tokens", "identifier = ?", [given.identifier])).toBe(0)
       expect(await adapter.useVerificationToken(given)).toBeNull()
     })
 
@@ -337,7 +341,7 @@ describe.each(databaseTargets())("AuthwireAdapter on %s", (target) => {
       }
       await adapter.createVerificationToken(given)
       expect(await adapter.useVerificationToken(given)).toEqual(given)
-      expect(await count("verification_tokens", "token = ?", [given.token])).toBe(0)
+      expect(await count("verification_tokens", "identifier = ?", [given.identifier])).toBe(0)
     })
 
     test("are not found by a link that lost its address or token", async () => {

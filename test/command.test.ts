@@ -37,7 +37,7 @@ describe("authwire", () => {
   })
 
   test.each([
-    ["no command", [], /^authwire: the commands are serve, migrate, keys and tenants/],
+    ["no command", [], /^authwire: the commands are serve, migrate, rekey, keys and tenants/],
     ["an unknown command", ["start"], /^authwire: the commands are/],
     ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope.*authwire --help/],
     ["no secret", ["serve", "--database-url=sqlite:x"], /^authwire: AUTH_SECRET: is required.*--dev/],
@@ -142,10 +142,10 @@ describe("authwire", () => {
     const { code, stderr } = await run([...args, "--grpc-addr=127.0.0.300:0"])
     expect(code).toBe(1)
     expect(stderr.trim().split("\n")).toHaveLength(1)
-    const gone = await run([...args.filter((one) => one !== "--dev"), "--migrate", "--grpc-addr=192.0.2.1:5"], {
-      AUTH_SECRET: testSecret,
-      AUTHWIRE_API_KEYS: JSON.stringify([givenKey(["all"]).entry]),
-    })
+    const gone = await run(
+      [...args.filter((one) => one !== "--dev"), "--migrate", "--insecure-behind-proxy", "--grpc-addr=192.0.2.1:5"],
+      { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: JSON.stringify([givenKey(["all"]).entry]) },
+    )
     expect(gone.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")
     expect(gone.code).toBe(1)
   })

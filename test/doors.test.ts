@@ -4,6 +4,7 @@ import net from "node:net"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import fc from "fast-check"
 import { type Authwire, startAuthwire } from "./support/authwire.js"
+import { until } from "./support/pipeline.js"
 import { startServer } from "./support/server.js"
 
 const path = "/authwire.v1.UserService/GetUser"
@@ -113,12 +114,15 @@ describe("both doors", () => {
         metadata: { request_id: "of-the-test" },
       })
     }
-    const refusals = authwire.server
-      .log()
-      .split("\n")
-      .filter((line) => line.includes("of-the-test"))
-    expect(refusals).toHaveLength(3)
-    expect(refusals[0]).toContain("INVALID_ARGUMENT")
+    // The log comes after the answer.
+    const refusals = () =>
+      authwire.server
+        .log()
+        .split("\n")
+        .filter((line) => line.includes("of-the-test"))
+    await until(() => refusals().length >= 3)
+    expect(refusals()).toHaveLength(3)
+    expect(refusals()[0]).toContain("INVALID_ARGUMENT")
   })
 
   test("a deadline beyond what a timer can hold is a long one", async () => {

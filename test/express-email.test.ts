@@ -32,8 +32,9 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
     const started = Date.now()
     const url = await link("First@Example.com")
     const [stored] = await tokensFor("first@example.com")
-    expect(stored?.token).toMatch(/^[0-9a-f]{64}$/)
-    expect(stored?.token).not.toBe(url.searchParams.get("token"))
+    // The hash of what Auth.js stores, which is a hash of what the link holds.
+    expect(Buffer.from(stored?.token_hash as ArrayBuffer).toString("hex")).toMatch(/^[0-9a-f]{64}$/)
+    expect(stored).not.toHaveProperty("token")
 
     const browser = createBrowser()
     const page = await browser.open(url)

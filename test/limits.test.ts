@@ -35,11 +35,11 @@ function width(type: unknown, length: unknown): { bytes: number; characters: num
   }
 }
 
-// Every string that a request stores, with its column; the session token is kept as its hash.
+// Every string that a request stores, with its column; of session and verification tokens there is only the hash.
 const strings = writes.flatMap(([message, table]) =>
   message.fields
     .filter((field) => field.fieldKind === "scalar" && field.scalar === ScalarType.STRING)
-    .filter((field) => field.name !== "session_token")
+    .filter((field) => !["session_token", "token"].includes(field.name))
     .map((field) => ({ field, columns: Object.values(table.options.columns) })),
 )
 

@@ -106,7 +106,9 @@ describeServers("two servers on %s", (target) => {
       timeoutMs: 20_000,
     })
     await database.query("BEGIN")
-    await database.query("INSERT INTO users (id, email_key, extra) VALUES ('other', 'ada@example.com', '{}')")
+    await database.query(
+      "INSERT INTO users (tenant, id, email_key, extra) VALUES ('default', 'other', 'ada@example.com', '{}')",
+    )
     const long = client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
     await client.adapter.getUser("nobody")
     hosts = [...replicas.hosts]

@@ -14,10 +14,11 @@ withNetworks(
     await using resources = new AsyncDisposableStack()
     const network = createNetworkNamespace()
     resources.defer(network.remove)
+    const insecure = { AUTHWIRE_INSECURE_BEHIND_PROXY: "true" }
     const start = async (options: { args: string[]; prefix?: readonly string[] }) => {
       const database = await createDatabase("sqlite")
       resources.defer(() => database.drop())
-      const server = await startServer({ databaseUrl: database.url, ...options })
+      const server = await startServer({ databaseUrl: database.url, env: insecure, ...options })
       resources.defer(async () => void (await server.stop("SIGKILL")))
       return server
     }

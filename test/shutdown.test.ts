@@ -86,7 +86,9 @@ describeServers("SIGTERM while a call waits for a lock on %s", (target) => {
       })
     await get()
     await database.query("BEGIN")
-    await database.query("INSERT INTO users (id, email_key, extra) VALUES ('other', 'ada@example.com', '{}')")
+    await database.query(
+      "INSERT INTO users (tenant, id, email_key, extra) VALUES ('default', 'other', 'ada@example.com', '{}')",
+    )
     await client.adapter.getUser("nobody")
     const creating = client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
     // Sent after it on the same connection: once this is answered, the other one waits in the database.

@@ -98,12 +98,13 @@ describe("TokenService", () => {
 
   test("AUTH_SECRET_1..3 change the secret with no sign-out, in the order of Auth.js", async () => {
     const old = await tokens().encode({ payload: { sub: "u" }, salt })
-    const secrets = { AUTH_SECRET: testSecret, AUTH_SECRET_1: "newer", AUTH_SECRET_2: "newest" }
+    const [newer, newest] = ["newer", "newest"].map((name) => name.padEnd(32, "-")) as [string, string]
+    const secrets = { AUTH_SECRET: testSecret, AUTH_SECRET_1: newer, AUTH_SECRET_2: newest }
     const server = await startServer({ databaseUrl: authwire.database.url, env: secrets })
     const rotated = createClient(TokenService, createGrpcTransport({ baseUrl: server.grpcUrl }))
     expect((await rotated.decode({ token: old.token, salt })).payload?.sub).toBe("u")
     const { token } = await rotated.encode({ payload: { sub: "u" }, salt })
-    expect(await authjs.decode({ token, salt, secret: "newest" })).toMatchObject({ sub: "u" })
+    expect(await authjs.decode({ token, salt, secret: newest })).toMatchObject({ sub: "u" })
     await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
     await server.stop()
   })

@@ -134,7 +134,7 @@ describeServers("two workers with calls under way, on %s", (target) => {
     await database.query("BEGIN")
     for (let index = 0; index < count; index++) {
       const values = [`other-${index}`, `${index}@example.com`]
-      await database.query("INSERT INTO users (id, email_key, extra) VALUES (?, ?, '{}')", values)
+      await database.query("INSERT INTO users (tenant, id, email_key, extra) VALUES ('default', ?, ?, '{}')", values)
     }
     creating = Promise.allSettled(
       callers.map(({ users }, index) => users.createUser({ id: `user-${index}`, email: `${index}@example.com` })),

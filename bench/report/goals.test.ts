@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
 import type { Figure } from "../load/turns.ts"
-import type { SoakResults, WireResults } from "../results.ts"
-import { ratio, soakGoals, wireGoals } from "./goals.ts"
+import type { FloodResults, SoakResults, WireResults } from "../results.ts"
+import { floodGoals, ratio, soakGoals, wireGoals } from "./goals.ts"
 
 function figure(name: string, callers: number, p50: number[], throughput: number[]): Figure {
   const figures = { p50: 0, p99: 0, throughput: 0, clientCpu: 0, serverCpu: [] }
@@ -88,5 +88,35 @@ describe("soakGoals", () => {
       "bytes that a cancelled call leaves in the server",
       "open handles of the server that cancelled calls leave",
     ])
+  })
+})
+
+describe("floodGoals", () => {
+  const seen = { quietP99: 2, p99: 19, worst: 900, failed: 0, backAfter: 1.5 }
+  const flood = (worse: object, bytes: (second: number) => number) =>
+    ({
+      seconds: 60,
+      rss: Array.from({ length: 65 }, (_, second) => ({ seconds: second + 1, bytes: bytes(second) })),
+      seen: { pipeline: seen, unary: seen, connect: seen, "gRPC health": seen, "/healthz": { ...seen, ...worse } },
+    }) as unknown as FloodResults
+
+  test("are met by a service that bears it", () => {
+    expect(floodGoals(flood({}, (second) => Math.min(400, 300 + 20 * second))).every(({ met }) => met)).toBe(true)
+  })
+
+  test("are not met by slow health, a failure, a late recovery, or memory that grows", () => {
+    const missed = floodGoals(flood({ worst: 1_100, failed: 1, backAfter: null }, (second) => 300 + 5 * second))
+    expect(missed.filter(({ met }) => !met).map(({ what }) => what)).toEqual([
+      "/healthz: the longest wait, seconds",
+      "calls and questions beside it that failed otherwise",
+      "all is as before after so many seconds",
+      "memory of the server, last third to first third after warm-up",
+    ])
+  })
+
+  test("are not met by calls that wait too long", () => {
+    const results = flood({}, () => 300)
+    results.seen.unary = { ...seen, p99: 21 } as FloodResults["seen"]["unary"]
+    expect(floodGoals(results).filter(({ met }) => !met)).toMatchObject([{ measured: 10.5 }])
   })
 })

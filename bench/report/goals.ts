@@ -1,6 +1,7 @@
+import { watched } from "../load/probes.ts"
 import { median } from "../load/statistics.ts"
 import type { Figure } from "../load/turns.ts"
-import type { Held, SoakResults, WireResults } from "../results.ts"
+import type { FloodResults, Held, SoakResults, WireResults } from "../results.ts"
 
 /** Something that must be so, and whether it is. */
 export interface Goal {
@@ -101,6 +102,34 @@ export function soakGoals({ samples, cancelled, failures }: SoakResults): Goal[]
         0,
         handles(cancelled[side].after) - handles(cancelled[side].before),
       ),
+    ),
+  ]
+}
+
+/** The goals about a flood: what others see of it, and what it leaves. The first fifth of the time is warm-up. */
+export function floodGoals({ seen, rss, seconds }: FloodResults): Goal[] {
+  const during = rss.filter((sample) => sample.seconds <= seconds).map(({ bytes }) => bytes)
+  const rest = during.slice(Math.floor(during.length / 5))
+  const third = Math.max(1, Math.floor(rest.length / 3))
+  const calls = ["pipeline", "unary", "connect"] as const
+  const back = watched.map((what) => seen[what].backAfter ?? Number.POSITIVE_INFINITY)
+  return [
+    ...calls.map((way) =>
+      atMost(`p99 of the calls let in, times that before, ${way}`, 10, seen[way].p99 / seen[way].quietP99),
+    ),
+    ...(["gRPC health", "/healthz"] as const).map((what) =>
+      atMost(`${what}: the longest wait, seconds`, 1, seen[what].worst / 1000),
+    ),
+    atMost(
+      "calls and questions beside it that failed otherwise",
+      0,
+      watched.reduce((sum, what) => sum + seen[what].failed, 0),
+    ),
+    atMost("all is as before after so many seconds", 2, Math.max(...back)),
+    atMost(
+      "memory of the server, last third to first third after warm-up",
+      1.1,
+      median(rest.slice(-third)) / median(rest.slice(0, third)),
     ),
   ]
 }

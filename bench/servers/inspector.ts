@@ -102,8 +102,8 @@ export async function openInspector(port: number): Promise<Inspector> {
 async function address(port: number): Promise<string> {
   for (let tries = 0; ; tries++) {
     try {
-      const [target] = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()
-      return target.webSocketDebuggerUrl
+      const targets = await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()
+      return (targets as { webSocketDebuggerUrl: string }[])[0]?.webSocketDebuggerUrl ?? ""
     } catch (error) {
       if (tries === 50) throw error
       await delay(100)

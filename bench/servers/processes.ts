@@ -29,7 +29,12 @@ export async function startAuthwire(
     process.execPath,
     [...nodeArgs, authwire, "serve", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...args],
     {
-      env: { ...production, AUTHWIRE_DATABASE_URL: databaseUrl, AUTH_SECRET: "a-secret-of-the-measurement", ...env },
+      env: {
+        ...production,
+        AUTHWIRE_DATABASE_URL: databaseUrl,
+        AUTH_SECRET: "a-secret-of-the-measurements-only",
+        ...env,
+      },
       stdio: ["ignore", "pipe", "ignore"],
     },
   )

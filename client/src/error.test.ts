@@ -1,5 +1,6 @@
 import { inspect } from "node:util"
-import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
+import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
 import { AuthwireError, callError, invalid, isNotFound, wrongOption } from "./error.js"
@@ -35,6 +36,19 @@ describe("callError", () => {
       { desc: BadRequestSchema, value: { fieldViolations } },
     ])
     expect(callError("createUser", "", cause).fieldViolations).toEqual(fieldViolations)
+  })
+
+  test("says when the call is welcome again, if the service does", () => {
+    type OutgoingDetail = Extract<ConnectError["details"][number], { desc: unknown }>
+    const again = (ms: number) => ({ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } })
+    const refused = (...details: OutgoingDetail[]) =>
+      callError("getUser", "", new ConnectError("too often", Code.ResourceExhausted, undefined, details))
+    const error = refused(fromAuthwire("RATE_LIMITED"), again(1_250))
+    expect(error).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "RATE_LIMITED", retryAfterMs: 1_250 })
+    expect(JSON.parse(JSON.stringify(error)).retryAfterMs).toBe(1_250)
+    expect(refused(fromAuthwire("QUEUE_FULL")).retryAfterMs).toBeUndefined()
+    // A proxy speaks for itself.
+    expect(refused(again(1_250)).retryAfterMs).toBeUndefined()
   })
 
   test("says where it could not reach the service", () => {

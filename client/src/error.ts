@@ -1,5 +1,7 @@
-import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
+import { durationMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
+import { tlsHeading } from "./tls-error.js"
 
 /** The names of the gRPC status codes, at their numbers. */
 const statusNames = [
@@ -46,6 +48,7 @@ interface ErrorFields {
   reason?: string | undefined
   metadata?: Readonly<Record<string, string>>
   fieldViolations?: readonly FieldViolation[]
+  retryAfterMs?: number | undefined
   cause?: unknown
 }
 
@@ -65,20 +68,26 @@ export class AuthwireError extends Error {
   readonly metadata: Readonly<Record<string, string>>
   /** The rules that fields of the request break, with the code INVALID_ARGUMENT. Empty by default. */
   readonly fieldViolations: readonly FieldViolation[]
+  /**
+   * When the call is welcome again, in milliseconds from when the service refused it, with the reasons RATE_LIMITED and
+   * OVERLOADED. Undefined if the service does not say.
+   */
+  readonly retryAfterMs: number | undefined
 
-  constructor({ code, detail, method, reason, metadata, fieldViolations, cause }: ErrorFields) {
+  constructor({ code, detail, method, reason, metadata, fieldViolations, retryAfterMs, cause }: ErrorFields) {
     super([method, code, detail].filter(Boolean).join(": "), cause === undefined ? undefined : { cause })
     this.code = code
     this.method = method
     this.reason = reason
     this.metadata = metadata ?? {}
     this.fieldViolations = fieldViolations ?? []
+    this.retryAfterMs = retryAfterMs
   }
 
   /** The error without its stack and cause. */
   toJSON() {
-    const { name, message, code, method, reason, metadata, fieldViolations } = this
-    return { name, message, code, method, reason, metadata, fieldViolations }
+    const { name, message, code, method, reason, metadata, fieldViolations, retryAfterMs } = this
+    return { name, message, code, method, reason, metadata, fieldViolations, retryAfterMs }
   }
 }
 
@@ -135,8 +144,16 @@ export function callError(method: string, address: string, cause: unknown): Auth
     fieldViolations: cause
       .findDetails(BadRequestSchema)
       .flatMap((request) => request.fieldViolations.map(({ field, description }) => ({ field, description }))),
+    retryAfterMs: retryAfterMs(cause),
     cause,
   })
+}
+
+/** When the service itself, and not something on the way to it, says that the call is welcome again, in milliseconds. */
+export function retryAfterMs(error: ConnectError): number | undefined {
+  if (errorInfo(error) === undefined) return undefined
+  const [info] = error.findDetails(RetryInfoSchema)
+  return info?.retryDelay && durationMs(info.retryDelay)
 }
 
 function errorInfo(error: ConnectError) {
@@ -154,7 +171,7 @@ function foreignDetail(error: ConnectError, address: string): string {
   const said = error.rawMessage.slice(0, maxDetailLength).replace(/\.?( Resolution note: ?)?\.?$/, "")
   switch (error.code) {
     case Code.Unavailable:
-      return `cannot reach Authwire at ${address}: ${said}. Is it running?`
+      return `cannot reach Authwire at ${address}: ${said}.${said.startsWith(tlsHeading) ? "" : " Is it running?"}`
     case Code.DeadlineExceeded:
       return `no answer from Authwire at ${address} within timeoutMs: ${said}`
     case Code.Unimplemented:

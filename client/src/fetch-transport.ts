@@ -2,12 +2,14 @@ import { Code, ConnectError, type Interceptor, type Transport } from "@connectrp
 import { createConnectTransport } from "@connectrpc/connect-web"
 import { wrongOption } from "./error.js"
 import { parseHttpUrl } from "./options.js"
+import { explainTls, fetchAdvice, type Security } from "./tls-error.js"
 
 /** Where the service's HTTP door is. */
 export interface FetchOptions {
   /**
    * The service's HTTP door: `http://host:port` or `https://host`, with a path in front of the service's own if a proxy
-   * has one. Required.
+   * has one. Required. How TLS is checked is up to the runtime: Node trusts its own authorities and those in the file that
+   * NODE_EXTRA_CA_CERTS names.
    *
    * @example "https://authwire.example.com"
    */
@@ -23,11 +25,13 @@ export interface FetchOptions {
  */
 export function fetchTransport(options: FetchOptions): Transport {
   const { url, fetch } = options
+  const baseUrl = parseHttpUrl(url, schemes)
+  const security = { secure: baseUrl.protocol === "https:", hasCertificate: false, advice: fetchAdvice }
   if (fetch !== undefined && typeof fetch !== "function") throw wrongOption("fetch", "must be a function")
   return createConnectTransport({
-    baseUrl: parseHttpUrl(url, schemes).href,
+    baseUrl: baseUrl.href,
     useBinaryFormat: true,
-    interceptors: [networkErrors],
+    interceptors: [networkErrors(security)],
     // Never followed, since the request holds tokens. Connect asks for "error", which workerd refuses; a redirect that
     // is not followed fails as well, for it is no answer of the service.
     fetch: (input, init) => (fetch ?? globalThis.fetch)(input, { ...init, redirect: "manual" }),
@@ -42,17 +46,27 @@ export function fetchAddress({ url }: FetchOptions): string {
 const schemes = "http:// or https://"
 
 /** What `fetch` throws when it gets no answer has no status; Connect would call it UNKNOWN. */
-const networkErrors: Interceptor = (next) => async (request) => {
-  try {
-    return await next(request)
-  } catch (error) {
-    if (error instanceof ConnectError || request.signal.aborted) throw error
-    throw new ConnectError(networkMessage(error), Code.Unavailable, undefined, undefined, error)
+const networkErrors =
+  (security: Security): Interceptor =>
+  (next) =>
+  async (request) => {
+    try {
+      return await next(request)
+    } catch (error) {
+      if (error instanceof ConnectError || request.signal.aborted) throw error
+      const unavailable = new ConnectError(networkMessage(error), Code.Unavailable, undefined, undefined, error)
+      throw explainTls(unavailable, security)
+    }
   }
+
+/** Node says only "fetch failed", and why in the cause. Neither need be an Error of this realm. */
+function networkMessage(error: unknown): string {
+  const message = messageOf(error) ?? "fetch failed"
+  const why = messageOf((error as { cause?: unknown } | undefined)?.cause)
+  return !why ? message : `${message}: ${why}`
 }
 
-/** Node says only "fetch failed", and why in the cause. */
-function networkMessage(error: unknown): string {
-  if (!(error instanceof Error)) return "fetch failed"
-  return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
+function messageOf(error: unknown): string | undefined {
+  const { message } = (error ?? {}) as { message?: unknown }
+  return typeof message === "string" ? message : undefined
 }

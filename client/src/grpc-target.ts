@@ -1,6 +1,7 @@
 import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js"
 import { wrongOption } from "./error.js"
 import { parseHttpUrl } from "./options.js"
+import { grpcAdvice, type Security } from "./tls-error.js"
 
 /** Where the service's gRPC door is, and how its TLS is checked. */
 export interface GrpcTargetOptions {
@@ -53,6 +54,8 @@ export interface GrpcTarget {
   readonly settings: ChannelOptions
   /** The name and port of a `dns:///` URL, all addresses of which serve. */
   readonly spread: { readonly host: string; readonly port: string } | undefined
+  /** For the words of errors. */
+  readonly security: Security
 }
 
 /** Throws AuthwireError if an option is wrong. */
@@ -63,6 +66,7 @@ export function grpcTarget({ url, tls }: GrpcTargetOptions): GrpcTarget {
   return {
     target,
     spread,
+    security: { secure, hasCertificate: tls?.cert !== undefined, advice: grpcAdvice },
     credentials: secure ? tlsCredentials(tls ?? {}) : credentials.createInsecure(),
     settings: {
       ...settings,

@@ -4,6 +4,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { type CallOptions, Client, type Metadata } from "@grpc/grpc-js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
 import { cancelled, identity, serialize, toConnectError, toHeaders, toMetadata } from "./grpc-wire.js"
+import { explainTls, type Security } from "./tls-error.js"
 
 /** In milliseconds: what a timer of Node holds, in whole seconds. One beyond it would end the call at once. */
 const maxTimeoutMs = 2_147_483_000
@@ -23,7 +24,7 @@ export interface GrpcTransport extends Transport {
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
 export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
-  const { target, credentials, settings } = grpcTarget(options)
+  const { target, credentials, settings, security } = grpcTarget(options)
   let client: Client | undefined
   let closed = false
 
@@ -40,7 +41,7 @@ export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
       const bytes = serialize(method, create(method.input, input))
       const callOptions =
         timeoutMs !== undefined && timeoutMs > 0 ? { deadline: Date.now() + Math.min(timeoutMs, maxTimeoutMs) } : {}
-      return request(connection(), method, bytes, metadata, callOptions, signal)
+      return request(connection(), security, method, bytes, metadata, callOptions, signal)
     },
     async stream(method) {
       throw new ConnectError(`${method.name} is a streaming method: this transport has none`, Code.Unimplemented)
@@ -55,6 +56,7 @@ export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
 
 function request<I extends DescMessage, O extends DescMessage>(
   client: Client,
+  security: Security,
   method: DescMethodUnary<I, O>,
   bytes: Buffer,
   metadata: Metadata,
@@ -73,7 +75,7 @@ function request<I extends DescMessage, O extends DescMessage>(
       callOptions,
       (error, message) => {
         signal?.removeEventListener("abort", cancel)
-        if (error) reject(signal?.aborted ? cancelled(signal) : toConnectError(error))
+        if (error) reject(signal?.aborted ? cancelled(signal) : explainTls(toConnectError(error), security))
         else if (message === undefined) reject(new ConnectError("the answer has no message", Code.Internal))
         else resolve(toResponse(method, message, received))
       },

@@ -41,6 +41,8 @@ export interface MemberEvents {
 export interface MemberOptions {
   /** Makes a channel of its own. After a failure there is a new one: its pauses are ours. */
   connect: () => Client
+  /** Gives an error that there is no connection better words. */
+  explain: (error: ConnectError) => ConnectError
   metadata: Metadata
   events: MemberEvents
   now: () => number
@@ -58,7 +60,7 @@ const maxPauseMs = 2_000
 /** How long a stream takes calls that the service asked to leave: it ends them a while later. In milliseconds. */
 const leavingMs = 500
 
-export function createMember({ connect, metadata, events, now, random }: MemberOptions): Member {
+export function createMember({ connect, explain, metadata, events, now, random }: MemberOptions): Member {
   let client: Client | undefined
   let stream: PipelineStream | undefined
   let leaving: PipelineStream | undefined
@@ -104,7 +106,7 @@ export function createMember({ connect, metadata, events, now, random }: MemberO
   }
 
   function fail(cause: ConnectError, silent: boolean): void {
-    error = cause
+    error = explain(cause)
     failures++
     const reachable = isConnected()
     const down = cause.code === Code.Unavailable

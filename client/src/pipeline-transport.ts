@@ -8,6 +8,7 @@ import { placesOf, type Resolve, systemResolve } from "./pipeline-addresses.js"
 import { createMember } from "./pipeline-member.js"
 import { createPipelinePool } from "./pipeline-pool.js"
 import { PipelinedCall } from "./pipelined-call.js"
+import { explainTls } from "./tls-error.js"
 
 /** How calls are carried in pipelines. */
 export interface PipelineOptions {
@@ -71,7 +72,8 @@ export function pipelineTransport(options: PipelineTransportOptions): GrpcTransp
         "grpc.use_local_subchannel_pool": 1,
       }
       const connect = () => new Client(place.target, target.credentials, settings)
-      return createMember({ connect, metadata, events, now, random })
+      const explain = (error: ConnectError) => explainTls(error, target.security)
+      return createMember({ connect, explain, metadata, events, now, random })
     },
   })
 

@@ -1,4 +1,6 @@
 import { SessionService, UserService } from "@authwire/proto"
+import { ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
+import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import {
   type CallOptions,
   Code,
@@ -94,6 +96,57 @@ describe("retryTransport", () => {
       expect(timeouts).toHaveLength(1)
     },
   )
+
+  describe("a refusal that says when to come again", () => {
+    const overloaded = (ms: number, domain = "authwire") =>
+      new ConnectError("too much", Code.ResourceExhausted, undefined, [
+        { desc: ErrorInfoSchema, value: { domain, reason: "OVERLOADED" } },
+        { desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } },
+      ])
+
+    test("is repeated once, not before that time and half of it later at the most, inside the deadline", async () => {
+      for (const [random, pause] of [
+        [0, 400],
+        [1, 600],
+      ] as const) {
+        const { getUser, pauses, timeouts } = setUp({ failures: [overloaded(400)], callMs: 100, random })
+        expect((await getUser()).user?.id).toBe("u1")
+        expect(pauses).toEqual([pause])
+        expect(timeouts).toEqual([1_000, 900 - pause])
+      }
+    })
+
+    test("is thrown when it comes again", async () => {
+      const { getUser, timeouts } = setUp({ failures: [overloaded(400), overloaded(400)] })
+      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
+      expect(timeouts).toHaveLength(2)
+    })
+
+    test("is thrown at once when the deadline comes before", async () => {
+      const { getUser, timeouts, pauses } = setUp({ failures: [overloaded(1_000)] })
+      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
+      expect(timeouts).toHaveLength(1)
+      expect(pauses).toEqual([])
+    })
+
+    test("is thrown for a write that may not run twice", async () => {
+      const { users, timeouts } = setUp({ failures: [overloaded(100)] })
+      await expect(users.createUser({})).rejects.toMatchObject({ code: Code.ResourceExhausted })
+      expect(timeouts).toHaveLength(1)
+    })
+
+    test("is thrown when it is not the service that says so", async () => {
+      const { getUser, timeouts } = setUp({ failures: [overloaded(100, "mesh.test")] })
+      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
+      expect(timeouts).toHaveLength(1)
+    })
+
+    test("does not mean at once", async () => {
+      const { getUser, pauses } = setUp({ failures: [overloaded(0)], random: 0 })
+      await getUser()
+      expect(pauses).toEqual([50])
+    })
+  })
 
   test("not when the deadline leaves no room", async () => {
     const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 900, timeoutMs: 1_000 })

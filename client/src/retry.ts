@@ -1,10 +1,13 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { retryAfterMs } from "./error.js"
 
 /** The pause before the second try, in milliseconds; where between them is left to chance. */
 const minPauseMs = 50
 const maxPauseMs = 150
+/** Those whom the service asks to come again later come within so much more of that time, or they would come together. */
+const spread = 0.5
 
 /** How calls are bounded and repeated. */
 export interface RetryOptions {
@@ -23,6 +26,10 @@ export interface RetryOptions {
  * schema says that the method may run twice (`idempotency_level`) and the deadline leaves room for it. Every reason for
  * UNAVAILABLE makes that worthwhile: another connection, another replica or the database may be there a moment later.
  * Other writes are never repeated: they may have happened although the answer was lost.
+ *
+ * What the service refuses because there is too much (RESOURCE_EXHAUSTED) is repeated in the same way, but not before the
+ * time that the service names: without one, or when the deadline comes before it, the refusal is the answer. So a service
+ * that is overloaded gets no call twice within that time, and each at the most once more.
  */
 export function retryTransport(inner: Transport, options: RetryOptions): Transport {
   const { timeoutMs: defaultTimeoutMs, now = () => performance.now(), random = Math.random, pause = timer } = options
@@ -33,9 +40,8 @@ export function retryTransport(inner: Transport, options: RetryOptions): Transpo
       try {
         return await inner.unary(method, signal, timeoutMs, header, input, contextValues)
       } catch (error) {
-        if (!mayRepeat(method) || !isUnavailable(error)) throw error
-        const pauseMs = minPauseMs + random() * (maxPauseMs - minPauseMs)
-        if (now() + pauseMs >= end) throw error
+        const pauseMs = mayRepeat(method) ? pauseAfter(error, random) : undefined
+        if (pauseMs === undefined || now() + pauseMs >= end) throw error
         await pause(pauseMs, signal)
         if (signal?.aborted) throw ConnectError.from(signal.reason, Code.Canceled)
         const leftMs = Math.floor(end - now())
@@ -52,8 +58,13 @@ function mayRepeat(method: DescMethod): boolean {
   return method.idempotency === Idempotency.NO_SIDE_EFFECTS || method.idempotency === Idempotency.IDEMPOTENT
 }
 
-function isUnavailable(error: unknown): boolean {
-  return error instanceof ConnectError && error.code === Code.Unavailable
+/** How long to wait after an error, in milliseconds; undefined if the call is not to be repeated. */
+function pauseAfter(error: unknown, random: () => number): number | undefined {
+  if (!(error instanceof ConnectError)) return undefined
+  if (error.code === Code.Unavailable) return minPauseMs + random() * (maxPauseMs - minPauseMs)
+  if (error.code !== Code.ResourceExhausted) return undefined
+  const afterMs = retryAfterMs(error)
+  return afterMs === undefined ? undefined : Math.max(afterMs, minPauseMs) * (1 + random() * spread)
 }
 
 function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {

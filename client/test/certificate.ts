@@ -1,26 +1,45 @@
-import { generateKeyPairSync, sign } from "node:crypto"
+import { generateKeyPairSync, randomBytes, sign } from "node:crypto"
 
-/** A self-signed certificate for a host name, valid from yesterday to tomorrow, and its key. In PEM. */
-export function certificate(host: string): { cert: string; key: string } {
+/** A certificate and its private key, in PEM. */
+export interface Certificate {
+  readonly cert: string
+  readonly key: string
+  /** Its common name. */
+  readonly name: string
+}
+
+export interface CertificateOptions {
+  /** Who signs it. Default: itself. */
+  issuer?: Certificate
+  /** Default: yesterday. */
+  from?: number
+  /** Default: tomorrow. */
+  to?: number
+  /** Its subjectAltName: `DNS:…`, `URI:…`, `email:…`, `IP:127.0.0.1`. Default: its name, as DNS. */
+  names?: readonly string[]
+}
+
+const dayMs = 86_400_000
+
+/** A certificate that may sign others, for a host or an authority. */
+export function certificate(name: string, options: CertificateOptions = {}): Certificate {
+  const { from = Date.now() - dayMs, to = Date.now() + dayMs, names = [`DNS:${name}`], issuer } = options
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
   const ecdsaWithSha256 = der(0x30, oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02))
-  const commonName = der(0x30, oid(0x55, 0x04, 0x03), der(0x0c, Buffer.from(host)))
-  const name = der(0x30, der(0x31, commonName))
-  const day = 86_400_000
   const basicConstraints = der(0x30, oid(0x55, 0x1d, 0x13), der(0x04, der(0x30, der(0x01, Buffer.from([0xff])))))
-  const altName = der(0x30, oid(0x55, 0x1d, 0x11), der(0x04, der(0x30, der(0x82, Buffer.from(host)))))
+  const altNames = der(0x30, oid(0x55, 0x1d, 0x11), der(0x04, der(0x30, ...names.map(generalName))))
   const body = der(
     0x30,
     der(0xa0, der(0x02, Buffer.from([2]))),
-    der(0x02, Buffer.from([1])),
+    der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     ecdsaWithSha256,
-    name,
-    der(0x30, time(Date.now() - day), time(Date.now() + day)),
-    name,
+    distinguishedName(issuer?.name ?? name),
+    der(0x30, time(from), time(to)),
+    distinguishedName(name),
     publicKey.export({ type: "spki", format: "der" }),
-    der(0xa3, der(0x30, basicConstraints, altName)),
+    der(0xa3, der(0x30, basicConstraints, altNames)),
   )
-  const signature = der(0x03, Buffer.from([0]), sign("sha256", body, privateKey))
+  const signature = der(0x03, Buffer.from([0]), sign("sha256", body, issuer?.key ?? privateKey))
   const lines = der(0x30, body, ecdsaWithSha256, signature)
     .toString("base64")
     .match(/.{1,64}/g)
@@ -28,7 +47,19 @@ export function certificate(host: string): { cert: string; key: string } {
   return {
     cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
     key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+    name,
   }
+}
+
+function distinguishedName(commonName: string): Buffer {
+  return der(0x30, der(0x31, der(0x30, oid(0x55, 0x04, 0x03), der(0x0c, Buffer.from(commonName)))))
+}
+
+/** The context-specific tags of GeneralName (RFC 5280, section 4.2.1.6). */
+function generalName(name: string): Buffer {
+  const [, type, value] = /^(email|DNS|URI|IP):(.*)$/s.exec(name) ?? []
+  if (type === "IP") return der(0x87, Buffer.from((value as string).split(".").map(Number)))
+  return der({ email: 0x81, DNS: 0x82, URI: 0x86 }[type as "DNS"], Buffer.from(value as string))
 }
 
 /** A value of DER: tag, length, content. */

@@ -18,6 +18,11 @@ import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
 import type { Interceptor } from "./dispatch/interceptor.js"
 import { logging } from "./dispatch/logging.js"
 import { validation } from "./dispatch/validation.js"
+import { breather } from "./limits/breather.js"
+import { rateLimit } from "./limits/rate-limit.js"
+import { refusals } from "./limits/refusals.js"
+import { room } from "./limits/room.js"
+import { isVital } from "./limits/vital.js"
 import type { Readiness } from "./readiness.js"
 import { accountService } from "./services/account.js"
 import { authenticatorService } from "./services/authenticator.js"
@@ -51,6 +56,14 @@ export interface ServiceOptions {
   maxDeadlineMs: number
   /** The largest request that a door takes, in bytes. */
   maxMessageBytes: number
+  /** See RoomOptions. */
+  maxCallsUnderWay: number
+  overloadDelayMs: number
+  /** How many calls the database works on at the same time. */
+  databasePlaces: number
+  /** See RateLimitOptions. */
+  rateLimit: number
+  rateLimitOverrides: Readonly<Record<string, number>>
 }
 
 /** How many calls of one pipeline may be under way, and what a message of it may hold beside one call's, in bytes. */
@@ -79,16 +92,49 @@ export function createService(options: ServiceOptions): Dispatch {
     })
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
-  return createDispatch({
+  const refused = refusals(options.log)
+  const breath = breather()
+  const bounds = room({
+    maxCalls: options.maxCallsUnderWay,
+    delayMs: options.overloadDelayMs,
+    minCalls: Math.max(4 * options.databasePlaces, 16),
+    now: options.clock,
+  })
+  const limits = {
+    perSecond: options.rateLimit,
+    overrides: options.rateLimitOverrides,
+    now: options.clock,
+  }
+  const dispatch = createDispatch({
     services,
     carrier: (inside) => {
       const room = Math.min(frameRoomBytes, Math.ceil(options.maxMessageBytes / 2))
       const maxMessageBytes = options.maxMessageBytes - room
-      const implementation = pipelineService({ ...inside, maxInFlight, maxMessageBytes })
+      const implementation = pipelineService({
+        ...inside,
+        maxInFlight,
+        maxMessageBytes,
+        refusals: refused,
+        breather: breath,
+      })
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
-    observer: logging(options.log, options.clock, options.audit?.ended),
-    interceptors: [options.access, ...(options.audit === undefined ? [] : [options.audit.interceptor]), validation()],
+    observer: logging(options.log, options.clock, refused, options.audit?.ended),
+    interceptors: [
+      options.access,
+      rateLimit(limits),
+      ...(options.audit === undefined ? [] : [options.audit.interceptor]),
+      validation(),
+    ],
     maxDeadlineMs: options.maxDeadlineMs,
+    roomOf: (method) => (isVital(method) ? undefined : bounds),
+    beforeRefusal: breath.beforeRefusal,
   })
+  return {
+    ...dispatch,
+    async drain(graceMs) {
+      await dispatch.drain(graceMs)
+      refused.flush()
+    },
+  }
 }

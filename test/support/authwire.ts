@@ -38,9 +38,9 @@ export async function startAuthwire(target: DatabaseTarget, args: string[] = [])
   }
 }
 
-/** How a session token stands in the database, in hexadecimal. */
-export function tokenHash(sessionToken: string): string {
-  return createHash("sha256").update(sessionToken).digest("hex")
+/** How a session token or a verification token stands in the database, in hexadecimal. */
+export function tokenHash(token: string): string {
+  return createHash("sha256").update(token).digest("hex")
 }
 
 function plain(name: string, value: unknown): unknown {

@@ -6,7 +6,7 @@ import {
   PipelineRequestSchema as requestSchema,
   PipelineResponseSchema as responseSchema,
 } from "@authwire/proto"
-import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import {
   create,
@@ -17,7 +17,7 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf"
-import { anyUnpack } from "@bufbuild/protobuf/wkt"
+import { anyUnpack, durationMs } from "@bufbuild/protobuf/wkt"
 import { Client, credentials, Metadata, type StatusObject, status } from "@grpc/grpc-js"
 
 /** How a call or a stream ended that failed: the status, and what its details say. */
@@ -29,6 +29,8 @@ export interface Ended {
   /** The scope that the key lacks. */
   scope: string | undefined
   fields: string[]
+  /** When to come again, in milliseconds. */
+  retryAfterMs: number | undefined
 }
 
 /** A stream of PipelineService, message by message, without anything of the client. */
@@ -133,6 +135,7 @@ export function errorOf({ outcome }: PipelineAnswer): Ended {
 
 function endOf({ code, message, details }: Pick<Status, "code" | "message" | "details">): Ended {
   const info = details.map((any) => anyUnpack(any, ErrorInfoSchema)).find((found) => found !== undefined)
+  const retry = details.map((any) => anyUnpack(any, RetryInfoSchema)).find((found) => found !== undefined)
   const broken = details.map((any) => anyUnpack(any, BadRequestSchema)).find((found) => found !== undefined)
   return {
     code: status[code] ?? String(code),
@@ -141,5 +144,6 @@ function endOf({ code, message, details }: Pick<Status, "code" | "message" | "de
     requestId: info?.metadata.request_id,
     scope: info?.metadata.scope,
     fields: broken?.fieldViolations.map(({ field }) => field) ?? [],
+    retryAfterMs: retry?.retryDelay && durationMs(retry.retryDelay),
   }
 }

@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 
 export interface ServerProcess {
-  /** URL of the gRPC door, for AuthwireAdapter and others: `http://127.0.0.1:…`. */
+  /** URL of the gRPC door, for AuthwireAdapter and others: `http://127.0.0.1:…`, `https://` with `--tls-cert`. */
   readonly grpcUrl: string
   /** URL of the HTTP door. */
   readonly httpUrl: string
@@ -54,6 +54,7 @@ export async function startServer(options: {
     },
     options.prefix,
   )
+  const tls = options.args?.some((argument) => argument.startsWith("--tls-cert")) ?? false
   let output = ""
   let log = ""
   const doors: Record<string, string> = {}
@@ -63,9 +64,9 @@ export async function startServer(options: {
       output += chunk.toString()
       if (doors.grpc !== undefined && doors.http !== undefined) return
       for (const [, door, address] of output.matchAll(
-        /^authwire: (grpc|http) door listening on (?:http:\/\/)?(\S+)$/gm,
+        /^authwire: (grpc|http) door listening on (?:https?:\/\/)?(\S+)$/gm,
       )) {
-        if (door !== undefined) doors[door] = `http://${address}`
+        if (door !== undefined) doors[door] = `${tls ? "https" : "http"}://${address}`
       }
       if (doors.grpc !== undefined && doors.http !== undefined) resolve()
     }

@@ -1,3 +1,4 @@
+import { encryptionKeys } from "../../server/src/store/contract/context.js"
 import type { StoreDatabase } from "../../server/src/store/contract.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "../../server/src/store/sql/index.js"
 import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "./databases.js"
@@ -8,7 +9,7 @@ export async function createStoreDatabase(target: DatabaseTarget): Promise<Store
   const stores: SqlStore[] = []
 
   async function openStore(options: Parameters<StoreDatabase["openStore"]>[0] = {}) {
-    const store = await openSqlStore({ url: database.url, ...options })
+    const store = await openSqlStore({ encryptionKeys, url: database.url, ...options })
     stores.push(store)
     return store
   }

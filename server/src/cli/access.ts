@@ -5,8 +5,9 @@ import { parseGivenKeys } from "../access/given-keys.js"
 import { Key } from "../access/key.js"
 import { openKeyring } from "../access/keyring.js"
 import type { Interceptor } from "../dispatch/interceptor.js"
+import { isLoopback } from "../doors/listen.js"
 import type { Store } from "../store/store.js"
-import { type Configuration, isLoopback } from "./configuration.js"
+import type { Configuration } from "./configuration.js"
 import { causeOf } from "./database.js"
 import { readGiven } from "./given-file.js"
 import { StartError } from "./start-error.js"
@@ -50,7 +51,7 @@ export async function requireKeys(
   if (keys.length > 0) return
   const advice = "make one with: authwire keys create --name NAME --scopes all"
   const open = [configuration.grpcAddr, configuration.httpAddr].find(
-    (address) => address !== undefined && !isLoopback(address.host),
+    (address) => address !== undefined && !isLoopback(address),
   )
   if (open !== undefined) {
     throw new StartError(`there is no API key, so nobody could be let in at ${open.host}: ${advice}`)

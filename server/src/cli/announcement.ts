@@ -1,5 +1,5 @@
 import type { Logger } from "pino"
-import { type Address, formatAddress } from "../doors/listen.js"
+import { type Address, formatAddress, isLoopback } from "../doors/listen.js"
 
 /** Where the doors listen; undefined for one that is closed. */
 export interface Addresses {
@@ -7,21 +7,32 @@ export interface Addresses {
   http?: Address | undefined
 }
 
+interface AnnounceOptions {
+  print: (text: string) => void
+  log: Logger
+  dev: boolean
+  /** Whether the doors speak TLS. */
+  tls: boolean
+}
+
 /** Says, once, that all is ready for callers: one line for each door, and with `--dev` what to try. */
-export function announce(addresses: Addresses, options: { print: (text: string) => void; log: Logger; dev: boolean }) {
-  const { print, log, dev } = options
+export function announce(addresses: Addresses, options: AnnounceOptions) {
+  const { print, log, dev, tls } = options
   const [grpc, http] = [addresses.grpc, addresses.http].map((address) => address && formatAddress(address))
-  for (const address of [addresses.grpc, addresses.http]) if (address !== undefined) warnIfOpen(address, log)
+  for (const address of [addresses.grpc, addresses.http]) if (address !== undefined) warnIfOpen(address, tls, log)
   print(
     (grpc === undefined ? "" : `authwire: grpc door listening on ${grpc}\n`) +
-      (http === undefined ? "" : `authwire: http door listening on http://${http}\n`) +
-      (dev ? whatToTry(grpc, http) : ""),
+      (http === undefined ? "" : `authwire: http door listening on ${tls ? "https" : "http"}://${http}\n`) +
+      (dev && !tls ? whatToTry(grpc, http) : ""),
   )
 }
 
-function warnIfOpen(address: Address, log: Logger): void {
-  if (/^(127\.|localhost$|::1$)/.test(address.host)) return
-  log.warn({ address: formatAddress(address) }, "this door has no TLS: keep it inside a trusted network")
+function warnIfOpen(address: Address, tls: boolean, log: Logger): void {
+  if (isLoopback(address) || tls) return
+  log.warn(
+    { address: formatAddress(address) },
+    "this door has no TLS: keep it inside a trusted network, behind a proxy that has",
+  )
 }
 
 function whatToTry(grpc: string | undefined, http: string | undefined): string {

@@ -1,8 +1,18 @@
 import { parseArgs } from "node:util"
-import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
-import { GivenError } from "../access/given-error.js"
-import { parseGivenKeys } from "../access/given-keys.js"
-import type { Address } from "../doors/listen.js"
+import { secureCookieFromEnvironment } from "@authwire/token"
+import type { CertificateFiles } from "../doors/certificate.js"
+import { type Address, isLoopback } from "../doors/listen.js"
+import { readRates } from "../limits/rates.js"
+import { ConfigurationError } from "./configuration-error.js"
+import {
+  readAddress,
+  readApiKeys,
+  readAuditLog,
+  readDatabaseUrl,
+  readEncryptionKeys,
+  readSecrets,
+  readTls,
+} from "./configuration-values.js"
 import { type Command, type Flag, type Option, options } from "./options.js"
 
 /** What `authwire` was told, checked. Durations are milliseconds, sizes bytes. */
@@ -11,8 +21,10 @@ export interface Configuration {
   migrate: boolean
   /** Empty where no database is asked for (keys create --offline). */
   databaseUrl: string
-  /** The newest first; empty with --dev where none is given, and for migrate. */
+  /** The newest first; empty with --dev where none is given, and where the command has no use for them. */
   secrets: readonly string[]
+  /** What encrypts what is stored, in Base64, 32 bytes each; empty: derived from the secrets. */
+  encryptionKeys: readonly string[]
   /** Whether session cookies have the secure prefix. */
   secureCookie: boolean
   /** File of the secrets of the other tenants. */
@@ -25,6 +37,8 @@ export interface Configuration {
   /** Undefined: the door stays closed. */
   grpcAddr: Address | undefined
   httpAddr: Address | undefined
+  /** Undefined: the doors speak without TLS. */
+  tls: CertificateFiles | undefined
   /** How many processes serve; always 1 with SQLite. */
   workers: number
   reflection: boolean
@@ -35,6 +49,15 @@ export interface Configuration {
   databaseConnectTimeoutMs: number
   maxDeadlineMs: number
   maxMessageBytes: number
+  maxCallsUnderWay: number
+  overloadDelayMs: number
+  /** Calls a second of a key and method; 0 for any number. */
+  rateLimit: number
+  /** The same by `Service.Method`. */
+  rateLimitOverrides: Readonly<Record<string, number>>
+  maxConnections: number
+  handshakeTimeoutMs: number
+  idleTimeoutMs: number
   shutdownGraceMs: number
   logLevel: string
   logFormat: "json" | "text"
@@ -42,12 +65,6 @@ export interface Configuration {
 
 /** The options of a command line, as they were given. */
 export type Given = Partial<Readonly<Record<Flag, string | boolean>>>
-
-/** An option that breaks a rule. The message names the option and the rule, and never repeats a secret. */
-export class ConfigurationError extends Error {
-  override readonly name = "ConfigurationError"
-}
-
 /**
  * Reads the options of a command from its arguments and the environment. Throws ConfigurationError.
  *
@@ -97,18 +114,34 @@ export function readConfiguration(
     }
     return value.text
   }
+  const rates = (flag: Flag): Record<string, number> => {
+    const value = raw(flag)
+    try {
+      return readRates(value?.text ?? "")
+    } catch (error) {
+      throw new ConfigurationError(`${value?.source}: ${error instanceof Error ? error.message : error}`)
+    }
+  }
   const dev = boolean("dev")
+  const tls = readTls(raw)
+  const mayBeOpen = dev || command !== "serve" || tls !== undefined || boolean("insecure-behind-proxy")
   const address = (flag: Flag): Address | undefined => {
     const value = raw(flag)
     if (value === undefined || value.text === "off") return undefined
-    return readAddress(value.text, value.source, dev)
+    const result = readAddress(value.text, value.source, dev)
+    if (mayBeOpen || isLoopback(result)) return result
+    throw new ConfigurationError(
+      `${value.source}: without TLS only a loopback address, such as 127.0.0.1:${result.port}; give --tls-cert and` +
+        " --tls-key, or --insecure-behind-proxy if a proxy in front does TLS and the network between is trusted",
+    )
   }
 
   const configuration: Configuration = {
     dev,
     migrate: dev || boolean("migrate"),
     databaseUrl: boolean("offline") ? "" : readDatabaseUrl(raw("database-url")),
-    secrets: command === "serve" ? readSecrets(environment, dev) : [],
+    secrets: command === "serve" || command === "rekey" ? readSecrets(environment, dev) : [],
+    encryptionKeys: readEncryptionKeys(environment.AUTHWIRE_ENCRYPTION_KEYS),
     secureCookie: secureCookieFromEnvironment(environment),
     tenantSecretsFile: raw("tenant-secrets-file")?.text,
     apiKeys: command === "serve" ? readApiKeys(environment) : undefined,
@@ -116,6 +149,7 @@ export function readConfiguration(
     auditLog: readAuditLog(raw("audit-log")?.text),
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
+    tls,
     workers: integer("workers"),
     reflection: choice("reflection") === "on",
     health: choice("health") === "on",
@@ -125,6 +159,13 @@ export function readConfiguration(
     databaseConnectTimeoutMs: integer("database-connect-timeout-ms"),
     maxDeadlineMs: integer("max-deadline-ms"),
     maxMessageBytes: integer("max-message-bytes"),
+    maxCallsUnderWay: integer("max-calls-under-way"),
+    overloadDelayMs: integer("overload-delay-ms"),
+    rateLimit: integer("rate-limit"),
+    rateLimitOverrides: rates("rate-limit-overrides"),
+    maxConnections: integer("max-connections"),
+    handshakeTimeoutMs: integer("handshake-timeout-ms"),
+    idleTimeoutMs: integer("idle-timeout-ms"),
     shutdownGraceMs: integer("shutdown-grace-ms"),
     logLevel: choice("log-level"),
     logFormat: choice("log-format") as "json" | "text",
@@ -158,74 +199,4 @@ function parse(known: readonly Option[], args: readonly string[]) {
     const reason = error instanceof Error ? (error.message.split(/\. /, 1)[0] ?? "") : ""
     throw new ConfigurationError(`${reason}; see authwire --help`, { cause: error })
   }
-}
-
-function readAddress(text: string, source: string, dev: boolean): Address {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text)
-  const host = match?.[1] ?? match?.[2]
-  const port = Number(match?.[3])
-  if (host === undefined || port > 65_535) {
-    throw new ConfigurationError(`${source}: must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off`)
-  }
-  if (dev && !isLoopback(host)) {
-    throw new ConfigurationError(`${source}: with --dev only a loopback address, such as 127.0.0.1:${port}`)
-  }
-  return { host, port }
-}
-
-/** Whether only this machine can reach a host. */
-export function isLoopback(host: string): boolean {
-  return /^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)
-}
-
-function readDatabaseUrl(value: { text: string; source: string } | undefined): string {
-  if (value === undefined) {
-    throw new ConfigurationError(
-      "--database-url: is required (or AUTHWIRE_DATABASE_URL): mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE;" +
-        " or use --dev for an embedded database",
-    )
-  }
-  const { text, source } = value
-  if (/^sqlite:./.test(text)) return text
-  const url = URL.parse(text)
-  if (url?.protocol !== "mysql:" || url.hostname === "" || url.pathname.length < 2) {
-    throw new ConfigurationError(`${source}: must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE`)
-  }
-  return text
-}
-
-function readSecrets(environment: Readonly<Record<string, string | undefined>>, dev: boolean): readonly string[] {
-  const secrets = secretsFromEnvironment(environment)
-  if (secrets.length === 0 && !dev) {
-    throw new ConfigurationError(
-      "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
-    )
-  }
-  return secrets
-}
-
-function readApiKeys(environment: Readonly<Record<string, string | undefined>>): string | undefined {
-  const text = environment.AUTHWIRE_API_KEYS
-  if (text === undefined || text === "") return undefined
-  try {
-    parseGivenKeys(text)
-    return text
-  } catch (error) {
-    if (!(error instanceof GivenError)) throw error
-    throw new ConfigurationError(`AUTHWIRE_API_KEYS: ${error.message}`)
-  }
-}
-
-function readAuditLog(text: string | undefined): Configuration["auditLog"] {
-  if (text === "off") return "off"
-  return { file: text === "stderr" ? undefined : text }
-}
-
-/** A database URL that can be shown: without its password and parameters. */
-export function withoutSecrets(databaseUrl: string): string {
-  const url = URL.parse(databaseUrl)
-  if (url === null || databaseUrl.startsWith("sqlite:")) return databaseUrl
-  url.password = ""
-  url.search = ""
-  return url.href
 }

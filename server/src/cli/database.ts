@@ -2,9 +2,19 @@ import { mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 import type { Logger } from "pino"
 import { StoreError } from "../store/error.js"
-import { applyMigrations, type Database, migrationStatus, openDatabase, sqlStore } from "../store/sql/index.js"
+import {
+  apiKeyStore,
+  applyMigrations,
+  type Database,
+  keyFromSecret,
+  migrationStatus,
+  openDatabase,
+  sqlStore,
+  tenantStore,
+} from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
-import { type Configuration, withoutSecrets } from "./configuration.js"
+import type { Configuration } from "./configuration.js"
+import { withoutSecrets } from "./configuration-values.js"
 import { createLog } from "./log.js"
 import { StartError } from "./start-error.js"
 
@@ -43,6 +53,11 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
 
 /** Opens the store, with pending migrations applied where the configuration says so. Throws StartError otherwise. */
 export async function openMigratedStore(configuration: Configuration, log: Logger): Promise<Store> {
+  const database = await openMigratedDatabase(configuration, log)
+  return sqlStore(database, { encryptionKeys: encryptionKeys(configuration) })
+}
+
+async function openMigratedDatabase(configuration: Configuration, log: Logger): Promise<Database> {
   const database = await openConfiguredDatabase(configuration, log)
   try {
     if (configuration.migrate) {
@@ -58,7 +73,7 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
         throw new StartError(`${what} pending: run 'authwire migrate up' first, or start with --migrate`)
       }
     }
-    return sqlStore(database)
+    return database
   } catch (error) {
     await database.close()
     if (error instanceof StartError) throw error
@@ -68,20 +83,31 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
 
 /** Opens the store as it is, where another process has seen to the migrations. Throws StartError. */
 export async function openStore(configuration: Configuration, log: Logger): Promise<Store> {
-  return sqlStore(await openConfiguredDatabase(configuration, log))
+  return sqlStore(await openConfiguredDatabase(configuration, log), { encryptionKeys: encryptionKeys(configuration) })
 }
 
+/** What encrypts what is stored: the keys that were given, else one derived from each secret. */
+export function encryptionKeys({ encryptionKeys: given, secrets }: Configuration): Buffer[] {
+  return given.length > 0 ? given.map((key) => Buffer.from(key, "base64")) : secrets.map(keyFromSecret)
+}
+
+/** What commands see of the store: nothing that belongs to a tenant, for which they would need its keys. */
+type Administration = Pick<Store, "tenants" | "apiKeys">
+
 /** Opens the store for one piece of work of a command, as openMigratedStore does. Throws StartError. */
-export async function withStore<T>(configuration: Configuration, work: (store: Store) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  configuration: Configuration,
+  work: (store: Administration) => Promise<T>,
+): Promise<T> {
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
-  const store = await openMigratedStore(configuration, log)
+  const database = await openMigratedDatabase(configuration, log)
   try {
-    return await work(store)
+    return await work({ tenants: tenantStore(database), apiKeys: apiKeyStore(database) })
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     throw new StartError(`the database: ${causeOf(error)}`, { cause: error })
   } finally {
-    await store.close()
+    await database.close()
   }
 }
 

@@ -29,6 +29,7 @@ Usage:
   authwire keys list|revoke ID [options]     list the API keys, or end one
   authwire tenants create NAME|list [options]
                                              make a tenant, or list them
+  authwire rekey [options]                   encrypt everything with the first of the encryption keys
   authwire --help | --version
 
 Options of serve:
@@ -41,6 +42,7 @@ ${of("keys")
   .join("\n")}
 
 Options of migrate: ${names("migrate")}.
+Options of rekey: ${names("rekey")}.
 Options of keys, beside those of keys create, and of tenants: ${names("tenants")}.
 
 Try it:

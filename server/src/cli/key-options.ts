@@ -1,4 +1,4 @@
-import type { Option } from "./options.js"
+import type { Option } from "./option.js"
 
 /** The options of `authwire keys create`. */
 export const keyOptions = [

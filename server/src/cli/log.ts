@@ -1,9 +1,10 @@
 import { type Logger, pino } from "pino"
 import pretty from "pino-pretty"
+import { batchedLines } from "./batched-lines.js"
 
 /**
- * The log, on standard error: one JSON object a line, or text for people. Each line is written at once and whole, so
- * that several processes can share the output.
+ * The log, on standard error: one JSON object a line, or text for people. Lines are whole, so that several
+ * processes can share the output.
  *
  * @param options.worker the number of this worker, where there are several: a field of every line
  */
@@ -13,6 +14,6 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
   const destination =
     options.format === "text"
       ? pretty({ destination: 2, sync: true, colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
-      : pino.destination({ fd: 2, sync: true })
+      : batchedLines(pino.destination({ fd: 2, sync: true }))
   return pino(settings, destination)
 }

@@ -1,8 +1,10 @@
 import { createRequire } from "node:module"
-import { type Configuration, ConfigurationError, readConfiguration } from "./configuration.js"
+import { type Configuration, readConfiguration } from "./configuration.js"
+import { ConfigurationError } from "./configuration-error.js"
 import { helpText } from "./help.js"
 import { keys } from "./keys.js"
 import { migrate } from "./migrate.js"
+import { rekey } from "./rekey.js"
 import { runService } from "./run-service.js"
 import { StartError } from "./start-error.js"
 import { tenants } from "./tenants.js"
@@ -31,6 +33,9 @@ export async function main(
     } else if (command === "migrate") {
       const { configuration, positionals } = readConfiguration("migrate", rest, environment)
       await migrate(configuration as Configuration, positionals, { print })
+    } else if (command === "rekey") {
+      const { configuration, positionals } = readConfiguration("rekey", rest, environment)
+      return await rekey(configuration, positionals, { print })
     } else if (command === "keys") {
       const { configuration, positionals, given } = readConfiguration("keys", rest, environment)
       await keys(configuration, positionals, given, { print, say })
@@ -38,7 +43,7 @@ export async function main(
       const { configuration, positionals } = readConfiguration("tenants", rest, environment)
       await tenants(configuration, positionals, { print, say })
     } else {
-      throw new ConfigurationError("the commands are serve, migrate, keys and tenants; see authwire --help")
+      throw new ConfigurationError("the commands are serve, migrate, rekey, keys and tenants; see authwire --help")
     }
     return 0
   } catch (error) {

@@ -1,5 +1,6 @@
 import { applyMigrations, type Database, migrationStatus, revertLastMigration } from "../store/sql/index.js"
-import { type Configuration, ConfigurationError } from "./configuration.js"
+import type { Configuration } from "./configuration.js"
+import { ConfigurationError } from "./configuration-error.js"
 import { causeOf, openConfiguredDatabase } from "./database.js"
 import { createLog } from "./log.js"
 import { StartError } from "./start-error.js"

@@ -1,34 +1,18 @@
+import { databaseOptions } from "./database-options.js"
+import { doorOptions } from "./door-options.js"
 import { keyOptions } from "./key-options.js"
+import { limitOptions } from "./limit-options.js"
+import type { Option } from "./option.js"
 
-/** What `authwire` can be told to do. */
-export type Command = "serve" | "migrate" | "keys" | "tenants"
+export type { Command, Option } from "./option.js"
 
-/** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
-export interface Option {
-  /** The flag, without dashes. Secrets have none: they never stand on a command line. */
-  flag?: string
-  /** The environment variable; a flag wins over it. */
-  variable?: string
-  type: "boolean" | "integer" | "address" | "database-url" | "choice" | "secret" | "url" | "json" | "file" | "text"
-  /** What stands in for the value in the help. */
-  placeholder?: string
-  /** As one would write it on the command line. */
-  default?: string
-  /** The default with `--dev`, where it differs. */
-  devDefault?: string
-  choices?: readonly string[]
-  min?: number
-  max?: number
-  help: string
-  commands: readonly Command[]
-}
-
+/** Every option there is. */
 export const options = [
   {
     flag: "dev",
     type: "boolean",
     help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only; calls without an API key are let in.",
-    commands: ["serve", "migrate", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
   {
     flag: "database-url",
@@ -37,20 +21,26 @@ export const options = [
     placeholder: "URL",
     devDefault: "sqlite:.authwire/authwire.db",
     help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
-    commands: ["serve", "migrate", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
   {
     variable: "AUTH_SECRET",
     type: "secret",
     devDefault: "a random one, kept in .authwire/secret",
-    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required unless --dev.",
-    commands: ["serve"],
+    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required, with at least 32 bytes, unless --dev.",
+    commands: ["serve", "rekey"],
   },
   {
     variable: "AUTH_SECRET_1..3",
     type: "secret",
     help: "More secrets, to change them without signing anybody out: a higher number is newer, and newer than AUTH_SECRET; the newest encrypts, all decrypt.",
-    commands: ["serve"],
+    commands: ["serve", "rekey"],
+  },
+  {
+    variable: "AUTHWIRE_ENCRYPTION_KEYS",
+    type: "secret",
+    help: "Encrypts the tokens of providers in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its like, the newest first.",
+    commands: ["serve", "rekey"],
   },
   {
     flag: "tenant-secrets-file",
@@ -87,24 +77,7 @@ export const options = [
     help: "Apply pending migrations before serving. Always so with --dev.",
     commands: ["serve"],
   },
-  {
-    flag: "grpc-addr",
-    variable: "AUTHWIRE_GRPC_ADDR",
-    type: "address",
-    placeholder: "HOST:PORT",
-    default: "127.0.0.1:50051",
-    help: "Address of the gRPC door. Port 0 picks a free one; off closes the door.",
-    commands: ["serve"],
-  },
-  {
-    flag: "http-addr",
-    variable: "AUTHWIRE_HTTP_ADDR",
-    type: "address",
-    placeholder: "HOST:PORT",
-    default: "127.0.0.1:8080",
-    help: "Address of the HTTP door (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the door.",
-    commands: ["serve"],
-  },
+  ...doorOptions,
   {
     flag: "workers",
     variable: "AUTHWIRE_WORKERS",
@@ -115,84 +88,8 @@ export const options = [
     help: "Processes that serve behind the same addresses, at best one for each core. Each has a pool of its own: MySQL sees up to this many times --database-pool-size connections. With SQLite only 1: one process owns the file.",
     commands: ["serve"],
   },
-  {
-    flag: "reflection",
-    variable: "AUTHWIRE_REFLECTION",
-    type: "choice",
-    choices: ["on", "off"],
-    default: "on",
-    help: "Whether the service describes itself (gRPC server reflection), to whoever asks: it needs no API key.",
-    commands: ["serve"],
-  },
-  {
-    flag: "health",
-    variable: "AUTHWIRE_HEALTH",
-    type: "choice",
-    choices: ["on", "off"],
-    default: "on",
-    help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP door stay.",
-    commands: ["serve"],
-  },
-  {
-    flag: "database-pool-size",
-    variable: "AUTHWIRE_DATABASE_POOL_SIZE",
-    type: "integer",
-    min: 1,
-    max: 1000,
-    default: "10",
-    help: "Connections to MySQL at the most, for each worker. (SQLite has one.)",
-    commands: ["serve"],
-  },
-  {
-    flag: "database-queue-limit",
-    variable: "AUTHWIRE_DATABASE_QUEUE_LIMIT",
-    type: "integer",
-    min: 0,
-    max: 1_000_000,
-    default: "1000",
-    help: "Calls that may wait for a connection, in each worker; one more is refused at once with RESOURCE_EXHAUSTED.",
-    commands: ["serve"],
-  },
-  {
-    flag: "database-statement-timeout-ms",
-    variable: "AUTHWIRE_DATABASE_STATEMENT_TIMEOUT_MS",
-    type: "integer",
-    min: 10,
-    max: 600_000,
-    default: "5000",
-    help: "How long one statement may take, in milliseconds.",
-    commands: ["serve"],
-  },
-  {
-    flag: "database-connect-timeout-ms",
-    variable: "AUTHWIRE_DATABASE_CONNECT_TIMEOUT_MS",
-    type: "integer",
-    min: 10,
-    max: 600_000,
-    default: "5000",
-    help: "How long a connection to the database may take to open, in milliseconds.",
-    commands: ["serve", "migrate", "keys", "tenants"],
-  },
-  {
-    flag: "max-deadline-ms",
-    variable: "AUTHWIRE_MAX_DEADLINE_MS",
-    type: "integer",
-    min: 10,
-    max: 3_600_000,
-    default: "30000",
-    help: "How long a call may take, in milliseconds, whatever its caller asks for.",
-    commands: ["serve"],
-  },
-  {
-    flag: "max-message-bytes",
-    variable: "AUTHWIRE_MAX_MESSAGE_BYTES",
-    type: "integer",
-    min: 1024,
-    max: 1_073_741_824,
-    default: "4194304",
-    help: "The largest request, in bytes; a larger one is refused with RESOURCE_EXHAUSTED.",
-    commands: ["serve"],
-  },
+  ...databaseOptions,
+  ...limitOptions,
   {
     flag: "shutdown-grace-ms",
     variable: "AUTHWIRE_SHUTDOWN_GRACE_MS",
@@ -210,7 +107,7 @@ export const options = [
     choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
     default: "info",
     help: "The least severe line that is logged; every call is one line at info.",
-    commands: ["serve", "migrate", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
   {
     flag: "log-format",
@@ -220,7 +117,7 @@ export const options = [
     default: "json",
     devDefault: "text",
     help: "One JSON object a line, or text for people. Logs go to standard error.",
-    commands: ["serve", "migrate", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
   {
     flag: "audit-log",

@@ -4,7 +4,7 @@ import { announce } from "./announcement.js"
 import type { Configuration } from "./configuration.js"
 import { openMigratedStore } from "./database.js"
 import { createLog } from "./log.js"
-import { devSecret } from "./secret.js"
+import { withDevSecret } from "./secret.js"
 import { serve } from "./serve.js"
 import { serveWithWorkers } from "./workers.js"
 
@@ -18,19 +18,20 @@ export async function runService(
   configuration: Configuration,
   io: { print: (text: string) => void; stopped: Promise<string> },
 ): Promise<number> {
-  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs } = configuration
+  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs, tls } = configuration
   const log = createLog({ level, format })
-  const store = await openMigratedStore(configuration, log)
+  const complete = withDevSecret(configuration)
+  const store = await openMigratedStore(complete, log)
   try {
     await requireKeys(configuration, { store, log })
   } catch (error) {
     await store.close()
     throw error
   }
-  const secrets = configuration.secrets.length > 0 ? configuration.secrets : [devSecret()]
   const common = {
     log,
-    onListening: (addresses: Parameters<typeof announce>[0]) => announce(addresses, { ...io, log, dev }),
+    onListening: (addresses: Parameters<typeof announce>[0]) =>
+      announce(addresses, { ...io, log, dev, tls: tls !== undefined }),
     stopped: io.stopped.then((signal) => {
       log.info({ signal, grace_ms: shutdownGraceMs }, "stopping: finishing the calls under way")
     }),
@@ -38,11 +39,11 @@ export async function runService(
   let endedWell = true
   if (workers === 1) {
     const readiness = readinessSwitch()
-    await serve({ ...configuration, secrets }, { ...common, store, readiness, onDatabase: readiness.set })
+    await serve(complete, { ...common, store, readiness, onDatabase: readiness.set })
   } else {
     // Each worker opens its own.
     await store.close()
-    endedWell = await serveWithWorkers({ ...configuration, secrets }, common)
+    endedWell = await serveWithWorkers(complete, common)
   }
   log.info("stopped")
   return endedWell ? 0 : 1

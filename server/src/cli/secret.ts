@@ -1,5 +1,11 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import type { Configuration } from "./configuration.js"
+
+/** The configuration, with the secret of a development service where none was given. */
+export function withDevSecret(configuration: Configuration): Configuration {
+  return configuration.secrets.length > 0 ? configuration : { ...configuration, secrets: [devSecret()] }
+}
 
 /** The secret of a development service: made once, readable by its owner only, and kept in `.authwire/secret`. */
 export function devSecret(folder = ".authwire"): string {

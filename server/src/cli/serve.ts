@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto"
 import type { Logger } from "pino"
+import {
+  CertificateError,
+  type CertificateFiles,
+  type CertificateSource,
+  watchCertificate,
+} from "../doors/certificate.js"
 import type { Door, DoorOptions } from "../doors/door.js"
 import { openGrpcDoor } from "../doors/grpc.js"
 import { openHttpDoor } from "../doors/http.js"
@@ -34,12 +40,15 @@ export interface ServeOptions {
 export async function serve(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, readiness } = options
   const doors: Door[] = []
+  let certificate: CertificateSource | undefined
   try {
+    certificate = configuration.tls && readCertificate(configuration.tls, log)
     const monitor = await monitorDatabase({ store, log, onChange: options.onDatabase })
     const access = await openAccess(configuration, { store, log })
     const secrets = openTenantSecrets(configuration, log)
     const audit = openAudit(configuration, log)
-    const { maxDeadlineMs, maxMessageBytes } = configuration
+    const { maxDeadlineMs, maxMessageBytes, maxCallsUnderWay, overloadDelayMs } = configuration
+    const { rateLimit, rateLimitOverrides, databasePoolSize: databasePlaces } = configuration
     const dispatch = createService({
       store,
       readiness,
@@ -54,14 +63,22 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
       maxMessageBytes,
+      maxCallsUnderWay,
+      overloadDelayMs,
+      databasePlaces,
+      rateLimit,
+      rateLimitOverrides,
     })
+    const { maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
+    const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }
+    const common = { dispatch, certificate, log, ...limits }
     const open = async (
       flag: string,
       address: Address | undefined,
       opener: (options: DoorOptions) => Promise<Door>,
     ) => {
       if (address === undefined) return undefined
-      const door = await opener({ dispatch, address, maxMessageBytes }).catch((error: unknown) => {
+      const door = await opener({ ...common, address }).catch((error: unknown) => {
         throw doorError(flag, address, error)
       })
       doors.push(door)
@@ -83,7 +100,18 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     for (const door of doors) door.stopAccepting()
     // The calls are over; a second is plenty for their last bytes to leave.
     await Promise.all(doors.map((door) => door.closed(1000)))
+    certificate?.stop()
     await store.close()
+  }
+}
+
+function readCertificate(files: CertificateFiles, log: Logger) {
+  try {
+    return watchCertificate(files, log)
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error
+    const flag = { cert: "--tls-cert", key: "--tls-key", clientCa: "--tls-client-ca" }[error.file]
+    throw new StartError(`${flag}: ${files[error.file]} ${error.message}`, { cause: error })
   }
 }
 

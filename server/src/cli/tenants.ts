@@ -1,6 +1,7 @@
 import { tenantName } from "../access/given-keys.js"
 import { StoreError } from "../store/error.js"
-import { type Configuration, ConfigurationError } from "./configuration.js"
+import type { Configuration } from "./configuration.js"
+import { ConfigurationError } from "./configuration-error.js"
 import { withStore } from "./database.js"
 import type { CommandOutput } from "./keys.js"
 import { StartError } from "./start-error.js"

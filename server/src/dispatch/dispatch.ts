@@ -8,6 +8,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
+import type { Room } from "../limits/room.js"
 import type { Call, Implementation } from "./call.js"
 import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 import { callsUnderWay, type Incoming, type Running } from "./under-way.js"
@@ -15,8 +16,10 @@ import { callsUnderWay, type Incoming, type Running } from "./under-way.js"
 /** One method, as a door offers it. */
 export interface Method {
   readonly desc: DescMethod
-  /** Starts a call. */
+  /** Starts a call. If there is no room for it, it fails with OVERLOADED. */
   begin(incoming: Incoming): Running
+  /** The same for who can say cheaper that there is no room: undefined. */
+  beginIfRoom(incoming: Incoming): Running | undefined
   readonly unary: Unary
   /** The same from bytes to bytes. */
   readonly unaryBytes: (request: Uint8Array, call: Call) => Promise<Uint8Array>
@@ -52,6 +55,10 @@ export interface DispatchOptions {
   interceptors: readonly Interceptor[]
   /** The longest that a unary call may take, in milliseconds, whatever its caller asks for. */
   maxDeadlineMs: number
+  /** What bounds the calls of a unary method that may be under way; undefined if nothing does. */
+  roomOf: (method: DescMethod) => Room | undefined
+  /** Waits until a call that found no room may be refused. */
+  beforeRefusal: () => Promise<void>
 }
 
 /** What a service needs to carry the calls of others. */
@@ -79,7 +86,11 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 
 /** Makes the one dispatch that all doors share. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { observer, interceptors, maxDeadlineMs } = options
+  const { observer, interceptors, maxDeadlineMs, roomOf } = options
+  const refuse = async (reason: unknown): Promise<never> => {
+    if (reason instanceof Failure && reason.reason === "OVERLOADED") await options.beforeRefusal()
+    throw reason
+  }
   const underWay = callsUnderWay(maxDeadlineMs)
 
   const serve = ({ desc, implementation, codec }: Registration, carries: boolean) => ({
@@ -94,15 +105,22 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         stream = interceptor.stream?.(method, stream) ?? stream
       }
       const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
+      const room = method.methodKind === "unary" ? roomOf(method) : undefined
+      const kind = { carries, onEnd: room?.leave }
+      const beginIfRoom = (incoming: Incoming) =>
+        room?.enter() === false ? undefined : underWay.begin(method, incoming, kind)
       return {
         desc: method,
-        begin: (incoming) => underWay.begin(method, incoming, carries),
+        beginIfRoom,
+        begin: (incoming) => beginIfRoom(incoming) ?? underWay.begin(method, incoming, { refusal: overloaded() }),
         unary: observer.unary(method, async (request: Message, call) => {
+          if (call.signal.aborted) await refuse(call.signal.reason)
           const asking = admit(call)
           if (asking !== undefined) await asking
           return await unary(request, call)
         }),
         unaryBytes: observer.unary(method, async (bytes: Uint8Array, call) => {
+          if (call.signal.aborted) await refuse(call.signal.reason)
           const asking = admit(call)
           if (asking !== undefined) await asking
           const request = wellFormed(method.input, () => fromBinary(method.input, bytes))
@@ -126,6 +144,11 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     services.push(serve(options.carrier({ find: (name) => byName.get(name), draining, refused }), true))
   }
   return { services, maxDeadlineMs, refused: observer.refused, drain: underWay.drain }
+}
+
+/** Refuses a call that there is no room for. */
+export function overloaded(): Failure {
+  return new Failure("OVERLOADED", { retryAfterMs: 1_000 })
 }
 
 function allOf(admissions: readonly Admission[]): Admission {

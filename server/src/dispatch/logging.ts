@@ -2,21 +2,26 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
 import { codeOf, type Failure, toFailure, toStatus } from "../errors.js"
+import type { Refusals } from "../limits/refusals.js"
 import type { Call } from "./call.js"
 import type { Observer } from "./interceptor.js"
 
 /**
- * Writes one line per call (method, code, key, duration, request id; never contents) and turns whatever was thrown into the
- * status that the caller sees. What the service did not expect is in the log with its stack, and only there.
+ * Writes one line per call (method, code, key, duration, request id; never contents) and turns whatever was thrown into
+ * the status that the caller sees. Calls that are refused because there are too many are only counted. What the service
+ * did not expect is in the log with its stack, and only there.
  *
- * @param ended hears of each call when its line is written
+ * @param ended hears of each call when its line is written, or it is counted
  */
 export function logging(
   log: Logger,
   clock: () => number,
+  refusals: Refusals,
   ended: (method: DescMethod, call: Call, failure: Failure | undefined) => void = () => {},
 ): Observer {
   const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
+    ended(method, call, failure)
+    if (failure !== undefined && refusals.count(method, call.door, failure.reason)) return
     const entry = {
       method: `${method.parent.typeName}/${method.name}`,
       door: call.door,
@@ -27,10 +32,10 @@ export function logging(
       duration_ms: Math.round((end - start) * 1000) / 1000,
       request_id: call.requestId,
     }
-    if (failure?.reason === "INTERNAL") log.error({ ...entry, err: failure.cause }, "call failed")
+    if (failure?.reason === "INTERNAL" || failure?.reason === "ENCRYPTION_KEY_MISSING")
+      log.error({ ...entry, err: failure.cause }, "call failed")
     else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
     else log.info(entry, "call")
-    ended(method, call, failure)
   }
 
   return {

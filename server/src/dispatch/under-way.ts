@@ -11,8 +11,11 @@ export interface Incoming {
   /** How long the caller waits, in milliseconds; undefined if it does not say. */
   timeoutMs: number | undefined
   header(name: string): string | undefined
-  /** What the client's certificate names, if it was verified: `DNS:app.internal`. Default: nothing. */
-  certificateNames?: readonly string[]
+  /**
+   * Whom the client's certificate names, as `DNS:…`, `URI:…` or `email:…`; there only if it has one that the door has
+   * verified.
+   */
+  certificateNames?: readonly string[] | undefined
   /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
   carrier?: Call
 }
@@ -26,14 +29,22 @@ export interface Running {
   end(): void
 }
 
+export interface Kind {
+  carries?: boolean
+  onEnd?: (() => void) | undefined
+  refusal?: Failure
+}
+
 /** The calls that are under way. */
 export interface UnderWay {
   /**
    * Starts a call; one that comes while the service drains fails with SHUTTING_DOWN.
    *
-   * @param carries whether it is a stream that carries calls.
+   * @param kind.carries whether it is a stream that carries calls.
+   * @param kind.onEnd called when it is over.
+   * @param kind.refusal what it fails with at once.
    */
-  begin(method: DescMethod, incoming: Incoming, carries?: boolean): Running
+  begin(method: DescMethod, incoming: Incoming, kind?: Kind): Running
   /** Aborts when the service begins to drain: a stream that carries calls asks its client to go elsewhere. */
   readonly draining: AbortSignal
   /**
@@ -56,12 +67,12 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
   return {
     draining: drain.signal,
 
-    begin(method, incoming, carries = false) {
+    begin(method, incoming, { carries = false, onEnd, refusal } = {}) {
       const abort = new AbortController()
       const unary = method.methodKind === "unary"
       const timeoutMs = unary ? Math.min(incoming.timeoutMs ?? maxDeadlineMs, maxDeadlineMs) : incoming.timeoutMs
       const timer =
-        timeoutMs === undefined
+        timeoutMs === undefined || refusal !== undefined
           ? undefined
           : setTimeout(
               () => abort.abort(new Failure("DEADLINE_EXCEEDED")),
@@ -70,6 +81,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       const entry = { endsAtOnce: !unary && !carries, abort: (failure: Failure) => abort.abort(failure) }
       const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs
       if (timeoutMs !== undefined && timeoutMs <= 0) abort.abort(new Failure("DEADLINE_EXCEEDED"))
+      if (refusal !== undefined) abort.abort(refusal)
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
@@ -82,6 +94,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
         end: () => {
           clearTimeout(timer)
           running.delete(entry)
+          onEnd?.()
           if (running.size === 0) drained?.()
         },
       }

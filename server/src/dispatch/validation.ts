@@ -3,15 +3,27 @@ import { createValidator, type Violation } from "@bufbuild/protovalidate"
 import { Failure, type FieldViolation } from "../errors.js"
 import type { Interceptor } from "./interceptor.js"
 
+/** How many broken rules an error names at the most: it travels in a header, and each entry of a list may break one. */
+const maxViolations = 20
+/** How many parts a request may have, at any depth; one that is larger would keep the rules busy for seconds. */
+const maxParts = 100_000
+/** Up to so many, a request that breaks one rule is checked against the others too. */
+const smallParts = 10_000
+
 /** Checks every request against the rules of the schema (buf.validate), before a handler sees it. */
 export function validation(): Interceptor {
-  const validator = createValidator()
+  const untilFirst = createValidator({ failFast: true })
+  const whole = createValidator()
 
   const check = (method: DescMethod, request: Message): void => {
-    const result = validator.validate(method.input, request)
+    const parts = countParts(request, maxParts)
+    if (parts > maxParts) throw tooManyParts()
+    // An entry each that breaks a rule: to tell of all of them would take gigabytes.
+    const result = (parts > smallParts ? untilFirst : whole).validate(method.input, request)
     if (result.kind === "valid") return
     if (result.kind === "error") throw result.error
-    throw new Failure("INVALID_FIELD", { violations: result.violations.map(toFieldViolation) })
+    const violations = result.violations.slice(0, maxViolations).map(toFieldViolation)
+    throw new Failure("INVALID_FIELD", { violations })
   }
 
   return {
@@ -28,6 +40,23 @@ export function validation(): Interceptor {
       yield request
     }
   }
+}
+
+/** Counts entries of messages, lists and maps; not much further than `end`. */
+function countParts(value: unknown, end: number): number {
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return 0
+  const parts = Object.values(value)
+  let count = parts.length
+  for (const part of parts) {
+    if (count > end) break
+    count += countParts(part, end - count)
+  }
+  return count
+}
+
+function tooManyParts(): Failure {
+  const description = `must not have more than ${maxParts} parts`
+  return new Failure("INVALID_FIELD", { violations: [{ field: "request", description }] })
 }
 
 function toFieldViolation(violation: Violation): FieldViolation {

@@ -4,7 +4,10 @@ import {
   Code,
   ConnectError,
   type ConnectRouter,
+  type ContextValues,
   createConnectRouter,
+  createContextKey,
+  createContextValues,
   type HandlerContext,
   type MethodImpl,
   type ServiceImpl,
@@ -14,6 +17,7 @@ import type { Dispatch, Method } from "../dispatch/dispatch.js"
 import { type Incoming, type Running, requestIdOf } from "../dispatch/under-way.js"
 import { Failure } from "../errors.js"
 import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
+import { clampGrpcTimeout } from "./timeout.js"
 
 type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
 type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
@@ -23,7 +27,11 @@ export interface ConnectHandlerOptions {
   maxMessageBytes: number
   /** Answers requests for paths that are no method's. */
   otherwise: (request: NodeRequest, response: NodeResponse) => void
+  /** Whom the client's certificate names, see Incoming. */
+  certificateNames: (request: NodeRequest) => readonly string[] | undefined
 }
+
+const clientNames = createContextKey<readonly string[] | undefined>(undefined)
 
 /** Serves the methods of the dispatch over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
@@ -33,18 +41,34 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 
   return (request, response) => {
+    // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
+    request.on("error", () => {})
     const handler = handlers.get(request.url?.split("?", 1)[0] ?? "")
     if (handler === undefined) return options.otherwise(request, response)
+    // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
+    // into the URL, and that into the logs of proxies.
+    if (request.method !== "POST") return refuse(response, 405, { allow: "POST" })
     const { method } = handler
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
     request.headers["x-request-id"] = requestId
     clampTimeouts(request)
+    const contextValues = createContextValues().set(clientNames, options.certificateNames(request))
+    const asked = read(request, response, contextValues)
+    if (asked === undefined) {
+      response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
+      response.end("the request names no host\n")
+      request.resume()
+      return
+    }
     if (method.methodKind === "unary") limitArrival(request, dispatch.maxDeadlineMs)
     // What is answered before it is read, because it is too large, must not stay in the way of the connection's next
     // request: nobody destroys it, and the rest is thrown away.
     const body = request.iterator({ destroyOnReturn: false })
-    response.once("finish", () => request.resume())
-    handler({ ...universalRequestFromNodeRequest(request, response, undefined, undefined), body })
+    // Asked of the stream itself: the response of HTTP/2 says that it is finished only when the request is too.
+    const sent = "stream" in request ? request.stream : response
+    // By a listener, which also takes over from a reader that lets go later.
+    sent.once("finish", () => request.on("data", () => {}).resume())
+    handler({ ...asked, body })
       .then((answer) =>
         universalResponseToNodeResponse(
           withoutForeignErrors(answer, method, requestId, (code) => dispatch.refused(method, "http", requestId, code)),
@@ -56,12 +80,25 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   }
 }
 
+function refuse(response: NodeResponse, status: number, headers: Record<string, string>): void {
+  response.writeHead(status, { ...headers, "content-length": "0" })
+  response.end()
+}
+
+// Throws where host and path make no URL: `Host: [`, or none at all in HTTP/1.0.
+function read(request: NodeRequest, response: NodeResponse, contextValues: ContextValues) {
+  try {
+    return universalRequestFromNodeRequest(request, response, undefined, contextValues)
+  } catch {
+    return undefined
+  }
+}
+
 // A time-out beyond what a timer of Node can hold would end at once.
 function clampTimeouts(request: NodeRequest): void {
   const { headers } = request
   if (/^\d{9,}$/.test(firstOf(headers["connect-timeout-ms"]) ?? "")) headers["connect-timeout-ms"] = "99999999"
-  if (/^(\d{3,}H|\d{5,}M|\d{7,}S|\d{9,}m)$/.test(firstOf(headers["grpc-timeout"]) ?? ""))
-    headers["grpc-timeout"] = "99999999m"
+  clampGrpcTimeout(headers)
 }
 
 // The deadline of a call counts from when it is there whole; this is for those that never are.
@@ -124,10 +161,12 @@ async function* single(request: Message): AsyncIterable<Message> {
 }
 
 function begin(method: Method, context: HandlerContext): Running {
+  const names = context.values.get(clientNames)
   const incoming: Incoming = {
     door: "http",
     timeoutMs: context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
+    ...(names && { certificateNames: names }),
   }
   const running = method.begin(incoming)
   context.signal.addEventListener("abort", running.cancel, { once: true })

@@ -1,4 +1,6 @@
+import type { Logger } from "pino"
 import type { Dispatch } from "../dispatch/dispatch.js"
+import type { CertificateSource } from "./certificate.js"
 import type { Address } from "./listen.js"
 
 /** A way into the dispatch. */
@@ -15,4 +17,13 @@ export interface DoorOptions {
   address: Address
   /** The largest request, in bytes. A larger one is RESOURCE_EXHAUSTED. */
   maxMessageBytes: number
+  /** Undefined: the door speaks without TLS. */
+  certificate: CertificateSource | undefined
+  /** Connections at the same time; one more is closed at once. */
+  maxConnections: number
+  /** How long a client may take for the TLS handshake, the preface of HTTP/2 or the header of HTTP/1.1. */
+  handshakeTimeoutMs: number
+  /** How long a connection of HTTP/2 without streams stays open. */
+  idleTimeoutMs: number
+  log: Logger
 }

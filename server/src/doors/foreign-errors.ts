@@ -28,6 +28,11 @@ export function withoutForeignErrors(
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0) return undefined
+    // It quotes what it does not know, which may be anything.
+    if (error.code === Code.Unimplemented) {
+      refused(error.code)
+      return new ConnectError("no such compression is taken here", error.code)
+    }
     const unreadable = asUnreadable(error, method)
     refused(unreadable ? Code.InvalidArgument : error.code)
     return unreadable && toStatus(unreadable, requestId)
@@ -45,7 +50,7 @@ export function withoutForeignErrors(
       const bytes = Buffer.concat(chunks)
       const ours = replaced(errorFromJsonBytes(bytes, undefined, new ConnectError("", Code.Unknown)))
       // The status is read after the first bytes of the body.
-      if (ours !== undefined) result.status = 400
+      if (ours?.code === Code.InvalidArgument) result.status = 400
       yield ours === undefined ? bytes : errorToJsonBytes(ours, undefined)
     })()
     return result

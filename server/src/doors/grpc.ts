@@ -1,8 +1,11 @@
 import { once } from "node:events"
-import { createServer } from "node:net"
+import type { Http2Server, IncomingHttpHeaders } from "node:http2"
+import { createServer, type Socket } from "node:net"
+import { createServer as createTlsServer, Server as TlsServer } from "node:tls"
 import { StatusSchema } from "@authwire/proto/rpc/status"
 import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
 import {
+  logVerbosity,
   Metadata,
   type MethodDefinition,
   Server,
@@ -13,6 +16,7 @@ import {
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
+  setLogVerbosity,
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
@@ -20,7 +24,10 @@ import type { Method } from "../dispatch/dispatch.js"
 import type { Incoming } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
 import type { Door, DoorOptions } from "./door.js"
+import { limits } from "./limits.js"
 import { listen } from "./listen.js"
+import { clampGrpcTimeout } from "./timeout.js"
+import { admits, followCertificate, namesOf, tlsServerOptions } from "./tls.js"
 
 /** The length of the preface of HTTP/2 (RFC 9113, section 3.4). */
 const prefaceBytes = 24
@@ -30,12 +37,18 @@ type StreamCall = ServerWritableStream<Buffer, Uint8Array> | ServerDuplexStream<
 
 /** Opens the gRPC door, served by grpc-js. Rejects as `listen` does. */
 export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
+  // It writes headers that it cannot read to the error output, keys and cookies too.
+  setLogVerbosity(logVerbosity.NONE)
+  const { certificate, handshakeTimeoutMs, log } = options
+  const asksClients = certificate?.asksClients === true
   const server = new Server({
     "grpc.max_receive_message_length": options.maxMessageBytes,
     "grpc.max_send_message_length": -1,
     // A client that is gone without a word is noticed.
     "grpc.keepalive_time_ms": 60_000,
     "grpc.keepalive_timeout_ms": 20_000,
+    "grpc.max_connection_idle_ms": options.idleTimeoutMs,
+    "grpc.max_concurrent_streams": limits.maxConcurrentStreams,
     interceptors: [arrivalLimit(options.dispatch.maxDeadlineMs)],
   })
   for (const { methods } of options.dispatch.services) {
@@ -43,18 +56,32 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     const implementation: UntypedServiceImplementation = {}
     for (const method of methods) {
       definition[method.desc.localName] = methodDefinition(method.desc)
-      implementation[method.desc.localName] = method.desc.methodKind === "unary" ? unary(method) : stream(method)
+      implementation[method.desc.localName] =
+        method.desc.methodKind === "unary" ? unary(method, asksClients) : stream(method, asksClients)
     }
     server.addService(definition, implementation)
   }
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure())
-  const acceptor = createServer({ noDelay: true }, (socket) => {
+  tune(server)
+  const accept = (socket: Socket) => {
     // A connection that does not say in time that it speaks HTTP/2 is closed.
-    const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), 10_000)
+    const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), handshakeTimeoutMs)
     socket.once("close", () => clearTimeout(timer))
     connections.injectConnection(socket)
-  })
-  const listener = await listen(acceptor, options.address)
+  }
+  const acceptor =
+    certificate === undefined
+      ? createServer({ noDelay: true }, accept)
+      : createTlsServer(
+          { ...tlsServerOptions(certificate, { protocols: ["h2"], handshakeTimeoutMs }), noDelay: true },
+          (socket) => {
+            if (!admits(socket, certificate, log)) return
+            if (socket.alpnProtocol === "h2") accept(socket)
+            else socket.destroy()
+          },
+        )
+  if (acceptor instanceof TlsServer && certificate !== undefined) followCertificate(acceptor, certificate, log)
+  const listener = await listen(acceptor, options)
   return {
     address: listener.address,
     stopAccepting() {
@@ -63,6 +90,19 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
       server.tryShutdown(() => {})
     },
     closed: listener.closed,
+  }
+}
+
+// grpc-js makes its server of HTTP/2 by itself and takes no option for these. The server's map of them is its own
+// affair: where it is another one day, calls with a time-out of months fail as they did before, and a test says so.
+function tune(server: Server): void {
+  const { http2Servers } = server as unknown as { http2Servers: Map<Http2Server, unknown> }
+  for (const http2Server of http2Servers.keys()) {
+    http2Server.updateSettings({
+      maxConcurrentStreams: limits.maxConcurrentStreams,
+      maxHeaderListSize: limits.maxHeaderBytes,
+    })
+    http2Server.prependListener("stream", (_stream, headers: IncomingHttpHeaders) => clampGrpcTimeout(headers))
   }
 }
 
@@ -103,9 +143,9 @@ function arrivalLimit(maxMs: number): ServerInterceptor {
   }
 }
 
-function unary(method: Method) {
+function unary(method: Method, asksClients: boolean) {
   return (call: UnaryCall, callback: sendUnaryData<Uint8Array>): void => {
-    const running = method.begin(incoming(call))
+    const running = method.begin(incoming(call, asksClients))
     call.on("cancelled", running.cancel)
     method
       .unaryBytes(call.request, running.call)
@@ -119,10 +159,10 @@ function unary(method: Method) {
   }
 }
 
-function stream(method: Method) {
+function stream(method: Method, asksClients: boolean) {
   const { codec } = method
   return async (call: StreamCall): Promise<void> => {
-    const running = method.begin(incoming(call))
+    const running = method.begin(incoming(call, asksClients))
     call.on("cancelled", running.cancel)
     // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
     call.on("error", running.cancel)
@@ -145,12 +185,25 @@ function stream(method: Method) {
   }
 }
 
-function incoming(call: UnaryCall | StreamCall): Incoming {
+function incoming(call: UnaryCall | StreamCall, asksClients: boolean): Incoming {
   const deadline = Number(call.getDeadline())
   return {
     door: "grpc",
     timeoutMs: Number.isFinite(deadline) ? deadline - Date.now() : undefined,
     header: (name) => call.metadata.get(name)[0]?.toString(),
+    ...(asksClients && { certificateNames: certificateNames(call) }),
+  }
+}
+
+// Reading the certificate takes a while, so only a door that asks for one does it.
+function certificateNames(call: UnaryCall | StreamCall): readonly string[] | undefined {
+  try {
+    // There only if it was verified.
+    const { sslPeerCertificate } = call.getAuthContext()
+    return sslPeerCertificate && namesOf(sslPeerCertificate.subjectaltname)
+  } catch {
+    // The connection is gone, and so is whoever would hear the answer.
+    return undefined
   }
 }
 

@@ -1,46 +1,106 @@
 import http from "node:http"
 import http2 from "node:http2"
+import https from "node:https"
 import type { Socket } from "node:net"
+import { TLSSocket } from "node:tls"
 import type { Readiness } from "../readiness.js"
 import { connectHandler } from "./connect-handler.js"
 import type { Door, DoorOptions } from "./door.js"
+import { closeWhenIdle, limits } from "./limits.js"
 import { listen } from "./listen.js"
+import { admits, followCertificate, tlsServerOptions, verifiedNames } from "./tls.js"
+
+// It serves programs, not pages: what a browser shows or keeps of it would be a mistake or an attack.
+const securityHeaders = {
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+}
+const withTls = { "strict-transport-security": "max-age=31536000" }
 
 /**
  * Opens the HTTP door: Connect, gRPC-Web and gRPC over HTTP/1.1 and HTTP/2 on one port, and the probes `GET /healthz`
  * (the process lives) and `GET /readyz` (it can do its work). Rejects as `listen` does.
+ *
+ * It lets no other origin's page call it: there are no headers of CORS, and a preflight request is refused.
  */
 export async function openHttpDoor(options: DoorOptions & { readiness: Readiness }): Promise<Door> {
-  const { dispatch, maxMessageBytes } = options
-  const handler = connectHandler({ dispatch, maxMessageBytes, otherwise: probes(options.readiness) })
-  const http1 = http.createServer({ noDelay: true }, handler)
-  const http2Server = http2.createServer({}, handler)
+  const { dispatch, maxMessageBytes, certificate, handshakeTimeoutMs, idleTimeoutMs, log } = options
+  const namesOfClients = new WeakMap<object, readonly string[] | undefined>()
+  const answer = connectHandler({
+    dispatch,
+    maxMessageBytes,
+    otherwise: probes(options.readiness),
+    certificateNames: (request) =>
+      namesOfClients.get(("stream" in request ? request.stream.session : request.socket) ?? request),
+  })
+  const headers = Object.entries({ ...securityHeaders, ...(certificate && withTls) })
+  const handler: typeof answer = (request, response) => {
+    for (const [name, value] of headers) response.setHeader(name, value)
+    answer(request, response)
+  }
+  const http1Options: http.ServerOptions = {
+    noDelay: true,
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: handshakeTimeoutMs,
+    // Beside the time that the header may take; the handler gives each method less.
+    requestTimeout: handshakeTimeoutMs + dispatch.maxDeadlineMs,
+    connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),
+  }
+  const protocols = ["h2", "http/1.1"]
+  const http1 =
+    certificate === undefined
+      ? http.createServer(http1Options, handler)
+      : https.createServer(
+          { ...http1Options, ...tlsServerOptions(certificate, { protocols, handshakeTimeoutMs }) },
+          handler,
+        )
+  if (http1 instanceof https.Server && certificate !== undefined) followCertificate(http1, certificate, log)
+  const http2Server = http2.createServer(
+    { settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes } },
+    handler,
+  )
   const sessions = new Set<http2.ServerHttp2Session>()
   http2Server.on("session", (session) => {
     sessions.add(session)
     session.once("close", () => sessions.delete(session))
+    closeWhenIdle(session, idleTimeoutMs)
   })
   // A broken connection is the client's affair; without a listener it would be an uncaught exception.
   http2Server.on("sessionError", () => {})
 
   // The HTTP/1.1 server listens, so that its time-outs and its idle connections are looked after, but each connection
   // goes to the server of the protocol that it speaks.
-  const toHttp1 = http1.listeners("connection") as ((socket: Socket) => void)[]
-  http1.removeAllListeners("connection")
-  http1.on("connection", (socket: Socket) => {
-    byPreface(socket, (protocol) => {
-      if (protocol === "h2") {
+  const accepted = certificate === undefined ? "connection" : "secureConnection"
+  const toHttp1 = http1.listeners(accepted) as ((socket: Socket) => void)[]
+  http1.removeAllListeners(accepted)
+  http1.on(accepted, (socket: Socket) => {
+    const secure = socket instanceof TLSSocket
+    if (secure && certificate !== undefined && !admits(socket, certificate, log)) return
+    const names = secure ? verifiedNames(socket) : undefined
+    byPreface(socket, handshakeTimeoutMs, (protocol) => {
+      // With TLS both sides have agreed on one before.
+      if (secure && (socket.alpnProtocol === "h2") !== (protocol === "h2")) socket.destroy()
+      else if (protocol === "h2") {
         // HTTP/1.1 answers a client that has ended its side; to HTTP/2 that is the end of the connection.
         socket.allowHalfOpen = false
+        const remember = (session: http2.ServerHttp2Session) => namesOfClients.set(session, names)
+        http2Server.once("session", remember)
         http2Server.emit("connection", socket)
-      } else for (const accept of toHttp1) accept.call(http1, socket)
+        // Whatever became of it, the next connection is somebody else's.
+        http2Server.off("session", remember)
+      } else {
+        namesOfClients.set(socket, names)
+        for (const accept of toHttp1) accept.call(http1, socket)
+      }
     })
   })
   let closing = false
   http1.prependListener("request", (_request, response) => {
     if (closing) response.setHeader("connection", "close")
   })
-  const listener = await listen(http1, options.address)
+  const listener = await listen(http1, options)
   return {
     address: listener.address,
     stopAccepting() {
@@ -62,10 +122,12 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
 // Decides by the first bytes which protocol a connection speaks. A connection that says nothing in time is closed.
-function byPreface(socket: Socket, decided: (protocol: "h1" | "h2") => void): void {
+function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "h1" | "h2") => void): void {
   let seen: Buffer = Buffer.alloc(0)
   const giveUp = () => socket.destroy()
-  socket.setTimeout(10_000, giveUp)
+  // Not the socket's own time-out: that begins anew with every byte.
+  const timer = setTimeout(giveUp, timeoutMs)
+  socket.once("close", () => clearTimeout(timer))
   socket.on("error", giveUp)
   socket.on("end", giveUp)
   const read = () => {
@@ -78,8 +140,7 @@ function byPreface(socket: Socket, decided: (protocol: "h1" | "h2") => void): vo
     socket.off("readable", read)
     socket.off("error", giveUp)
     socket.off("end", giveUp)
-    socket.setTimeout(0)
-    socket.off("timeout", giveUp)
+    clearTimeout(timer)
     socket.unshift(seen)
     decided(matches ? "h2" : "h1")
   }
@@ -104,6 +165,6 @@ interface ProbeResponse {
 }
 
 function answer(response: ProbeResponse, status: number, body: string): void {
-  response.writeHead(status, { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" })
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" })
   response.end(`${body}\n`)
 }

@@ -1,4 +1,5 @@
 import { Server, type Socket } from "node:net"
+import type { DoorOptions } from "./door.js"
 
 /** Where a door listens: a host or IP address, and a port (0 picks a free one). */
 export interface Address {
@@ -16,11 +17,27 @@ export interface Listener {
   closed(graceMs: number): Promise<void>
 }
 
+/** How often it is logged at the most that connections are turned away, in milliseconds. */
+const fullLogMs = 10_000
+
 /**
- * Lets a server listen at an address. Rejects with the system's error (`code` EADDRINUSE, EACCES, EADDRNOTAVAIL,
+ * Lets a server listen at an address, for `maxConnections` at the same time. Rejects with the system's error (`code` EADDRINUSE, EACCES, EADDRNOTAVAIL,
  * ENOTFOUND).
  */
-export async function listen(server: Server, address: Address): Promise<Listener> {
+export async function listen(
+  server: Server,
+  { address, maxConnections, log }: Pick<DoorOptions, "address" | "maxConnections" | "log">,
+): Promise<Listener> {
+  server.maxConnections = maxConnections
+  // Or in a worker the primary of Node's cluster would offer it to the others, for ever if all are full. Node's types
+  // do not know it yet.
+  Object.assign(server, { dropMaxConnection: true })
+  let loggedAt = Number.NEGATIVE_INFINITY
+  server.on("drop", () => {
+    if (performance.now() - loggedAt < fullLogMs) return
+    loggedAt = performance.now()
+    log.warn({ address: formatAddress(address), max_connections: maxConnections }, "turning connections away: too many")
+  })
   const sockets = new Set<Socket>()
   let allClosed = () => {}
   server.prependListener("connection", (socket: Socket) => {
@@ -59,4 +76,9 @@ export async function listen(server: Server, address: Address): Promise<Listener
 /** An address as it stands in URLs: `127.0.0.1:50051`, `[::1]:50051`. */
 export function formatAddress({ host, port }: Address): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+/** Whether only this machine reaches an address. */
+export function isLoopback({ host }: Pick<Address, "host">): boolean {
+  return /^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)
 }

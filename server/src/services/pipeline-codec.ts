@@ -1,10 +1,12 @@
 import {
+  type PipelineAnswer,
   type PipelineCall,
   type PipelineRequest,
   PipelineRequestSchema,
   type PipelineResponse,
   PipelineResponseSchema,
 } from "@authwire/proto"
+import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import type { Codec } from "../dispatch/dispatch.js"
 
@@ -61,26 +63,38 @@ export const pipelineCodec: Codec = {
 /** The bytes of a response. */
 export function encodeResponse(response: PipelineResponse): Uint8Array {
   const { answers, settings, draining } = response
-  if (settings !== undefined || draining || !answers.every(({ outcome }) => outcome.case === "message")) {
+  if (settings !== undefined || draining || !answers.every(({ outcome }) => outcome.case !== undefined)) {
     return toBinary(PipelineResponseSchema, response)
   }
   let length = 0
   const lengths: number[] = []
   for (const { id, outcome } of answers) {
-    const own = (id === 0 ? 0 : 1 + sizeOf(id)) + sizeOfField((outcome.value as Uint8Array).length)
+    const own = (id === 0 ? 0 : 1 + sizeOf(id)) + sizeOfField(bytesOf(outcome).length)
     lengths.push(own)
     length += sizeOfField(own)
   }
   const bytes = Buffer.allocUnsafe(length)
   let at = 0
   for (const [index, { id, outcome }] of answers.entries()) {
-    const message = outcome.value as Uint8Array
+    const message = bytesOf(outcome)
     at = writeVarint(bytes, at, 0x12, lengths[index] as number)
     if (id !== 0) at = writeVarint(bytes, at, 0x08, id)
-    at = writeVarint(bytes, at, 0x12, message.length)
+    at = writeVarint(bytes, at, outcome.case === "message" ? 0x12 : 0x1a, message.length)
     bytes.set(message, at)
     at += message.length
   }
+  return bytes
+}
+
+// Under a flood many calls have the same error.
+const errors = new WeakMap<Status, Uint8Array>()
+
+function bytesOf(outcome: PipelineAnswer["outcome"]): Uint8Array {
+  if (outcome.case !== "error") return outcome.value as Uint8Array
+  const known = errors.get(outcome.value)
+  if (known !== undefined) return known
+  const bytes = toBinary(StatusSchema, outcome.value)
+  errors.set(outcome.value, bytes)
   return bytes
 }
 

@@ -1,10 +1,13 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
 import type { Status } from "@authwire/proto/rpc/status"
+import type { DescMethod } from "@bufbuild/protobuf"
 import type { Call, Implementation } from "../dispatch/call.js"
-import type { Inside } from "../dispatch/dispatch.js"
+import { type Inside, overloaded } from "../dispatch/dispatch.js"
 import { type Running, requestIdOf } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
-import { Failure, type Reason, toStatus } from "../errors.js"
+import { Failure, toStatus } from "../errors.js"
+import type { Breather } from "../limits/breather.js"
+import type { Refusals } from "../limits/refusals.js"
 import { type Outbox, outbox } from "./outbox.js"
 
 export interface PipelineOptions extends Inside {
@@ -12,6 +15,9 @@ export interface PipelineOptions extends Inside {
   maxInFlight: number
   /** The largest message of a call, in bytes. */
   maxMessageBytes: number
+  /** Counts the calls that are refused because there are too many. */
+  refusals: Refusals
+  breather: Breather
 }
 
 const answerType = "authwire.v1.PipelineAnswer"
@@ -23,10 +29,11 @@ const moveMs = 1_000
 /** The third way into the dispatch, beside the doors: unary calls as messages of one stream. */
 export function pipelineService(options: PipelineOptions): Implementation<typeof PipelineService> {
   const { draining, maxInFlight, maxMessageBytes } = options
+  const shared = { refusalOf: refusalsOf(options.refusals) }
   return {
     async *pipeline(requests, call) {
       const waiting = outbox<PipelineAnswer | "draining">()
-      const calls = carriedCalls(options, call, waiting)
+      const calls = carriedCalls({ ...options, ...shared }, call, waiting)
       let moving: NodeJS.Timeout | undefined
       const onDrain = () => {
         waiting.put("draining", 0, false)
@@ -52,28 +59,44 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
   }
 }
 
+interface Shared {
+  /** See refusalsOf. */
+  refusalOf: (frame: PipelineCall, failure: Failure) => Refusal
+}
+
+interface Refusal {
+  requestId: string
+  outcome: PipelineAnswer["outcome"] & { case: "error" }
+  bytes: number
+}
+
 /** The calls that one stream carries. */
-function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
-  const { find, maxInFlight, refused } = options
+function carriedCalls(options: PipelineOptions & Shared, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
+  const { find, maxInFlight, refused, refusals, breather, refusalOf } = options
   const underWay = new Map<number, Running>()
   let finishing = false
+  let justRefused = 0
 
-  const refuse = (frame: PipelineCall, reason: Reason): void => {
-    const requestId = requestIdOf(frame.header["x-request-id"])
-    const error = wireStatus(toStatus(new Failure(reason), requestId))
-    refused(find(frame.method)?.desc ?? stream.method, "pipeline", requestId, error.code)
-    answers.put({ $typeName: answerType, id: frame.id, outcome: { case: "error", value: error } }, sizeOf(error), true)
+  const refuse = (frame: PipelineCall, method: DescMethod, failure: Failure): void => {
+    const { requestId, outcome, bytes } = refusalOf(frame, failure)
+    if (!refusals.count(method, "pipeline", failure.reason)) refused(method, "pipeline", requestId, outcome.value.code)
+    answers.put({ $typeName: answerType, id: frame.id, outcome }, bytes, true)
+    justRefused++
   }
 
   const begin = (frame: PipelineCall): void => {
     const { id, header } = frame
     if (underWay.has(id)) throw brokenRule("calls.id", "must not be that of a call under way")
     const method = find(frame.method)
-    if (method === undefined || underWay.size >= maxInFlight) {
-      refuse(frame, method === undefined ? "METHOD_UNKNOWN" : "TOO_MANY_CALLS")
+    if (method === undefined) {
+      refuse(frame, stream.method, unknownMethod)
       return
     }
-    const running = method.begin({
+    if (underWay.size >= maxInFlight) {
+      refuse(frame, method.desc, tooManyCalls)
+      return
+    }
+    const running = method.beginIfRoom({
       door: "pipeline",
       timeoutMs: frame.timeoutMs,
       header: (name) => {
@@ -83,6 +106,10 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       },
       carrier: stream,
     })
+    if (running === undefined) {
+      refuse(frame, method.desc, noRoom)
+      return
+    }
     underWay.set(id, running)
     const end = (answer: PipelineAnswer, bytes: number): void => {
       running.end()
@@ -120,6 +147,10 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
         for await (const request of requests) {
           for (const id of request.cancelledIds) giveUp(id)
           for (const frame of request.calls) begin(frame)
+          if (justRefused > 0) {
+            await breather.afterMessage(justRefused)
+            justRefused = 0
+          }
           // Whoever does not read its answers is not listened to.
           await answers.room()
         }
@@ -133,6 +164,28 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       for (const running of underWay.values()) running.cancel()
       underWay.clear()
     },
+  }
+}
+
+const unknownMethod = new Failure("METHOD_UNKNOWN")
+const tooManyCalls = new Failure("TOO_MANY_CALLS")
+const noRoom = overloaded()
+
+/** Makes the errors of refused calls: those that bring no request id of their own share one, as under a flood. */
+function refusalsOf(refusals: Refusals): Shared["refusalOf"] {
+  const made = new Map<Failure, Refusal>()
+  const make = (failure: Failure, requestId: string): Refusal => {
+    const value = wireStatus(toStatus(failure, requestId))
+    return { requestId, outcome: { case: "error", value }, bytes: sizeOf(value) }
+  }
+  return (frame, failure) => {
+    const given = frame.header["x-request-id"]
+    if (given !== undefined || failure === unknownMethod) return make(failure, requestIdOf(given))
+    const last = made.get(failure)
+    if (last?.requestId === refusals.requestId) return last
+    const refusal = make(failure, refusals.requestId)
+    made.set(failure, refusal)
+    return refusal
   }
 }
 

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe } from "@jest/globals"
 import { accountContract } from "./contract/accounts.js"
+import { apiKeyContract } from "./contract/api-keys.js"
 import { authenticatorContract } from "./contract/authenticators.js"
 import { callerContract } from "./contract/callers.js"
 import type { ContractContext, OpenStoreDatabase, StoreDatabase } from "./contract/context.js"
 import { sessionContract } from "./contract/sessions.js"
+import { tenantContract } from "./contract/tenants.js"
 import { userChangeContract } from "./contract/user-changes.js"
 import { userContract } from "./contract/users.js"
 import { verificationTokenContract } from "./contract/verification-tokens.js"
@@ -49,6 +51,8 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("sessions", () => sessionContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))
+    describe("tenants", () => tenantContract(context))
+    describe("API keys", () => apiKeyContract(context))
     describe("callers", () => callerContract(context))
   })
 }

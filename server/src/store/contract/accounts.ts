@@ -12,13 +12,13 @@ import {
   outcomes,
   range,
 } from "./context.js"
+import { unsealed } from "./unsealed.js"
 
 export function accountContract(context: ContractContext): void {
-  const rowsOf = ({ provider, providerAccountId }: Account) =>
-    context.database.sql("SELECT * FROM accounts WHERE provider = ? AND provider_account_id = ?", [
-      provider,
-      providerAccountId,
-    ])
+  const rowsOf = async ({ provider, providerAccountId }: Account) => {
+    const sql = "SELECT * FROM accounts WHERE provider = ? AND provider_account_id = ?"
+    return (await context.database.sql(sql, [provider, providerAccountId])).map(unsealed)
+  }
   const newUserId = async () => (await context.store.users.create(anyone, newUser())).id
 
   const everything = (userId: string) =>
@@ -42,6 +42,7 @@ export function accountContract(context: ContractContext): void {
       expect(await context.other.accounts.get(anyone, account)).toEqual(account)
       expect(await rowsOf(account)).toEqual([
         {
+          tenant: "default",
           provider: "github",
           provider_account_id: account.providerAccountId,
           user_id: account.userId,

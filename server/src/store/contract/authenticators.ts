@@ -30,6 +30,7 @@ export function authenticatorContract(context: ContractContext): void {
       expect(await context.other.authenticators.get(anyone, authenticator.credentialID)).toEqual(authenticator)
       expect(await rowsOf(authenticator.credentialID)).toEqual([
         {
+          tenant: "default",
           credential_id: authenticator.credentialID,
           user_id: authenticator.userId,
           provider_account_id: authenticator.providerAccountId,

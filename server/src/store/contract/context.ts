@@ -37,6 +37,9 @@ export interface ContractContext {
   readonly clock: { now: number }
 }
 
+/** What stores in tests encrypt with. */
+export const encryptionKeys = [Buffer.alloc(32, "a key of the tests")]
+
 /** Nobody in particular. */
 export const anyone = { tenant: "default" }
 

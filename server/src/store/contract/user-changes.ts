@@ -48,6 +48,7 @@ export function userChangeContract(context: ContractContext): void {
       expect(await context.other.users.get(anyone, id)).toEqual(updated)
       expect(await rowsOf(id)).toEqual([
         {
+          tenant: "default",
           id,
           email: patch.email,
           email_key: patch.email,

@@ -31,6 +31,7 @@ export function userContract(context: ContractContext): void {
       expect(await context.other.users.get(anyone, user.id)).toEqual(user)
       expect(await rowsOf(user.id)).toEqual([
         {
+          tenant: "default",
           id: user.id,
           email: user.email,
           email_key: `zoë+🙂.${unique}@example.com`,

@@ -1,10 +1,15 @@
+import { createHash } from "node:crypto"
 import { describe, expect, test } from "@jest/globals"
 import type { VerificationToken } from "../types.js"
 import { anyone, type ContractContext, day, differentKeys, newId, outcomes, range } from "./context.js"
 
 export function verificationTokenContract(context: ContractContext): void {
+  const hashOf = (token: string) => createHash("sha256").update(token).digest("hex").toUpperCase()
   const rowsOf = ({ identifier, token }: VerificationToken) =>
-    context.database.sql("SELECT * FROM verification_tokens WHERE identifier = ? AND token = ?", [identifier, token])
+    context.database.sql(
+      "SELECT tenant, identifier, HEX(token_hash) AS hash, expires FROM verification_tokens WHERE identifier = ? AND HEX(token_hash) = ?",
+      [identifier, hashOf(token)],
+    )
   const newToken = (token: Partial<VerificationToken> = {}): VerificationToken => ({
     identifier: `${newId()}@example.com`,
     token: newId(),
@@ -13,11 +18,14 @@ export function verificationTokenContract(context: ContractContext): void {
   })
 
   describe("create", () => {
-    test("keeps every field exactly, and the database holds it", async () => {
+    test("keeps every field exactly, and the database holds it, but not the token", async () => {
       const token = newToken({ identifier: `Zoë 🙂 ${newId()}`, expires: new Date("2031-05-06T07:08:09.123Z") })
       expect(await context.store.verificationTokens.create(anyone, token)).toEqual(token)
       const expires = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
-      expect(await rowsOf(token)).toEqual([{ identifier: token.identifier, token: token.token, expires }])
+      expect(await rowsOf(token)).toEqual([
+        { tenant: "default", identifier: token.identifier, hash: hashOf(token.token), expires },
+      ])
+      expect(JSON.stringify(await context.database.sql("SELECT * FROM verification_tokens"))).not.toContain(token.token)
       expect(await context.other.verificationTokens.use(anyone, token)).toEqual(token)
     })
 

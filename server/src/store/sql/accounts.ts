@@ -1,8 +1,10 @@
 import { StoreError } from "../error.js"
 import type { AccountStore, Caller } from "../store.js"
-import type { Account } from "../types.js"
+import type { Account, AccountKey } from "../types.js"
+import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import { sealedAccounts } from "./sealed-accounts.js"
 import { failsBy } from "./statement-error.js"
 import { userNotFound } from "./user-not-found.js"
 
@@ -17,15 +19,22 @@ const nullableFields = [
   "authorization_details",
 ] as const
 
-export function accountStore(database: Database): AccountStore {
+export function accountStore(database: Database, cipher: Cipher): AccountStore {
   const { accounts } = database.tables
+  const sealed = sealedAccounts(cipher)
   const accountByKey = `SELECT ${accounts.columns("a")} FROM accounts a WHERE ${accounts.keyIs}`
+  const keyCells = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) =>
+    accounts.keyCells({ tenant, provider, providerAccountId })
+  const first = ({ tenant }: Caller, rows: Parameters<typeof accounts.first>[0]): Account | null => {
+    const row = accounts.first(rows)
+    return row === null ? null : sealed.open(row, tenant)
+  }
 
   /** Links what nobody has linked; null when somebody has. */
   const insert = (caller: Caller, account: Account): Promise<Account | null> =>
     database.statements(caller, async (sql) => {
       try {
-        await sql.write(accounts.insert, accounts.insertCells(account))
+        await sql.write(accounts.insert, accounts.insertCells(sealed.seal(account, caller.tenant)))
         return account
       } catch (error) {
         if (failsBy(error, "duplicate")) return null
@@ -36,14 +45,14 @@ export function accountStore(database: Database): AccountStore {
   /** Links again what the same user has linked; null when nobody has. */
   const update = (caller: Caller, account: Account): Promise<Account | null> =>
     database.transaction(caller, async (sql) => {
-      const stored = accounts.first(await sql.read(accountByKey + database.forUpdate, accounts.keyCells(account)))
-      if (stored === null) return null
-      if (stored.userId !== account.userId) {
+      const row = accounts.first(await sql.read(accountByKey + database.forUpdate, keyCells(caller, account)))
+      if (row === null) return null
+      if (row.userId !== account.userId) {
         throw new StoreError("ACCOUNT_LINKED_TO_ANOTHER_USER", "the account is linked to another user")
       }
-      const linked = linkAgain(stored, account)
+      const linked = linkAgain(sealed.open(row, caller.tenant), account)
       checkJsonSize("extra", linked.extra)
-      await sql.write(accounts.update, accounts.updateCells(linked))
+      await sql.write(accounts.update, accounts.updateCells(sealed.seal(linked, caller.tenant)))
       return linked
     })
 
@@ -61,14 +70,14 @@ export function accountStore(database: Database): AccountStore {
 
     unlink: (caller, key) =>
       database.transaction(caller, async (sql) => {
-        const cells = accounts.keyCells(key)
-        const account = accounts.first(await sql.read(accountByKey + database.forUpdate, cells))
+        const cells = keyCells(caller, key)
+        const account = first(caller, await sql.read(accountByKey + database.forUpdate, cells))
         if (account !== null) await sql.write(`DELETE FROM accounts WHERE ${accounts.keyIs}`, cells)
         return account
       }),
 
     get: (caller, key) =>
-      database.statements(caller, async (sql) => accounts.first(await sql.read(accountByKey, accounts.keyCells(key)))),
+      database.statements(caller, async (sql) => first(caller, await sql.read(accountByKey, keyCells(caller, key)))),
   }
 }
 

@@ -9,7 +9,7 @@ export function authenticatorStore(database: Database): AuthenticatorStore {
   const { authenticators } = database.tables
   const selectAuthenticator = `SELECT ${authenticators.columns("a")} FROM authenticators a`
   const authenticatorById = `${selectAuthenticator} WHERE ${authenticators.keyIs}`
-  const authenticatorsByUserId = `${selectAuthenticator} WHERE a.user_id = ? ORDER BY a.credential_id`
+  const authenticatorsByUserId = `${selectAuthenticator} WHERE a.tenant = ? AND a.user_id = ? ORDER BY a.credential_id`
   const raiseCounter = `UPDATE authenticators SET counter = ? WHERE ${authenticators.keyIs} AND counter <= ?`
 
   return {
@@ -17,7 +17,10 @@ export function authenticatorStore(database: Database): AuthenticatorStore {
       checkJsonSize("extra", authenticator.extra)
       return database.statements(caller, async (sql) => {
         try {
-          await sql.write(authenticators.insert, authenticators.insertCells(authenticator))
+          await sql.write(
+            authenticators.insert,
+            authenticators.insertCells({ ...authenticator, tenant: caller.tenant }),
+          )
           return authenticator
         } catch (error) {
           if (failsBy(error, "duplicate")) {
@@ -29,19 +32,23 @@ export function authenticatorStore(database: Database): AuthenticatorStore {
     },
 
     get: (caller, credentialID) =>
-      database.statements(caller, async (sql) =>
-        authenticators.first(await sql.read(authenticatorById, authenticators.keyCells({ credentialID }))),
-      ),
+      database.statements(caller, async (sql) => {
+        const key = authenticators.keyCells({ tenant: caller.tenant, credentialID })
+        return authenticators.first(await sql.read(authenticatorById, key))
+      }),
 
     listByUserId: (caller, userId) =>
       database.statements(caller, async (sql) => {
-        const rows = await sql.read(authenticatorsByUserId, [authenticators.cell("userId", userId)])
+        const rows = await sql.read(authenticatorsByUserId, [
+          authenticators.cell("tenant", caller.tenant),
+          authenticators.cell("userId", userId),
+        ])
         return rows.map((cells) => authenticators.row(cells))
       }),
 
     updateCounter: (caller, credentialID, newCounter) =>
       database.statements(caller, async (sql) => {
-        const key = authenticators.keyCells({ credentialID })
+        const key = authenticators.keyCells({ tenant: caller.tenant, credentialID })
         for (;;) {
           const raised = await sql.write(raiseCounter, [newCounter, ...key, newCounter])
           const authenticator = authenticators.first(await sql.read(authenticatorById, key))

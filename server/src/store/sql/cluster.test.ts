@@ -1,11 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { clusterUrls, createDatabase, type TestDatabase } from "../../../../test/support/databases.js"
-import { newAccount, newAuthenticator, newId, newSession, newUser, outcomes, range } from "../contract/context.js"
+import {
+  anyone,
+  encryptionKeys,
+  newAccount,
+  newAuthenticator,
+  newId,
+  newSession,
+  newUser,
+  outcomes,
+  range,
+} from "../contract/context.js"
 import type { Store } from "../store.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 
-const anyone = {}
 const urls = clusterUrls()
 
 // A store on each member of a replication group in which every member is a primary: what they write at the same time,
@@ -27,12 +36,12 @@ describeCluster("a replication group with several primaries (AUTHWIRE_TEST_CLUST
     database = await createDatabase("mysql", urls[0])
     const { pathname } = new URL(database.url)
     const onRetry = ({ code }: { code: string | undefined }) => void retried.add(code)
-    const first = await openSqlStore({ url: database.url, onRetry })
+    const first = await openSqlStore({ encryptionKeys, url: database.url, onRetry })
     await applyMigrations(first.database)
     await delay(2000)
     const others = urls
       .slice(1)
-      .map((url) => openSqlStore({ url: Object.assign(new URL(url), { pathname }).href, onRetry }))
+      .map((url) => openSqlStore({ encryptionKeys, url: Object.assign(new URL(url), { pathname }).href, onRetry }))
     stores = [first, ...(await Promise.all(others))]
   })
   afterAll(async () => {

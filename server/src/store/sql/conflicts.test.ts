@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { databaseTargets, describeServers, type TestDatabase } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
-import { newId, newUser } from "../contract/context.js"
+import { anyone, encryptionKeys, newId, newUser } from "../contract/context.js"
 import type { StoreDatabase } from "../contract.js"
 import type { RetryEvent } from "./index.js"
 import { openSqlStore, type SqlStore } from "./index.js"
-
-const anyone = {}
 
 /** The number of the conflict, and the code that the driver has for it. */
 const conflicts: [number: number, code: string, name: string][] = [
@@ -25,6 +23,7 @@ describeServers("conflicts on %s", (target) => {
   beforeAll(async () => {
     database = await createStoreDatabase(target)
     store = await openSqlStore({
+      encryptionKeys,
       url: database.url,
       random: () => 0.1,
       onRetry(event) {
@@ -140,6 +139,7 @@ if (databaseTargets().includes("sqlite")) {
     const database = await createStoreDatabase("sqlite")
     const tries: number[] = []
     const options = {
+      encryptionKeys,
       url: database.url,
       random: () => 0.01,
       onRetry: (event: RetryEvent) => void tries.push(event.tries),

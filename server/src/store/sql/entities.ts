@@ -2,15 +2,31 @@ import { EntitySchema } from "typeorm"
 import type { Account, ApiKey, Authenticator, Session, Tenant, User, VerificationToken } from "../types.js"
 import { columnTypes, type Engine } from "./column-types.js"
 
-/** A row of `users`. `emailKey` is the address as it is compared; two users cannot have the same. */
-export interface UserRow extends User {
+/** Every row of what callers keep belongs to a tenant, by which its keys begin. Reading a row leaves it out. */
+interface Owned {
+  tenant: string
+}
+
+/** A row of `users`. `emailKey` is the address as it is compared; two users of a tenant cannot have the same. */
+export interface UserRow extends User, Owned {
   emailKey?: string | undefined
 }
 
+/** A row of `accounts`. */
+export interface AccountRow extends Account, Owned {}
+
 /** A row of `sessions`: the hash stands for the token. */
-export interface SessionRow extends Omit<Session, "sessionToken"> {
+export interface SessionRow extends Omit<Session, "sessionToken">, Owned {
   tokenHash: Buffer
 }
+
+/** A row of `verification_tokens`: the hash stands for the token. */
+export interface VerificationTokenRow extends Omit<VerificationToken, "token">, Owned {
+  tokenHash: Buffer
+}
+
+/** A row of `authenticators`. */
+export interface AuthenticatorRow extends Authenticator, Owned {}
 
 export type Entities = ReturnType<typeof entities>
 
@@ -20,11 +36,13 @@ export type Entities = ReturnType<typeof entities>
  */
 export function entities(engine: Engine) {
   const { key, hash, string, text, longText, json, time, double, uint32, boolean } = columnTypes(engine)
+  const tenant = { name: "tenant", primary: true, select: false, ...key(63) } as const
   return {
     users: new EntitySchema<UserRow>({
       name: "User",
       tableName: "users",
       columns: {
+        tenant,
         id: { name: "id", primary: true, ...key(255) },
         email: { name: "email", nullable: true, ...string(320) },
         emailKey: { name: "email_key", nullable: true, select: false, ...key(1280) },
@@ -33,13 +51,14 @@ export function entities(engine: Engine) {
         image: { name: "image", nullable: true, ...longText() },
         extra: { name: "extra", ...json() },
       },
-      indices: [{ name: "users_email_key", unique: true, columns: ["emailKey"] }],
+      indices: [{ name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] }],
     }),
 
-    accounts: new EntitySchema<Account>({
+    accounts: new EntitySchema<AccountRow>({
       name: "Account",
       tableName: "accounts",
       columns: {
+        tenant,
         provider: { name: "provider", primary: true, ...key(255) },
         providerAccountId: { name: "provider_account_id", primary: true, ...key(1400) },
         userId: { name: "user_id", ...key(255) },
@@ -54,7 +73,7 @@ export function entities(engine: Engine) {
         authorization_details: { name: "authorization_details", nullable: true, ...json() },
         extra: { name: "extra", ...json() },
       },
-      indices: [{ name: "accounts_user_id", columns: ["userId"] }],
+      indices: [{ name: "accounts_user_id", columns: ["tenant", "userId"] }],
       foreignKeys: [ofUser("accounts_user_id_fkey")],
     }),
 
@@ -62,32 +81,35 @@ export function entities(engine: Engine) {
       name: "Session",
       tableName: "sessions",
       columns: {
+        tenant,
         tokenHash: { name: "token_hash", primary: true, select: false, ...hash(32) },
         userId: { name: "user_id", ...key(255) },
         expires: { name: "expires", ...time() },
         extra: { name: "extra", ...json() },
       },
       indices: [
-        { name: "sessions_user_id", columns: ["userId"] },
+        { name: "sessions_user_id", columns: ["tenant", "userId"] },
         { name: "sessions_expires", columns: ["expires"] },
       ],
       foreignKeys: [ofUser("sessions_user_id_fkey")],
     }),
 
-    verificationTokens: new EntitySchema<VerificationToken>({
+    verificationTokens: new EntitySchema<VerificationTokenRow>({
       name: "VerificationToken",
       tableName: "verification_tokens",
       columns: {
+        tenant,
         identifier: { name: "identifier", primary: true, ...key(1280) },
-        token: { name: "token", primary: true, ...key(1024) },
+        tokenHash: { name: "token_hash", primary: true, select: false, ...hash(32) },
         expires: { name: "expires", ...time() },
       },
     }),
 
-    authenticators: new EntitySchema<Authenticator>({
+    authenticators: new EntitySchema<AuthenticatorRow>({
       name: "Authenticator",
       tableName: "authenticators",
       columns: {
+        tenant,
         credentialID: { name: "credential_id", primary: true, ...key(1400) },
         userId: { name: "user_id", ...key(255) },
         providerAccountId: { name: "provider_account_id", ...key(1400) },
@@ -98,7 +120,7 @@ export function entities(engine: Engine) {
         transports: { name: "transports", nullable: true, ...text() },
         extra: { name: "extra", ...json() },
       },
-      indices: [{ name: "authenticators_user_id", columns: ["userId"] }],
+      indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId"] }],
       foreignKeys: [ofUser("authenticators_user_id_fkey")],
     }),
 
@@ -140,5 +162,5 @@ export function entities(engine: Engine) {
 
 /** No cascade: a replication group with several primaries refuses cascading keys. Deleting a user deletes the rest. */
 function ofUser(name: string) {
-  return { name, target: "User", columnNames: ["userId"], referencedColumnNames: ["id"] }
+  return { name, target: "User", columnNames: ["tenant", "userId"], referencedColumnNames: ["tenant", "id"] }
 }

@@ -1,5 +1,8 @@
+import { createHash } from "node:crypto"
+import { readdirSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { createDatabase, databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
+import { anyone, encryptionKeys } from "../contract/context.js"
 import {
   applyMigrations,
   type Database,
@@ -10,8 +13,11 @@ import {
   revertLastMigration,
 } from "./index.js"
 
-const names = ["0001-users", "0002-accounts", "0003-sessions", "0004-verification-tokens", "0005-authenticators"]
-const tables = ["accounts", "authenticators", "sessions", "users", "verification_tokens"]
+const names = readdirSync(new URL("migrations", import.meta.url))
+  .filter((file) => /^\d{4}-/.test(file))
+  .map((file) => file.replace(/\.[jt]s$/, ""))
+  .sort()
+const tables = ["accounts", "api_keys", "authenticators", "sessions", "tenants", "users", "verification_tokens"]
 
 describe.each(databaseTargets())("migrations on %s", (target) => {
   let empty: TestDatabase
@@ -23,6 +29,13 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
         ? "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
         : "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name"
     return (await empty.query(sql)).map((row) => row.name).filter((name) => name !== "authwire_migrations")
+  }
+
+  /** Takes back what comes after a migration. */
+  const revertTo = async (name: string) => {
+    while ((await migrationStatus(database)).findLast(({ applied }) => applied)?.name !== name) {
+      await revertLastMigration(database)
+    }
   }
 
   beforeAll(async () => {
@@ -98,7 +111,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       const rules =
         "SELECT table_name AS name, delete_rule AS rule FROM information_schema.referential_constraints WHERE constraint_schema = DATABASE() ORDER BY table_name"
       const found = await empty.query(rules)
-      expect(found.map((row) => row.name)).toEqual(["accounts", "authenticators", "sessions"])
+      expect(found.map((row) => row.name)).toEqual(["accounts", "api_keys", "authenticators", "sessions"])
       for (const { rule } of found) expect(["NO ACTION", "RESTRICT"]).toContain(rule)
     }
   })
@@ -120,29 +133,87 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   })
 
   test("one that fails leaves what it found", async () => {
-    expect(await revertLastMigration(database)).toBe("0005-authenticators")
+    await revertTo("0004-verification-tokens")
     await empty.query("CREATE TABLE authenticators (a INTEGER PRIMARY KEY)")
     await expect(applyMigrations(database)).rejects.toThrow("authenticators")
-    expect(await pendingMigrations(database)).toEqual(["0005-authenticators"])
+    expect(await pendingMigrations(database)).toEqual(names.slice(4))
     await empty.query("DROP TABLE authenticators")
-    expect(await applyMigrations(database)).toEqual(["0005-authenticators"])
+    expect(await applyMigrations(database)).toEqual(names.slice(4))
+  })
+
+  test("what was stored before there were tenants is the default tenant's, and comes back as it was", async () => {
+    await revertTo("0005-authenticators")
+    const tokenHash = createHash("sha256").update("s").digest()
+    const expires = target === "sqlite" ? "2031-02-03 04:05:06.789" : new Date("2031-02-03T04:05:06.789Z")
+    const insert = (table: string, row: Record<string, unknown>) =>
+      empty.query(
+        `INSERT INTO ${table} (${Object.keys(row).join(", ")}) VALUES (${Object.keys(row).map(() => "?")})`,
+        Object.values(row),
+      )
+    const user_id = "u"
+    await insert("users", { id: user_id, email: "A@example.com", email_key: "a@example.com", extra: '{"role":"x"}' })
+    await insert("accounts", {
+      provider: "p",
+      provider_account_id: "a",
+      user_id,
+      type: "oidc",
+      access_token: "t",
+      extra: '{"n":1}',
+    })
+    await insert("sessions", { token_hash: tokenHash, user_id, expires, extra: "{}" })
+    await insert("verification_tokens", { identifier: "i", token: "v", expires })
+    await insert("authenticators", {
+      ...{ credential_id: "c", user_id, provider_account_id: "a", credential_public_key: "k", counter: 3 },
+      ...{ credential_device_type: "singleDevice", credential_backed_up: 0, extra: "{}" },
+    })
+    const tables = ["users", "accounts", "sessions", "authenticators"]
+    const all = () => Promise.all(tables.map((table) => empty.query(`SELECT * FROM ${table}`)))
+    const before = await all()
+
+    await applyMigrations(database)
+    const store = await openSqlStore({ encryptionKeys, url: empty.url, clock: () => 0 })
+    const user = { id: "u", email: "A@example.com", extra: { role: "x" } }
+    expect(await store.users.getByEmail(anyone, "a@example.com")).toEqual(user)
+    expect(await store.users.getByAccount(anyone, { provider: "p", providerAccountId: "a" })).toEqual(user)
+    const account = {
+      provider: "p",
+      providerAccountId: "a",
+      userId: "u",
+      type: "oidc",
+      access_token: "t",
+      extra: { n: 1 },
+    }
+    expect(await store.accounts.get(anyone, { provider: "p", providerAccountId: "a" })).toEqual(account)
+    const moment = new Date("2031-02-03T04:05:06.789Z")
+    expect((await store.sessions.getWithUser(anyone, "s"))?.session).toMatchObject({ userId: "u", expires: moment })
+    expect(await store.authenticators.get(anyone, "c")).toMatchObject({ userId: "u", counter: 3 })
+    expect(await store.users.get({ tenant: "other" }, "u")).toBeNull()
+    const token = { identifier: "i", token: "v" }
+    expect(await store.verificationTokens.use({ tenant: "other" }, token)).toBeNull()
+    expect(await store.verificationTokens.use(anyone, token)).toEqual({ ...token, expires: moment })
+    await store.close()
+
+    await revertTo("0005-authenticators")
+    expect(await all()).toEqual(before)
+    await applyMigrations(database)
+    for (const table of tables.toReversed()) await empty.query(`DELETE FROM ${table}`)
   })
 
   test("a store works in the same process that applied them, also after a change of tables", async () => {
-    const store = await openSqlStore({ url: empty.url })
-    await store.users.create({}, { id: "u", extra: {} })
+    const store = await openSqlStore({ encryptionKeys, url: empty.url })
+    await store.users.create(anyone, { id: "u", extra: {} })
     await empty.query("ALTER TABLE users ADD COLUMN later INTEGER")
-    expect(await store.users.get({}, "u")).toEqual({ id: "u", extra: {} })
+    expect(await store.users.get(anyone, "u")).toEqual({ id: "u", extra: {} })
     await store.close()
   })
 })
 
 if (databaseTargets().includes("sqlite")) {
   test("a database in memory is migrated by its own store", async () => {
-    const store = await openSqlStore({ url: "sqlite::memory:" })
+    const store = await openSqlStore({ encryptionKeys, url: "sqlite::memory:" })
     expect(await applyMigrations(store.database)).toEqual(names)
-    expect(await store.users.create({}, { id: "u", extra: {} })).toEqual({ id: "u", extra: {} })
-    expect(await store.users.get({}, "u")).toEqual({ id: "u", extra: {} })
+    expect(await store.users.create(anyone, { id: "u", extra: {} })).toEqual({ id: "u", extra: {} })
+    expect(await store.users.get(anyone, "u")).toEqual({ id: "u", extra: {} })
     await store.close()
   })
 }

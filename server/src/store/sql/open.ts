@@ -3,6 +3,7 @@ import { accountStore } from "./accounts.js"
 import { apiKeyStore } from "./api-keys.js"
 import { authenticatorStore } from "./authenticators.js"
 import type { RetryEvent } from "./backoff.js"
+import { createCipher } from "./cipher.js"
 import { openServerDataSource, openSqliteDataSource } from "./data-source.js"
 import { type Database, database } from "./database.js"
 import type { SqlEngine } from "./engine.js"
@@ -33,6 +34,8 @@ export interface SqlDatabaseOptions {
 }
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
+  /** What encrypts the tokens of providers: keys of 32 bytes each, of which the first encrypts and all decrypt. */
+  encryptionKeys: readonly Buffer[]
   /** The time, in milliseconds since 1970-01-01T00:00:00Z: it decides which sessions have expired. Default Date.now. */
   clock?: (() => number) | undefined
 }
@@ -48,15 +51,18 @@ export interface SqlStore extends Store {
  * database does not answer; once open, the store outlives any outage of the database.
  */
 export async function openSqlStore(options: SqlStoreOptions): Promise<SqlStore> {
-  return sqlStore(await openDatabase(options), options.clock)
+  return sqlStore(await openDatabase(options), options)
 }
 
 /** Makes a store in an open database. Closing the store closes the database. */
-export function sqlStore(database: Database, clock: () => number = Date.now): SqlStore {
+export function sqlStore(
+  database: Database,
+  { encryptionKeys, clock = Date.now }: Pick<SqlStoreOptions, "encryptionKeys" | "clock">,
+): SqlStore {
   return {
     database,
     users: userStore(database),
-    accounts: accountStore(database),
+    accounts: accountStore(database, createCipher(encryptionKeys)),
     sessions: sessionStore(database, clock),
     verificationTokens: verificationTokenStore(database),
     authenticators: authenticatorStore(database),

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { describeServers, type TcpProxy, type TestDatabase, tcpProxy } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
-import { newSession, newUser, range } from "../contract/context.js"
+import { anyone, encryptionKeys, newSession, newUser, range } from "../contract/context.js"
 import type { StoreDatabase } from "../contract.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 
-const anyone = {}
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
 const timeout = { name: "StoreError", reason: "STATEMENT_TIMEOUT" }
 
@@ -32,6 +31,7 @@ describeServers("the network to %s", (target) => {
     const { hostname, port } = new URL(database.url)
     proxy = await tcpProxy(Number(port || 3306), hostname)
     store = await openSqlStore({
+      encryptionKeys,
       url: urlThrough(proxy.port),
       poolSize: 4,
       statementTimeoutMs: 300,
@@ -53,7 +53,7 @@ describeServers("the network to %s", (target) => {
       () => store.users.create(anyone, newUser()),
       () => store.users.update(anyone, user.id, { name: "x" }),
       () => store.sessions.getWithUser(anyone, session.sessionToken),
-      () => store.ping(anyone),
+      () => store.ping({}),
     ]
     for (const call of calls) {
       await expect(call()).rejects.toMatchObject(unavailable)
@@ -61,7 +61,7 @@ describeServers("the network to %s", (target) => {
     }
     await expect(store.users.get(anyone, user.id)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } })
     await proxy.restore()
-    await store.ping(anyone)
+    await store.ping({})
     expect(await store.users.get(anyone, user.id)).toEqual(user)
     expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
   })
@@ -80,7 +80,7 @@ describeServers("the network to %s", (target) => {
     await database.query("BEGIN")
     await database.query("UPDATE users SET name = 'locked' WHERE id = ?", [user.id])
     const sql = `SELECT name FROM users WHERE id = ?${store.database.forUpdate}`
-    const reading = store.database.statements(anyone, ({ read }) => read(sql, [user.id]))
+    const reading = store.database.statements({}, ({ read }) => read(sql, [user.id]))
     const writing = store.users.update(anyone, user.id, { name: "updated" })
     const ends = Promise.allSettled([reading, writing])
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -116,20 +116,20 @@ describeServers("the network to %s", (target) => {
     proxy.hang()
     const gone = new Error("the caller is gone")
     const leaving = new AbortController()
-    const left = store.users.get({ signal: leaving.signal }, user.id)
+    const left = store.users.get({ ...anyone, signal: leaving.signal }, user.id)
     setTimeout(() => leaving.abort(gone), 50)
     const [ms] = await Promise.all([msOf(left), expect(left).rejects.toBe(gone)])
     expect(ms).toBeLessThan(300)
     const call = store.users.get(anyone, user.id)
     expect(await msOf(call)).toBeGreaterThan(350)
     await expect(call).rejects.toMatchObject(unavailable)
-    await expect(store.ping(anyone)).rejects.toMatchObject(unavailable)
+    await expect(store.ping({})).rejects.toMatchObject(unavailable)
     await proxy.restore()
     expect(await store.users.get(anyone, user.id)).toEqual(user)
   })
 
   test("hangs: the store can be closed all the same", async () => {
-    const closing = await openSqlStore({ url: urlThrough(proxy.port), statementTimeoutMs: 60_000 })
+    const closing = await openSqlStore({ encryptionKeys, url: urlThrough(proxy.port), statementTimeoutMs: 60_000 })
     await Promise.all(others.map(({ id }) => closing.users.get(anyone, id)))
     proxy.hang()
     const call = closing.users.get(anyone, user.id)
@@ -144,7 +144,7 @@ describeServers("the network to %s", (target) => {
     // A product of so many rows takes minutes.
     const table = "information_schema.collations"
     const slow = `SELECT COUNT(*) FROM ${table} a, ${table} b, ${table} c, ${table} d`
-    const call = store.database.statements(anyone, ({ read }) => read(slow, []))
+    const call = store.database.statements({}, ({ read }) => read(slow, []))
     expect(await msOf(call)).toBeLessThan(1500)
     await expect(call).rejects.toMatchObject(timeout)
     expect(await store.users.get(anyone, user.id)).toEqual(user)
@@ -181,7 +181,7 @@ describeServers("the network to %s", (target) => {
       ],
       ["there is no such database", "ER_BAD_DB_ERROR", () => urlThrough(proxy.port, { pathname: "/nothing" })],
     ])("DATABASE_UNAVAILABLE: %s (%s)", async (_, code, url) => {
-      const opening = openSqlStore({ url: await url() })
+      const opening = openSqlStore({ encryptionKeys, url: await url() })
       await expect(opening).rejects.toMatchObject({ ...unavailable, cause: { code } })
     })
   })

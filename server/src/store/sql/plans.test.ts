@@ -1,14 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
-import { newAccount, newAuthenticator, newSession, newUser, range } from "../contract/context.js"
+import {
+  anyone,
+  encryptionKeys,
+  newAccount,
+  newAuthenticator,
+  newSession,
+  newUser,
+  range,
+} from "../contract/context.js"
 import type { StoreDatabase } from "../contract.js"
 import type { Store } from "../store.js"
 import type { Statements } from "./database.js"
 import { type Database, openDatabase, sqlStore } from "./index.js"
 import type { Cell } from "./table.js"
-
-const anyone = {}
 
 /** How a statement finds the rows of one table, by which index. */
 interface Access {
@@ -40,11 +46,12 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         return sql.write(statement, cells)
       },
     })
-    return sqlStore({
+    const recorder: Database = {
       ...database,
       statements: (caller, work) => database.statements(caller, (sql) => work(recording(sql))),
       transaction: (caller, work) => database.transaction(caller, (sql) => work(recording(sql))),
-    })
+    }
+    return sqlStore(recorder, { encryptionKeys })
   }
 
   beforeAll(async () => {
@@ -66,8 +73,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     await tables.drop()
   })
 
-  const run = (statement: string, cells: Cell[] = []) =>
-    database.statements(anyone, (sql) => sql.read(statement, cells))
+  const run = (statement: string, cells: Cell[] = []) => database.statements({}, (sql) => sql.read(statement, cells))
 
   /** The plan of a statement, for parameters of the types that the store sends. */
   async function planOf([statement, cells]: [string, Cell[]]): Promise<Access[]> {
@@ -132,7 +138,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       const tokens = []
       for (const each of users.slice(0, 4)) {
         const stored = newSession(each.id, Date.now() + 86_400_000)
-        await sqlStore(database).sessions.create(anyone, stored)
+        await sqlStore(database, { encryptionKeys }).sessions.create(anyone, stored)
         tokens.push(stored.sessionToken, newSession(each.id, 0).sessionToken)
       }
       recorded.length = 0
@@ -177,7 +183,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
 
   if (target !== "sqlite") {
     test("a statement is prepared once on each connection, and then only executed", async () => {
-      const store = sqlStore(database)
+      const store = sqlStore(database, { encryptionKeys })
       const count = async () => {
         const rows = await run(
           "SHOW SESSION STATUS WHERE Variable_name LIKE 'Com_stmt_%' OR Variable_name = 'Questions'",

@@ -7,10 +7,9 @@ import {
   startPrivateDatabase,
   type TestDatabase,
 } from "../../../../test/support/databases.js"
-import { newUser, range } from "../contract/context.js"
+import { anyone, encryptionKeys, newUser, range } from "../contract/context.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 
-const anyone = {}
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
 
 describeServers(
@@ -38,7 +37,7 @@ describeServers(
       await database.query("SET GLOBAL time_zone = '+05:45'")
       await database.query("CREATE USER 'auth wire'@'%' IDENTIFIED BY ?", [password])
       await database.query(`GRANT ALL ON ${new URL(database.url).pathname.slice(1)}.* TO 'auth wire'@'%'`)
-      store = await openSqlStore({ url: urlOf("auth%20wire"), poolSize: 5, onRetry: () => retries++ })
+      store = await openSqlStore({ encryptionKeys, url: urlOf("auth%20wire"), poolSize: 5, onRetry: () => retries++ })
       await applyMigrations(store.database)
       for (const each of users) await store.users.create(anyone, each)
     })
@@ -59,7 +58,7 @@ describeServers(
       const isolation = engine === "mysql" ? "@@transaction_isolation" : "@@tx_isolation"
       const limit = engine === "mysql" ? "@@max_execution_time" : "@@max_statement_time * 1000"
       const sql = `SELECT CONNECTION_ID(), ${isolation}, @@time_zone, @@sql_mode, @@innodb_lock_wait_timeout + 0e0, ${limit} + 0e0, SLEEP(0.05)`
-      const rows = await Promise.all(range(5).map(() => store.database.statements(anyone, ({ read }) => read(sql, []))))
+      const rows = await Promise.all(range(5).map(() => store.database.statements({}, ({ read }) => read(sql, []))))
       expect(new Set(rows.map(([row]) => row?.[0])).size).toBe(5)
       for (const [row] of rows) {
         expect(row?.slice(1, 3)).toEqual(["READ-COMMITTED", "+00:00"])
@@ -75,7 +74,7 @@ describeServers(
       expect(await getAll()).toEqual(users)
       const created = range(10).map(() => newUser())
       await Promise.all(created.map((each) => store.users.create(anyone, each)))
-      await store.ping(anyone)
+      await store.ping({})
     })
 
     test("dies under way: DATABASE_UNAVAILABLE until it is back, and what was confirmed is there", async () => {
@@ -95,9 +94,9 @@ describeServers(
       await new Promise((resolve) => setTimeout(resolve, 100))
       await server.kill()
       await expect(store.users.get(anyone, user.id)).rejects.toMatchObject(unavailable)
-      await expect(store.ping(anyone)).rejects.toMatchObject(unavailable)
+      await expect(store.ping({})).rejects.toMatchObject(unavailable)
       await server.start()
-      await store.ping(anyone)
+      await store.ping({})
       expect(await getAll()).toEqual(users)
       writing = false
       await Promise.all(writers)
@@ -130,12 +129,10 @@ describeServers(
       ["has no connection left", "SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 400"],
       ["has locked us out", "ALTER USER 'auth wire'@'%' ACCOUNT LOCK", "ALTER USER 'auth wire'@'%' ACCOUNT UNLOCK"],
     ])("%s: DATABASE_UNAVAILABLE for those who need a new one, until it has", async (_, close, open) => {
-      const other = await openSqlStore({ url: urlOf("auth%20wire"), poolSize: 20 })
+      const other = await openSqlStore({ encryptionKeys, url: urlOf("auth%20wire"), poolSize: 20 })
       try {
         await database.query(close)
-        const calls = range(20).map(() =>
-          other.database.statements(anyone, ({ read }) => read("SELECT SLEEP(0.3)", [])),
-        )
+        const calls = range(20).map(() => other.database.statements({}, ({ read }) => read("SELECT SLEEP(0.3)", [])))
         const ends = await Promise.allSettled(calls)
         const refused = ends.filter((end) => end.status === "rejected")
         expect(refused.length).toBeGreaterThan(5)

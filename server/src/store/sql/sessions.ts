@@ -1,8 +1,8 @@
 import { hash } from "node:crypto"
 import { StoreError } from "../error.js"
-import type { SessionStore } from "../store.js"
+import type { Caller, SessionStore } from "../store.js"
 import type { Session } from "../types.js"
-import { coalesce } from "./coalesce.js"
+import { coalesce, type Lookup } from "./coalesce.js"
 import type { Database } from "./database.js"
 import type { SessionRow } from "./entities.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
@@ -15,30 +15,41 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
   const { sessions, users } = database.tables
   const sessionByHash = `SELECT ${sessions.columns("s")} FROM sessions s WHERE ${sessions.keyIs}`
   const sessionsAndUsers = `SELECT s.token_hash, ${sessions.columns("s")}, ${users.columns("u")}
-    FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.token_hash`
+    FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id WHERE s.tenant = ? AND s.token_hash`
   const deleteSession = `DELETE FROM sessions WHERE ${sessions.keyIs}`
 
-  /** By the hashes of their tokens. */
-  const sessionWithUser = coalesce<Buffer, Cell[]>(database.lookupsAtOnce, async (hashes, signal) => {
+  /** By the hashes of their tokens, of one tenant. */
+  const loadSessions = async (tenant: Cell, hashes: readonly Buffer[], signal: AbortSignal | undefined) => {
     const [only] = hashes
     if (hashes.length === 1 && only !== undefined) {
-      return await database.statements({ signal }, (sql) => sql.read(`${sessionsAndUsers} = ?`, [only]))
+      return await database.statements({ signal }, (sql) => sql.read(`${sessionsAndUsers} = ?`, [tenant, only]))
     }
     // Few lengths of the list, so that there are few statements to prepare: the last hash stands for those that lack.
     const width = 2 ** Math.ceil(Math.log2(hashes.length))
     const list = Array.from({ length: width }, (_, index) => hashes[Math.min(index, hashes.length - 1)] as Buffer)
     const statement = `${sessionsAndUsers} IN (${list.map(() => "?").join(", ")})`
-    const rows = await database.statements({ signal }, (sql) => sql.read(statement, list))
+    const rows = await database.statements({ signal }, (sql) => sql.read(statement, [tenant, ...list]))
     const byHash = new Map(rows.map((cells) => [textOf(cells[0]), cells]))
     return hashes.map((hash) => byHash.get(textOf(hash)))
-  })
+  }
+  // There are as many as tenants: callers do not make them up.
+  const lookups = new Map<string, Lookup<Buffer, Cell[]>>()
+  const lookupOf = (tenant: string): Lookup<Buffer, Cell[]> => {
+    let lookup = lookups.get(tenant)
+    if (lookup === undefined) {
+      const cell = sessions.cell("tenant", tenant)
+      lookup = coalesce(database.lookupsAtOnce, (hashes, signal) => loadSessions(cell, hashes, signal))
+      lookups.set(tenant, lookup)
+    }
+    return lookup
+  }
 
   return {
     async create(caller, session) {
       checkJsonSize("extra", session.extra)
       return database.statements(caller, async (sql) => {
         try {
-          await sql.write(sessions.insert, sessions.insertCells(rowOf(session)))
+          await sql.write(sessions.insert, sessions.insertCells(rowOf(caller, session)))
           return session
         } catch (error) {
           if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
@@ -48,8 +59,8 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
     },
 
     async getWithUser(caller, sessionToken) {
-      const key = keyOf(sessionToken)
-      const cells = await sessionWithUser(key.tokenHash, caller.signal)
+      const key = keyOf(caller, sessionToken)
+      const cells = await lookupOf(caller.tenant)(key.tokenHash, caller.signal)
       if (cells === undefined) return null
       const session = { sessionToken, ...sessions.row(cells, 1) }
       const now = new Date(clock())
@@ -61,7 +72,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
 
     update: (caller, sessionToken, patch) =>
       database.transaction(caller, async (sql) => {
-        const key = keyOf(sessionToken)
+        const key = keyOf(caller, sessionToken)
         const [cells] = await sql.read(sessionByHash + database.forUpdate, sessions.keyCells(key))
         if (cells === undefined) return null
         const stored = sessions.row(cells)
@@ -74,7 +85,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
         }
         checkJsonSize("extra", session.extra)
         try {
-          await sql.write(sessions.update, sessions.updateCells(rowOf(session)))
+          await sql.write(sessions.update, sessions.updateCells(rowOf(caller, session)))
         } catch (error) {
           throw failsBy(error, "no-parent") ? userNotFound() : error
         }
@@ -83,7 +94,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
 
     delete: (caller, sessionToken) =>
       database.transaction(caller, async (sql) => {
-        const key = sessions.keyCells(keyOf(sessionToken))
+        const key = sessions.keyCells(keyOf(caller, sessionToken))
         const [cells] = await sql.read(sessionByHash + database.forUpdate, key)
         if (cells === undefined) return null
         await sql.write(deleteSession, key)
@@ -92,14 +103,14 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
   }
 }
 
-function keyOf(sessionToken: string): Pick<SessionRow, "tokenHash"> {
-  return { tokenHash: hash("sha256", sessionToken, "buffer") }
+function keyOf({ tenant }: Caller, sessionToken: string): Pick<SessionRow, "tenant" | "tokenHash"> {
+  return { tenant, tokenHash: hash("sha256", sessionToken, "buffer") }
 }
 
 function textOf(hash: Cell | undefined): string {
   return Buffer.isBuffer(hash) ? hash.toString("latin1") : ""
 }
 
-function rowOf({ sessionToken, ...rest }: Session): SessionRow {
-  return { ...keyOf(sessionToken), ...rest }
+function rowOf(caller: Caller, { sessionToken, ...rest }: Session): SessionRow {
+  return { ...rest, ...keyOf(caller, sessionToken) }
 }

@@ -1,5 +1,6 @@
 import type { DataSource, EntityMetadata, EntitySchema, ObjectLiteral } from "typeorm"
-import type { Entities } from "./entities.js"
+import type { ApiKey, Tenant } from "../types.js"
+import type { AccountRow, AuthenticatorRow, Entities, SessionRow, UserRow, VerificationTokenRow } from "./entities.js"
 
 type Column = EntityMetadata["columns"][number]
 
@@ -11,14 +12,14 @@ export type Cell = string | number | Buffer | Date | null
  * say how a value is kept. It exists because the statements are written out: the ORM would hydrate every row through
  * several layers, and its `save` reads before it writes.
  */
-export interface Table<Row> {
+export interface Table<Row, Key extends keyof Row> {
   /** How many columns `columns` names. */
   readonly width: number
   /** INSERT with a parameter for every column. */
   readonly insert: string
   /** UPDATE of all columns but the key, of the row with the key. */
   readonly update: string
-  /** `identifier = ? AND token = ?`: the condition that selects one row by its key. */
+  /** `tenant = ? AND id = ?`: the condition that selects one row by its key. */
   readonly keyIs: string
   /** The columns that `row` expects, in its order: `u.id, u.email, …`. */
   columns(alias: string): string
@@ -29,7 +30,7 @@ export interface Table<Row> {
   /** The parameter for one column. */
   cell<Name extends keyof Row>(name: Name, value: Row[Name]): Cell
   /** The parameters of `keyIs`; other properties are ignored. */
-  keyCells(key: Partial<Row>): Cell[]
+  keyCells(key: Pick<Row, Key>): Cell[]
   insertCells(row: Row): Cell[]
   updateCells(row: Row): Cell[]
 }
@@ -37,19 +38,25 @@ export interface Table<Row> {
 /** The tables of a data source that was opened with the entities of its engine. */
 export function tables(dataSource: DataSource, entities: Entities) {
   return {
-    users: table(dataSource, entities.users),
-    accounts: table(dataSource, entities.accounts),
-    sessions: table(dataSource, entities.sessions),
-    verificationTokens: table(dataSource, entities.verificationTokens),
-    authenticators: table(dataSource, entities.authenticators),
-    tenants: table(dataSource, entities.tenants),
-    apiKeys: table(dataSource, entities.apiKeys),
+    users: table<UserRow, "tenant" | "id">(dataSource, entities.users),
+    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(dataSource, entities.accounts),
+    sessions: table<SessionRow, "tenant" | "tokenHash">(dataSource, entities.sessions),
+    verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(
+      dataSource,
+      entities.verificationTokens,
+    ),
+    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(dataSource, entities.authenticators),
+    tenants: table<Tenant, "name">(dataSource, entities.tenants),
+    apiKeys: table<ApiKey, "id">(dataSource, entities.apiKeys),
   }
 }
 
 export type Tables = ReturnType<typeof tables>
 
-function table<Row extends ObjectLiteral>(dataSource: DataSource, entity: EntitySchema<Row>): Table<Row> {
+function table<Row extends ObjectLiteral, Key extends keyof Row>(
+  dataSource: DataSource,
+  entity: EntitySchema<Row>,
+): Table<Row, Key> {
   const { driver } = dataSource
   const metadata = dataSource.getMetadata(entity)
   const all = metadata.columns
@@ -60,7 +67,7 @@ function table<Row extends ObjectLiteral>(dataSource: DataSource, entity: Entity
   const keyIs = keys.map(assign).join(" AND ")
 
   const toCell = (column: Column, value: unknown): Cell => driver.preparePersistentValue(value, column) ?? null
-  const toCells = (columns: Column[], row: Partial<Row>) =>
+  const toCells = (columns: Column[], row: Readonly<ObjectLiteral>) =>
     columns.map((column) => toCell(column, row[column.propertyName]))
   const toRow = (cells: Cell[], from = 0): Row => {
     const row: ObjectLiteral = {}

@@ -1,5 +1,5 @@
 import { StoreError } from "../error.js"
-import type { UserStore } from "../store.js"
+import type { Caller, UserStore } from "../store.js"
 import type { User, UserPatch } from "../types.js"
 import type { Database } from "./database.js"
 import { emailKey } from "./email-key.js"
@@ -10,15 +10,20 @@ import { failsBy } from "./statement-error.js"
 export function userStore(database: Database): UserStore {
   const { users, accounts } = database.tables
   const selectUser = `SELECT ${users.columns("u")} FROM users u`
-  const userById = `${selectUser} WHERE u.id = ?`
-  const userByEmail = `${selectUser} WHERE u.email_key = ?`
-  const userByAccount = `SELECT ${users.columns("u")} FROM accounts a JOIN users u ON u.id = a.user_id
-    WHERE a.provider = ? AND a.provider_account_id = ?`
+  const userById = `${selectUser} WHERE ${users.keyIs}`
+  const userByEmail = `${selectUser} WHERE u.tenant = ? AND u.email_key = ?`
+  const userByAccount = `SELECT ${users.columns("u")} FROM accounts a JOIN users u ON u.tenant = a.tenant AND u.id = a.user_id
+    WHERE a.tenant = ? AND a.provider = ? AND a.provider_account_id = ?`
+  const emailCells = (row: Pick<UserRow, "tenant" | "emailKey">) => [
+    users.cell("tenant", row.tenant),
+    users.cell("emailKey", row.emailKey),
+  ]
+  const ofUser = "WHERE tenant = ? AND user_id = ?"
 
   return {
     async create(caller, user) {
       checkJsonSize("extra", user.extra)
-      const row = rowOf(user)
+      const row = rowOf(caller, user)
       return database.statements(caller, async (sql) => {
         for (;;) {
           try {
@@ -30,34 +35,40 @@ export function userStore(database: Database): UserStore {
           // Which of the two it was says only the text of the error. If both have gone meanwhile, there is room now.
           const sameId = await sql.read(userById, users.keyCells(row))
           if (sameId.length > 0) throw new StoreError("USER_ALREADY_EXISTS", "the user id is taken")
-          const sameEmail = await sql.read(userByEmail, [users.cell("emailKey", row.emailKey)])
+          const sameEmail = await sql.read(userByEmail, emailCells(row))
           if (sameEmail.length > 0) throw emailAlreadyExists()
         }
       })
     },
 
-    get: (caller, id) =>
-      database.statements(caller, async (sql) => users.first(await sql.read(userById, users.keyCells({ id })))),
+    get: (caller, id) => {
+      const { tenant } = caller
+      const key = users.keyCells({ tenant, id })
+      return database.statements(caller, async (sql) => users.first(await sql.read(userById, key)))
+    },
 
     async getByEmail(caller, email) {
       const key = emailKey(email)
       if (key === undefined) return null
-      return database.statements(caller, async (sql) =>
-        users.first(await sql.read(userByEmail, [users.cell("emailKey", key)])),
-      )
+      const cells = emailCells({ tenant: caller.tenant, emailKey: key })
+      return database.statements(caller, async (sql) => users.first(await sql.read(userByEmail, cells)))
     },
 
-    getByAccount: (caller, key) =>
-      database.statements(caller, async (sql) => users.first(await sql.read(userByAccount, accounts.keyCells(key)))),
+    getByAccount: (caller, { provider, providerAccountId }) => {
+      const key = accounts.keyCells({ tenant: caller.tenant, provider, providerAccountId })
+      return database.statements(caller, async (sql) => users.first(await sql.read(userByAccount, key)))
+    },
 
     update: (caller, id, patch) =>
       database.transaction(caller, async (sql) => {
-        const user = users.first(await sql.read(userById + database.forUpdate, users.keyCells({ id })))
+        const user = users.first(
+          await sql.read(userById + database.forUpdate, users.keyCells({ tenant: caller.tenant, id })),
+        )
         if (user === null) return null
         const changed = applyPatch(user, patch)
         checkJsonSize("extra", changed.extra)
         try {
-          await sql.write(users.update, users.updateCells(rowOf(changed)))
+          await sql.write(users.update, users.updateCells(rowOf(caller, changed)))
         } catch (error) {
           throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
         }
@@ -66,22 +77,22 @@ export function userStore(database: Database): UserStore {
 
     delete: (caller, id) =>
       database.transaction(caller, async (sql) => {
-        const key = users.keyCells({ id })
+        const key = users.keyCells({ tenant: caller.tenant, id })
         // The lock keeps others from giving the user a new session, account or authenticator: to insert one, they need
         // a shared lock on this row for its foreign key.
         const user = users.first(await sql.read(userById + database.forUpdate, key))
         if (user === null) return null
-        await sql.write("DELETE FROM sessions WHERE user_id = ?", key)
-        await sql.write("DELETE FROM accounts WHERE user_id = ?", key)
-        await sql.write("DELETE FROM authenticators WHERE user_id = ?", key)
+        await sql.write(`DELETE FROM sessions ${ofUser}`, key)
+        await sql.write(`DELETE FROM accounts ${ofUser}`, key)
+        await sql.write(`DELETE FROM authenticators ${ofUser}`, key)
         await sql.write(`DELETE FROM users WHERE ${users.keyIs}`, key)
         return user
       }),
   }
 }
 
-function rowOf(user: User): UserRow {
-  return { ...user, emailKey: emailKey(user.email) }
+function rowOf({ tenant }: Caller, user: User): UserRow {
+  return { ...user, tenant, emailKey: emailKey(user.email) }
 }
 
 /** A field that is cleared stands in `extra` as null, so that it reads back as null and not as absent. */

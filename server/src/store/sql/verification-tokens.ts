@@ -1,5 +1,7 @@
+import { hash } from "node:crypto"
 import { StoreError } from "../error.js"
-import type { VerificationTokenStore } from "../store.js"
+import type { Caller, VerificationTokenStore } from "../store.js"
+import type { VerificationTokenKey } from "../types.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./statement-error.js"
 
@@ -12,7 +14,8 @@ export function verificationTokenStore(database: Database): VerificationTokenSto
     create: (caller, token) =>
       database.statements(caller, async (sql) => {
         try {
-          await sql.write(verificationTokens.insert, verificationTokens.insertCells(token))
+          const row = { ...keyOf(caller, token), expires: token.expires }
+          await sql.write(verificationTokens.insert, verificationTokens.insertCells(row))
           return token
         } catch (error) {
           if (!failsBy(error, "duplicate")) throw error
@@ -22,13 +25,18 @@ export function verificationTokenStore(database: Database): VerificationTokenSto
 
     // Many may read the token, but only one statement can delete the row, and whose it was gets the token. It deletes
     // what was read, not one that was made anew with another expiry meanwhile.
-    use: (caller, key) =>
+    use: (caller, { identifier, token }) =>
       database.statements(caller, async (sql) => {
-        const [cells] = await sql.read(tokenByKey, verificationTokens.keyCells(key))
-        if (cells === undefined) return null
-        const token = verificationTokens.row(cells)
-        const condition = [...verificationTokens.keyCells(key), verificationTokens.cell("expires", token.expires)]
-        return (await sql.write(deleteToken, condition)) === 1 ? token : null
+        const key = verificationTokens.keyCells(keyOf(caller, { identifier, token }))
+        const row = verificationTokens.first(await sql.read(tokenByKey, key))
+        if (row === null) return null
+        const { expires } = row
+        const deleted = await sql.write(deleteToken, [...key, verificationTokens.cell("expires", expires)])
+        return deleted === 1 ? { identifier, token, expires } : null
       }),
   }
+}
+
+function keyOf({ tenant }: Caller, { identifier, token }: VerificationTokenKey) {
+  return { tenant, identifier, tokenHash: hash("sha256", token, "buffer") }
 }

@@ -1,5 +1,8 @@
 import type { MigrationInterface, QueryRunner } from "typeorm"
 
+/** On SQLite: statements, or work that no statement can do. It all happens in one transaction. */
+type SqliteSteps = readonly string[] | ((runner: QueryRunner) => Promise<void>)
+
 /**
  * One change of the tables. On MySQL and MariaDB a statement that changes tables commits at once, so each direction is
  * one statement there: it is done or it is not. A migration that was released is never edited; the next one follows.
@@ -9,23 +12,26 @@ export interface MigrationSteps {
   name: string
   /** For MySQL and MariaDB. */
   server: string
-  sqlite: string[]
-  down: string
+  sqlite: SqliteSteps
+  /** Back again; a single statement is for all of them. */
+  down: string | { server: string; sqlite: SqliteSteps }
 }
 
 /** Makes the class that TypeORM wants of each migration. */
 export function migration({ name, server, sqlite, down }: MigrationSteps): new () => MigrationInterface {
+  const back = typeof down === "string" ? { server: down, sqlite: [down] } : down
   return class {
     // TypeORM sorts by the 13 digits at the end, where it expects a time.
     name = `${name}-${name.slice(0, 4).padStart(13, "0")}`
 
-    async up(runner: QueryRunner) {
-      const statements = runner.dataSource.options.type === "better-sqlite3" ? sqlite : [server]
-      for (const statement of statements) await runner.query(statement)
-    }
+    up = (runner: QueryRunner) => run(runner, server, sqlite)
 
-    async down(runner: QueryRunner) {
-      await runner.query(down)
-    }
+    down = (runner: QueryRunner) => run(runner, back.server, back.sqlite)
   }
+}
+
+async function run(runner: QueryRunner, server: string, sqlite: SqliteSteps): Promise<void> {
+  const steps = runner.dataSource.options.type === "better-sqlite3" ? sqlite : [server]
+  if (typeof steps === "function") await steps(runner)
+  else for (const statement of steps) await runner.query(statement)
 }

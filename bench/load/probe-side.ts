@@ -1,0 +1,80 @@
+// The watcher of bench/flood.ts: calls at an even pace, as an application does beside a flood, and asks for health, each
+// time over a connection of its own. What is refused is not tried again.
+//
+//   fork("load/probe-side.ts", [url of the gRPC door, url of the HTTP door, users])
+
+import http from "node:http"
+import { SessionService } from "@authwire/proto"
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
+import { createConnectTransport } from "@connectrpc/connect-node"
+import { Client, credentials } from "@grpc/grpc-js"
+import { grpcTransport } from "../../client/dist/grpc-transport.js"
+import { pipelineTransport } from "../../client/dist/pipeline-transport.js"
+import { sessionsPerUser, sessionToken } from "../data/keys.ts"
+import type { Probe } from "./probes.ts"
+import { randomNumbers } from "./statistics.ts"
+
+const [grpcUrl = "", httpUrl = "", users = "0"] = process.argv.slice(2)
+const random = randomNumbers(5)
+let probes: Probe[] = []
+const asIs = (bytes: Buffer) => bytes
+
+const transports: Record<string, Transport> = {
+  pipeline: pipelineTransport({ url: grpcUrl }),
+  unary: grpcTransport({ url: grpcUrl }),
+  connect: createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1" }),
+}
+
+async function probe(what: Probe[0], question: () => Promise<unknown>): Promise<void> {
+  const start = performance.now()
+  let end: Probe[3] = "ok"
+  try {
+    await question()
+  } catch (error) {
+    end = error instanceof ConnectError && error.code === Code.ResourceExhausted ? "refused" : "failed"
+  }
+  probes.push([what, performance.timeOrigin + start, performance.now() - start, end])
+}
+
+for (const way of ["pipeline", "unary", "connect"] as const) {
+  const sessions = createClient(SessionService, transports[way] as Transport)
+  const lookUp = () =>
+    sessions.getSessionAndUser(
+      { sessionToken: sessionToken(Math.floor(random() * Number(users) * sessionsPerUser)) },
+      { timeoutMs: 5_000 },
+    )
+  setInterval(() => probe(way, lookUp), 20)
+}
+setInterval(() => {
+  probe("gRPC health", async () => {
+    const alone = new Client(new URL(grpcUrl).host, credentials.createInsecure(), {
+      "grpc.use_local_subchannel_pool": 1,
+    })
+    try {
+      await new Promise((resolve, reject) => {
+        const done = (error: unknown, answer?: Buffer) => (error ? reject(error) : resolve(answer))
+        const options = { deadline: Date.now() + 5_000 }
+        alone.makeUnaryRequest("/grpc.health.v1.Health/Check", asIs, asIs, Buffer.alloc(0), options, done)
+      })
+    } finally {
+      alone.close()
+    }
+  })
+  probe(
+    "/healthz",
+    () =>
+      new Promise((resolve, reject) => {
+        const request = http.get(`${httpUrl}/healthz`, { agent: false, timeout: 5_000 }, (response) => {
+          response.resume().on("end", () => (response.statusCode === 200 ? resolve(undefined) : reject(response)))
+        })
+        request.on("error", reject).on("timeout", () => request.destroy(new Error("no answer")))
+      }),
+  )
+}, 200)
+
+process.on("message", () => {
+  process.send?.(probes)
+  probes = []
+})
+process.on("disconnect", () => process.exit())
+process.send?.([])

@@ -1,0 +1,131 @@
+import { PipelineRequestSchema } from "@authwire/proto"
+import { HealthCheckRequestSchema } from "@authwire/proto/health"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { randomCall } from "./generate/calls.ts"
+import { brokenFrame, randomFrame } from "./generate/frames.ts"
+import { randomRaw } from "./generate/raw.ts"
+import type { DoorName, FrameInput, Input } from "./inputs.ts"
+import type { Outcome } from "./outcome.ts"
+import { randomOf } from "./random.ts"
+import type { CallSender } from "./send/call.ts"
+import { openPipelineStream, type PipelineStream } from "./send/pipeline.ts"
+import { sendRaw } from "./send/raw.ts"
+import type { Ports } from "./server-process.ts"
+import { judge, judgeError, wireError } from "./verdict.ts"
+
+/** Where a batch goes, and who hears of it. */
+export interface Target {
+  ports: Ports
+  calls: CallSender
+  /** Aborts when the server has ended by itself: nothing more needs to be sent. */
+  crashed: AbortSignal
+  /** An input leaves now. */
+  sent(input: Input): void
+  /** An input has ended. */
+  done(input: Input, verdict: { label: string; finding?: string }): void
+}
+
+/** How many inputs of each kind are in a batch, and how many of them go at the same time. */
+const counts = { call: 400, raw: 160, frames: 1440 }
+const lanes = { call: 24, raw: 16, frames: 12 }
+
+/** Sends a batch, which is the same for the same seed. Resolves when every input of it has ended. */
+export async function sendBatch(target: Target, seed: number): Promise<void> {
+  const random = randomOf(seed)
+  const lane = async (count: number, kind: "call" | "raw") => {
+    for (let left = count; left > 0 && !target.crashed.aborted; left--) {
+      const input = kind === "call" ? randomCall(random) : randomRaw(random)
+      target.sent(input)
+      target.done(input, judge(await (input.kind === "call" ? target.calls.send(input) : sendRaw(input, target.ports))))
+    }
+  }
+  const many = <T>(count: number, make: (index: number) => T) =>
+    Array.from({ length: count }, (_, index) => make(index))
+  await Promise.all([
+    ...many(lanes.call, () => lane(Math.ceil(counts.call / lanes.call), "call")),
+    ...many(lanes.raw, () => lane(Math.ceil(counts.raw / lanes.raw), "raw")),
+    ...many(lanes.frames, (index) =>
+      sendFrames(
+        target,
+        seed * lanes.frames + index,
+        index % 3 === 2 ? "http" : "grpc",
+        Math.ceil(counts.frames / lanes.frames),
+      ),
+    ),
+  ])
+}
+
+const nothing = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))
+
+/** A call that is answered once all that came before it was read. */
+function sentinel(id: number): FrameInput {
+  const calls = [{ id, method: "grpc.health.v1.Health/Check", message: nothing }]
+  return {
+    kind: "frame",
+    bytes: Buffer.from(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, { calls }))),
+    ids: [id],
+  }
+}
+
+// Groups of frames of which every call must be answered, and after each, perhaps, one that may end the stream.
+async function sendFrames(target: Target, seed: number, door: DoorName, count: number): Promise<void> {
+  const random = randomOf(seed)
+  const waiting = new Map<number, () => void>()
+  let problem: string | undefined
+  let nextId = 1_000_000
+  const open = () =>
+    openPipelineStream(target.ports, door, ({ id, outcome }) => {
+      if (outcome.case === "error") problem ??= judgeError(wireError(outcome.value)).finding
+      const answered = waiting.get(id)
+      waiting.delete(id)
+      if (answered) answered()
+      else if (id >= 1_000_000 && id < nextId) problem ??= "a call of a pipeline is answered twice"
+    })
+  let stream = await open()
+
+  /** Sends frames, and waits until each of their calls is answered; otherwise how the stream ended. */
+  const exchange = async (stream: PipelineStream, frames: readonly FrameInput[]): Promise<Outcome | undefined> => {
+    const ids = frames.flatMap((frame) => frame.ids ?? [])
+    const answered = Promise.all(ids.map((id) => new Promise<void>((resolve) => waiting.set(id, resolve)))).then(
+      () => undefined,
+    )
+    for (const frame of frames) {
+      target.sent(frame)
+      stream.write(frame)
+    }
+    return await stream.until(answered)
+  }
+  const told = (frames: readonly FrameInput[], ended: Outcome | undefined, mayEnd: boolean) => {
+    const verdict = ended === undefined ? { label: "answered" } : judge(ended)
+    if (ended !== undefined && !mayEnd) verdict.finding ??= `a stream ended that kept the rules: ${verdict.label}`
+    const finding = verdict.finding ?? problem
+    problem = undefined
+    for (const frame of frames) target.done(frame, { label: `frame ${verdict.label}`, ...(finding ? { finding } : {}) })
+  }
+
+  for (let left = count; left > 0 && !target.crashed.aborted; ) {
+    const group = Array.from({ length: Math.min(left, 1 + random.below(8)) }, () => {
+      const frame = randomFrame(random, nextId)
+      nextId += frame.ids?.length ?? 0
+      return frame
+    })
+    left -= group.length
+    let ended = await exchange(stream, group)
+    told(group, ended, false)
+    if (ended === undefined && random.chance(0.7)) {
+      const broken = brokenFrame(random)
+      left--
+      ended = await exchange(stream, [broken, sentinel(nextId++)])
+      told([broken], ended, true)
+    }
+    if (ended !== undefined) {
+      waiting.clear()
+      stream.cancel()
+      stream = await open()
+    }
+  }
+  stream.finish()
+  const ended = judge(await stream.until(new Promise<Outcome>(() => {})))
+  if (ended.finding)
+    target.done(sentinel(0), { label: "stream", finding: `at its end a pipeline says: ${ended.finding}` })
+}

@@ -1,0 +1,169 @@
+import {
+  AccountService,
+  AuthenticatorService,
+  PipelineService,
+  SessionService,
+  TokenService,
+  UserService,
+  VerificationTokenService,
+} from "@authwire/proto"
+import { Health } from "@authwire/proto/health"
+import { ServerReflection } from "@authwire/proto/reflection/v1"
+import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type MessageInitShape,
+  ScalarType,
+} from "@bufbuild/protobuf"
+import type { Random } from "../random.ts"
+
+/**
+ * Stands in every text that a caller sends. Nothing of a request belongs into the log or into an error, so it must not be
+ * seen in either.
+ */
+export const canary = "c4n4ry"
+
+/** Every method behind the doors. */
+export const methods: readonly DescMethod[] = [
+  UserService,
+  AccountService,
+  SessionService,
+  VerificationTokenService,
+  AuthenticatorService,
+  TokenService,
+  Health,
+  ServerReflection,
+  ServerReflectionV1Alpha,
+  PipelineService,
+].flatMap((service) => service.methods as readonly DescMethod[])
+
+export const unaryMethods = methods.filter(({ methodKind }) => methodKind === "unary")
+
+/** The path of a method, as it stands in HTTP. */
+export const pathOf = ({ parent, name }: DescMethod) => `/${parent.typeName}/${name}`
+
+const maskPaths: Record<string, readonly string[]> = {
+  UpdateUserRequest: ["email", "email_verified", "name", "image", "extra"],
+  UpdateSessionRequest: ["user_id", "expires", "extra"],
+}
+
+/** A message that mostly keeps the rules of the schema, and often speaks of things that another one has made. */
+export function randomMessage(random: Random, desc: DescMessage): Message {
+  return create(desc, randomFields(random, desc, 0) as MessageInitShape<DescMessage>)
+}
+
+function randomFields(random: Random, desc: DescMessage, depth: number): Record<string, unknown> {
+  const fields: Record<string, unknown> = {}
+  for (const member of desc.members) {
+    if (member.kind === "oneof") {
+      const field = random.pick(member.fields)
+      fields[member.localName] = { case: field.localName, value: randomValue(random, field, depth) }
+    } else if (member.presence !== 1 || random.chance(0.85))
+      fields[member.localName] = randomValue(random, member, depth)
+  }
+  return fields
+}
+
+function randomValue(random: Random, field: DescField, depth: number): unknown {
+  const several = () => Array.from({ length: random.below(4) })
+  switch (field.fieldKind) {
+    case "scalar":
+      return randomScalar(random, field, field.scalar)
+    case "enum":
+      return random.pick(field.enum.values.slice(1)).number
+    case "message":
+      return randomPart(random, field.parent, field.message, depth)
+    case "list":
+      if (field.listKind === "message")
+        return several().map(() => randomPart(random, field.parent, field.message, depth))
+      if (field.listKind === "scalar") return several().map(() => randomScalar(random, field, field.scalar))
+      return several().map(() => 1)
+    case "map":
+      return field.mapKind === "scalar"
+        ? Object.fromEntries(
+            several().map(() => [`${canary}-${random.below(9)}`, randomScalar(random, field, field.scalar)]),
+          )
+        : {}
+  }
+}
+
+function randomPart(random: Random, parent: DescMessage, desc: DescMessage, depth: number): unknown {
+  if (depth > 5) return create(desc)
+  if (desc.typeName === "google.protobuf.Timestamp") {
+    return { seconds: BigInt(random.below(4e9)), nanos: random.below(1000) * 1_000_000 }
+  }
+  if (desc.typeName === "google.protobuf.Struct") return randomObject(random, 0)
+  if (desc.typeName === "google.protobuf.FieldMask") {
+    return { paths: (maskPaths[parent.name] ?? []).filter(() => random.chance(0.5)) }
+  }
+  return create(desc, randomFields(random, desc, depth + 1) as MessageInitShape<DescMessage>)
+}
+
+function randomScalar(random: Random, field: DescField, type: ScalarType): unknown {
+  switch (type) {
+    case ScalarType.STRING:
+      return randomText(random, field.name)
+    case ScalarType.BYTES:
+      return random.bytes(random.below(60))
+    case ScalarType.BOOL:
+      return random.chance(0.5)
+    case ScalarType.INT64:
+    case ScalarType.UINT64:
+    case ScalarType.SINT64:
+    case ScalarType.FIXED64:
+    case ScalarType.SFIXED64:
+      return BigInt(random.below(2 ** 33))
+    default:
+      return random.below(2 ** 31)
+  }
+}
+
+function randomText(random: Random, name: string): string {
+  // So few that most of them are there, and that no user has very much.
+  if (name === "id" || name === "user_id") return `${canary}-user-${random.below(400)}`
+  if (name === "service") return random.pick(["", "authwire.v1.UserService", canary])
+  if (name === "file_containing_symbol") return random.pick(["authwire.v1.UserService", canary])
+  if (name === "credential_public_key" || name === "counter") return `${canary}-key`
+  if (name === "email" || name === "identifier") return `${canary}-${random.below(2000)}@example.com`
+  if (random.chance(0.02)) return random.pick(odd)
+  return `${canary}-${name}-${random.below(2000)}`
+}
+
+/** Texts that are something else to somebody. */
+export const odd: readonly string[] = [
+  "",
+  "\u0000",
+  "\ufeff\u202e\u{1f600}",
+  "__proto__",
+  "constructor",
+  "' OR 1=1 --",
+  "%00%s%n$(7*7)",
+  "a".repeat(5000),
+  "e\u0301\u200d",
+  "\r\nset-cookie: x=1",
+]
+
+/** An object as a google.protobuf.Struct holds it. */
+export function randomObject(random: Random, depth: number): JsonObject {
+  const entries = Array.from({ length: random.below(4) }, () => [
+    random.chance(0.05) ? random.pick(odd) : `${canary}${random.below(20)}`,
+    randomJson(random, depth + 1),
+  ])
+  return Object.fromEntries(entries)
+}
+
+function randomJson(random: Random, depth: number): JsonValue {
+  const kind = random.below(depth > 3 ? 4 : 6)
+  if (kind === 0) return null
+  if (kind === 1) return random.chance(0.5)
+  if (kind === 2) return random.pick([0, -0, 1e308, 5e-324, 2 ** 53, random.below(1000)])
+  if (kind === 3) return random.chance(0.1) ? random.pick(odd) : canary
+  if (kind === 4) return Array.from({ length: random.below(3) }, () => randomJson(random, depth + 1))
+  return randomObject(random, depth)
+}

@@ -1,0 +1,128 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { freePort, inspectOn, openInspector } from "../bench/servers/inspector.ts"
+import { canary } from "./generate/messages.ts"
+
+/** The ports of the doors, on loopback. */
+export interface Ports {
+  grpc: number
+  http: number
+}
+
+/** A server that is watched. */
+export interface ServerProcess {
+  readonly ports: Ports
+  /** Aborts when the process ends and was not told to. */
+  readonly crashed: AbortSignal
+  /** What its heap holds after all garbage was collected, buffers included, in bytes. */
+  heapBytes(): Promise<number>
+  /** What its memory is now, and has been at the most since `resetPeak`, in bytes. */
+  memory(): { rss: number; peak: number }
+  resetPeak(): void
+  /** The last lines that it wrote. */
+  tail(): string
+  stop(): Promise<void>
+}
+
+const command = fileURLToPath(new URL("../server/bin/authwire.js", import.meta.url))
+
+// What no server should ever write, whatever it is sent.
+const alarms: readonly [RegExp, string][] = [
+  [/"level":(50|60)/, "an error in the log"],
+  [/unhandled|uncaught/i, "something that nobody handled"],
+  [/^\s+at .+:\d+:\d+\)?$/, "a stack"],
+  [/Warning:/, "a warning of Node"],
+  [new RegExp(canary), "a value of a request"],
+]
+
+/**
+ * Starts `authwire serve --dev` on an empty embedded database and free ports.
+ *
+ * @param onAlarm told of each line of its output that should not be there
+ * @param imports modules that it loads first
+ */
+export async function startServer(
+  onAlarm: (what: string, line: string) => void,
+  imports: readonly string[],
+): Promise<ServerProcess> {
+  const folder = mkdtempSync(join(tmpdir(), "authwire-fuzz-"))
+  const inspectorPort = await freePort()
+  const child = spawn(
+    process.execPath,
+    [
+      ...inspectOn(inspectorPort),
+      ...imports.map((path) => `--import=${path}`),
+      command,
+      ...["serve", "--dev", "--database-url=sqlite:fuzz.db", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0"],
+      ...["--log-format=json", "--log-level=info", "--max-deadline-ms=10000"],
+    ],
+    {
+      cwd: folder,
+      env: { ...process.env, NODE_OPTIONS: "", AUTH_SECRET: `${canary}-a-secret-of-the-service-and-of-nobody-else` },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  )
+  const kill = () => child.kill("SIGKILL")
+  process.once("exit", kill)
+  const crash = new AbortController()
+  const ports: Partial<Ports> = {}
+  const lines: string[] = []
+  let stopping = false
+  let listening = () => {}
+  const listens = new Promise<void>((resolve) => {
+    listening = resolve
+  })
+  const read = (line: string) => {
+    lines.push(line)
+    if (lines.length > 200) lines.splice(0, 100)
+    const [, door, port] = /^authwire: (grpc|http) door listening on \S+:(\d+)$/.exec(line) ?? []
+    if (door !== undefined) ports[door as keyof Ports] = Number(port)
+    if (ports.grpc !== undefined && ports.http !== undefined) listening()
+    for (const [pattern, what] of alarms) if (pattern.test(line)) onAlarm(kindOf(what, line), line)
+  }
+  for (const output of [child.stdout, child.stderr]) createInterface({ input: output }).on("line", read)
+  const ended = once(child, "close").then(() => {
+    process.off("exit", kill)
+    rmSync(folder, { recursive: true, force: true })
+    if (!stopping) crash.abort()
+  })
+  await Promise.race([listens, ended])
+  if (crash.signal.aborted) throw new Error(`authwire serve did not start:\n${lines.join("\n")}`)
+  const inspector = await openInspector(inspectorPort)
+  const status = (name: string) =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))?.[1]) *
+    1024
+  return {
+    ports: ports as Ports,
+    crashed: crash.signal,
+    async heapBytes() {
+      const { heapUsed, external } = await inspector.memory()
+      return heapUsed + external
+    },
+    memory: () => ({ rss: status("VmRSS"), peak: status("VmHWM") }),
+    resetPeak: () => writeFileSync(`/proc/${child.pid}/clear_refs`, "5"),
+    tail: () =>
+      `${lines
+        .filter((line) => !line.startsWith("{"))
+        .slice(-30)
+        .join("\n")}\n`,
+    async stop() {
+      stopping = true
+      inspector.close()
+      child.kill()
+      await ended
+    },
+  }
+}
+
+// Errors in the log are of different kinds; of a stack each line is only a part.
+function kindOf(what: string, line: string): string {
+  if (!line.startsWith("{")) return what
+  const { msg, method, err } = JSON.parse(line)
+  return `${what}: ${msg} ${method} ${err?.message ?? ""}`
+}

@@ -1,0 +1,37 @@
+// Fails when a package that an installation of ours brings along has no licence, or one that known.json does not allow.
+// `licences.js [ROOT]`: another folder than this repository is for tests.
+import { fileURLToPath } from "node:url"
+import { readJson, readWorkspaces } from "./lock.js"
+
+const root = process.argv[2] ?? fileURLToPath(new URL("../..", import.meta.url))
+const allowed = new Set(readJson(root, "scripts/dependencies/known.json").licences)
+const used = new Set()
+const checked = new Set()
+const problems = new Set()
+
+for (const { name: workspace, direct, peers, needs } of readWorkspaces(root)) {
+  for (const { name, version, licence } of needs([...direct, ...peers])) {
+    checked.add(`${name}@${version}`)
+    if (!licence) problems.add(`${name}@${version} has no licence (needed by ${workspace})`)
+    else if (!allows(licence)) problems.add(`${name}@${version} is under ${licence} (needed by ${workspace})`)
+  }
+}
+for (const licence of allowed) if (!used.has(licence)) problems.add(`${licence} is allowed, but no package is under it`)
+
+for (const problem of problems) console.error(`licences: ${problem}`)
+if (problems.size > 0) {
+  console.error("licences: those that are allowed stand in scripts/dependencies/known.json")
+  process.exitCode = 1
+} else console.log(`licences: ${checked.size} packages, under ${[...used].sort().join(", ")}`)
+
+/**
+ * Whether an SPDX expression is met by what is allowed. Of parentheses it knows one pair around everything; what it
+ * cannot read is not allowed.
+ */
+function allows(licence) {
+  const expression = licence.replace(/^\(([^()]*)\)$/, "$1")
+  const choices = expression.split(" OR ").map((choice) => choice.split(" AND "))
+  const choice = choices.find((parts) => parts.every((part) => allowed.has(part)))
+  for (const part of choice ?? []) used.add(part)
+  return choice !== undefined
+}

@@ -1,0 +1,85 @@
+// What the published workspaces need in production, as their package.json files and package-lock.json say it.
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { isDeepStrictEqual } from "node:util"
+
+/** Reads a JSON file below `root`. */
+export function readJson(root, path) {
+  return JSON.parse(readFileSync(join(root, path), "utf8"))
+}
+
+/**
+ * The published workspaces, each `{ name, folder, direct, peers, needs }`: `direct` and `peers` are the packages that
+ * its package.json names, `needs(names)` is everything that these bring into an installation, themselves included.
+ *
+ * A package is `{ path, name, version, licence, ours, forPlatform, native, installScript }`. `forPlatform` is one of
+ * several that npm chooses from by the machine; a licence that is missing is undefined.
+ */
+export function readWorkspaces(root) {
+  const entries = readJson(root, "package-lock.json").packages
+  const packages = new Map()
+
+  /** What `name` means to the package at `from`: the nearest one, as Node looks for it. */
+  function find(from, name) {
+    for (let folder = from; ; folder = folder.replace(/(^|\/)[^/]*$/, "")) {
+      const path = `${folder && `${folder}/`}node_modules/${name}`
+      const entry = folder.endsWith("node_modules") ? undefined : entries[path]
+      if (entry) return entry.link ? entry.resolved : path
+      if (folder === "") return undefined
+    }
+  }
+
+  function load(path, name) {
+    const entry = entries[path]
+    const forPlatform = Boolean(entry.optional && (entry.os || entry.cpu))
+    return {
+      path,
+      name: entry.name ?? name,
+      version: entry.version,
+      licence: entry.license,
+      ours: !path.includes("node_modules/"),
+      forPlatform,
+      native: forPlatform || hasNativeCode(join(root, path)),
+      installScript: Boolean(entry.hasInstallScript),
+    }
+  }
+
+  function gather(from, names, found) {
+    for (const name of names) {
+      const path = find(from, name)
+      if (path === undefined) throw new Error(`package-lock.json does not hold ${name}, which ${from} needs`)
+      if (found.has(path)) continue
+      if (!packages.has(path)) packages.set(path, load(path, name))
+      found.set(path, packages.get(path))
+      const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta = {} } = entries[path]
+      const peers = Object.keys(peerDependencies ?? {}).filter((peer) => !peerDependenciesMeta[peer]?.optional)
+      gather(path, Object.keys({ ...dependencies, ...optionalDependencies }).concat(peers), found)
+    }
+    return found
+  }
+
+  return readJson(root, "package.json")
+    .workspaces.map((folder) => ({ folder, manifest: readJson(root, `${folder}/package.json`) }))
+    .filter(({ manifest }) => !manifest.private)
+    .map(({ folder, manifest }) => {
+      for (const key of ["dependencies", "optionalDependencies", "peerDependencies"]) {
+        if (!isDeepStrictEqual(manifest[key], entries[folder]?.[key]))
+          throw new Error(`package-lock.json is not that of ${folder}/package.json: run npm install`)
+      }
+      return {
+        name: manifest.name,
+        folder,
+        direct: Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }).sort(),
+        peers: Object.keys(manifest.peerDependencies ?? {}).sort(),
+        needs: (names) => [...gather(folder, names, new Map()).values()],
+      }
+    })
+}
+
+/** Whether an installed package holds, or would compile, code of the machine. */
+function hasNativeCode(folder) {
+  if (!existsSync(folder)) return false
+  return readdirSync(folder, { recursive: true }).some((file) => {
+    return !/(^|[\\/])node_modules[\\/]/.test(file) && /(^|[\\/])binding\.gyp$|\.node$/.test(file)
+  })
+}

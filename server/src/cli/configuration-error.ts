@@ -1,0 +1,4 @@
+/** An option that breaks a rule. The message names the option and the rule, and never repeats a secret. */
+export class ConfigurationError extends Error {
+  override readonly name = "ConfigurationError"
+}

@@ -1,0 +1,37 @@
+import { rekey as rekeyDatabase } from "../store/sql/index.js"
+import type { Configuration } from "./configuration.js"
+import { ConfigurationError } from "./configuration-error.js"
+import { causeOf, encryptionKeys, openConfiguredDatabase } from "./database.js"
+import { createLog } from "./log.js"
+import { withDevSecret } from "./secret.js"
+import { StartError } from "./start-error.js"
+
+/**
+ * `authwire rekey`: encrypts everything with the first key, while the service goes on. Throws ConfigurationError, and
+ * StartError when the database cannot be reached.
+ *
+ * @returns the exit code: 1 if some accounts could not be decrypted
+ */
+export async function rekey(
+  configuration: Configuration,
+  args: readonly string[],
+  io: { print: (text: string) => void },
+): Promise<number> {
+  if (args.length > 0) throw new ConfigurationError("rekey takes options only; see authwire --help")
+  const complete = withDevSecret(configuration)
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const database = await openConfiguredDatabase(complete, log)
+  try {
+    const { seen, resealed, unreadable } = await rekeyDatabase(database, {
+      encryptionKeys: encryptionKeys(complete),
+      onProgress: (progress) => log.info(progress, "rekeying"),
+    })
+    io.print(`rekeyed ${resealed} of ${seen} accounts\n`)
+    if (unreadable > 0) io.print(`${unreadable} cannot be decrypted with the keys given: nothing was changed in them\n`)
+    return unreadable > 0 ? 1 : 0
+  } catch (error) {
+    throw new StartError(`rekey: ${causeOf(error)}; what was done is kept, and it can be run again`, { cause: error })
+  } finally {
+    await database.close()
+  }
+}

@@ -1,0 +1,85 @@
+import { UserService } from "@authwire/proto"
+import { create } from "@bufbuild/protobuf"
+import { describe, expect, test } from "@jest/globals"
+import { Failure } from "../errors.js"
+import type { Room } from "../limits/room.js"
+import type { Call } from "./call.js"
+import { createDispatch, type Method, register } from "./dispatch.js"
+import type { Observer } from "./interceptor.js"
+
+const asIs: Observer = { unary: (_, next) => next, stream: (_, next) => next, refused: () => {} }
+const incoming = { door: "test", timeoutMs: undefined, header: () => undefined }
+
+/** UserService behind a room, whose only method fails; and pauses before refusals, which end when they are told to. */
+function setUp(room: Room) {
+  const pauses: (() => void)[] = []
+  const nobody = async () => {
+    throw new Failure("USER_NOT_FOUND")
+  }
+  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, nobody]))
+  const dispatch = createDispatch({
+    services: [register(UserService, implementation as never)],
+    observer: asIs,
+    interceptors: [],
+    maxDeadlineMs: 1_000,
+    roomOf: () => room,
+    beforeRefusal: () => new Promise((end) => pauses.push(end)),
+  })
+  return { dispatch, method: dispatch.services[0]?.methods[0] as Method, pauses }
+}
+
+describe("a call that there is no room for", () => {
+  const full: Room = {
+    enter: () => false,
+    leave: () => {
+      throw new Error("left without a place")
+    },
+  }
+
+  test.each([
+    ["as a message", ({ unary }: Method, call: Call) => unary(create(UserService.method.getUser.input), call)],
+    ["as bytes, which nobody reads", ({ unaryBytes }: Method, call: Call) => unaryBytes(Uint8Array.of(0xff), call)],
+  ])(
+    "is refused after the pause that others leave it, %s",
+    async (_, make: (method: Method, call: Call) => Promise<unknown>) => {
+      const { dispatch, method, pauses } = setUp(full)
+      expect(method.beginIfRoom(incoming)).toBeUndefined()
+      const running = method.begin(incoming)
+      let ended: unknown
+      const call = make(method, running.call).catch((error: unknown) => {
+        ended = error
+      })
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(ended).toBeUndefined()
+      expect(pauses).toHaveLength(1)
+      pauses[0]?.()
+      await call
+      expect(ended).toMatchObject({ reason: "OVERLOADED", retryAfterMs: 1_000 })
+      running.end()
+      await dispatch.drain(0)
+    },
+  )
+})
+
+test("a call that there is room for leaves it when it ends, however that is", async () => {
+  let inside = 0
+  const { dispatch, method, pauses } = setUp({
+    enter: () => {
+      inside++
+      return true
+    },
+    leave: () => {
+      inside--
+    },
+  })
+  const running = [method.begin(incoming), method.beginIfRoom(incoming), method.begin(incoming)]
+  expect(inside).toBe(3)
+  await expect(method.unaryBytes(Uint8Array.of(), running[0]?.call as never)).rejects.toMatchObject({
+    reason: "USER_NOT_FOUND",
+  })
+  running[1]?.cancel()
+  for (const one of running) one?.end()
+  expect(inside).toBe(0)
+  expect(pauses).toEqual([])
+  await dispatch.drain(0)
+})

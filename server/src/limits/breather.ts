@@ -1,0 +1,41 @@
+import { setTimeout as delay } from "node:timers/promises"
+
+/**
+ * Keeps refusing from taking the processor from the calls that are let in. Whoever is refused waits a little: the longer,
+ * the more others wait. What is not read meanwhile stays with the client, as the window of HTTP/2 and the number of its
+ * streams have it.
+ */
+export interface Breather {
+  /** Resolves when the next message of a pipeline may be read, of which so many calls were refused. */
+  afterMessage(refused: number): Promise<void>
+  /** Resolves when a call that came alone may be refused. */
+  beforeRefusal(): Promise<void>
+}
+
+/** About what it takes to refuse a call, in milliseconds: one of many in a message, and one that has a stream. */
+const inMessageMs = 0.005
+const aloneMs = 0.3
+/** The share of the time that refusing may take, of either kind. */
+const share = 0.2
+/** The longest pause, in milliseconds: before more is read, and before a caller hears that it is refused. */
+const maxReadPauseMs = 1_000
+const maxRefusalPauseMs = 250
+
+/** @param sleep waits for so many milliseconds; default: a timer. */
+export function breather(sleep: (ms: number) => Promise<unknown> = delay): Breather {
+  // Apart, or a few pipelines would wait for many calls that came alone.
+  const pauser = (unitMs: number, maxMs: number) => {
+    let waiting = 0
+    return async (units: number): Promise<void> => {
+      // Everybody pays for its own, as if it had its part of the share.
+      const ms = Math.min(((units * unitMs) / share) * (waiting + 1), maxMs)
+      // Less than a timer can tell.
+      if (ms < 0.5) return
+      waiting++
+      await sleep(ms)
+      waiting--
+    }
+  }
+  const alone = pauser(aloneMs, maxRefusalPauseMs)
+  return { afterMessage: pauser(inMessageMs, maxReadPauseMs), beforeRefusal: () => alone(1) }
+}

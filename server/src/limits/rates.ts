@@ -1,0 +1,26 @@
+import * as schema from "@authwire/proto"
+import type { DescService } from "@bufbuild/protobuf"
+import { nameOf } from "./rate-limit.js"
+
+/**
+ * Reads `TokenService.Encode=50,UserService.CreateUser=20`. An empty text has no rates.
+ *
+ * @throws Error that says which rule is broken
+ */
+export function readRates(text: string): Record<string, number> {
+  const rates: Record<string, number> = {}
+  for (const part of text.split(",")) {
+    if (part.trim() === "") continue
+    const [, name = "", rate] = /^\s*(\w+\.\w+)\s*=\s*(\d{1,9})\s*$/.exec(part) ?? []
+    if (rate === undefined) throw new Error("must be a list of Service.Method=CALLS, such as TokenService.Encode=50")
+    if (!known.has(name)) throw new Error(`there is no method ${name}`)
+    rates[name] = Number(rate)
+  }
+  return rates
+}
+
+const known = new Set(
+  Object.values(schema)
+    .filter((one): one is typeof one & DescService => "kind" in one && one.kind === "service")
+    .flatMap(({ methods }) => methods.map(nameOf)),
+)

@@ -1,0 +1,85 @@
+import { randomBytes } from "node:crypto"
+import { describe, expect, test } from "@jest/globals"
+import { createCipher, keyFromSecret } from "./cipher.js"
+
+const [one, two] = [randomBytes(32), randomBytes(32)]
+const cipher = createCipher([one])
+const place = ["default", "github", "1", "u", "access_token"]
+
+describe("createCipher", () => {
+  test.each(["", "gho_token", "Zoë 🙂 \u0000", "x".repeat(65_536)])("opens what it sealed (%#)", (value) => {
+    const sealed = cipher.seal(value, place)
+    expect(sealed).toMatch(/^sealed\.1\.[\w-]{8}\.[\w-]+$/)
+    expect(cipher.open(sealed, place)).toBe(value)
+  })
+
+  test("seals the same value differently each time", () => {
+    expect(new Set(Array.from({ length: 100 }, () => cipher.seal("t", place))).size).toBe(100)
+  })
+
+  test("passes on what was never sealed", () => {
+    expect(cipher.open("gho_token", place)).toBe("gho_token")
+  })
+
+  test("opens nothing at another place, whichever part of it differs, nor where parts are joined differently", () => {
+    const sealed = cipher.seal("t", place)
+    const others = place.map((_, index) => place.map((part, at) => (at === index ? `${part}x` : part)))
+    for (const other of [...others, ["default", "github1", "", "u", "access_token"], place.slice(1), []]) {
+      expect(() => cipher.open(sealed, other)).toThrow(expect.objectContaining({ reason: "ENCRYPTION_KEY_MISSING" }))
+    }
+  })
+
+  test("opens nothing of which a single bit was changed, or that was cut", () => {
+    const sealed = cipher.seal("token", place)
+    const [head, text] = [sealed.slice(0, sealed.lastIndexOf(".") + 1), sealed.slice(sealed.lastIndexOf(".") + 1)]
+    const bytes = Buffer.from(text, "base64url")
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const changed = Buffer.from(bytes)
+      changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
+      expect(() => cipher.open(head + changed.toString("base64url"), place)).toThrow("cannot be decrypted")
+    }
+    for (let length = 0; length < bytes.length; length++) {
+      const cut = head + bytes.subarray(0, length).toString("base64url")
+      expect(() => cipher.open(cut, place)).toThrow("cannot be decrypted")
+    }
+    expect(() => cipher.open(head.slice(0, -1), place)).toThrow("cannot be decrypted")
+  })
+
+  test("with several keys the first seals, and all open", () => {
+    const rotated = createCipher([two, one])
+    const old = cipher.seal("t", place)
+    expect(rotated.open(old, place)).toBe("t")
+    expect(rotated.isCurrent(old)).toBe(false)
+    const fresh = rotated.seal("t", place)
+    expect(rotated.isCurrent(fresh)).toBe(true)
+    expect(() => cipher.open(fresh, place)).toThrow("cannot be decrypted")
+    expect(rotated.isCurrent("plain")).toBe(false)
+  })
+
+  test("an error says neither value nor key", () => {
+    const sealed = createCipher([two]).seal("secret-value", place)
+    let thrown: unknown
+    try {
+      cipher.open(sealed, place)
+    } catch (error) {
+      thrown = error
+    }
+    const text = `${(thrown as Error).message} ${(thrown as Error).cause}`
+    expect(text).not.toContain(sealed.slice(-20))
+    expect(text).not.toContain("secret-value")
+  })
+
+  test.each([[[]], [[Buffer.alloc(31)]], [[Buffer.alloc(32), Buffer.alloc(33)]]])(
+    "refuses keys of another length (%#)",
+    (keys) => {
+      expect(() => createCipher(keys)).toThrow("32 bytes")
+    },
+  )
+})
+
+test("keyFromSecret is one key for one secret, and not the secret", () => {
+  const secret = "a secret of thirty-two bytes, at least"
+  expect(keyFromSecret(secret)).toEqual(keyFromSecret(secret))
+  expect(keyFromSecret(secret)).not.toEqual(keyFromSecret(`${secret}.`))
+  expect(keyFromSecret(secret)).toHaveLength(32)
+})

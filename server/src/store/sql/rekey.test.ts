@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
+import { createStoreDatabase } from "../../../../test/support/store-database.js"
+import { anyone, newAccount, newUser, range } from "../contract/context.js"
+import type { StoreDatabase } from "../contract.js"
+import type { Account } from "../types.js"
+import { type Database, openDatabase, rekey, sqlStore } from "./index.js"
+
+const [first, second, third] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer]
+
+describe.each(databaseTargets())("rekey on %s", (target) => {
+  let tables: StoreDatabase & TestDatabase
+  let database: Database
+  const accounts: Account[] = []
+  const tenants = ["default", "acme", "b"]
+
+  const storeWith = (...encryptionKeys: Buffer[]) => sqlStore(database, { encryptionKeys })
+  const everything = async (...keys: Buffer[]) => {
+    const found = accounts.map((account, n) =>
+      storeWith(...keys).accounts.get({ tenant: tenants[n % 3] as string }, account),
+    )
+    return await Promise.all(found)
+  }
+
+  beforeAll(async () => {
+    tables = await createStoreDatabase(target)
+    database = await openDatabase({ url: tables.url })
+    for (const n of range(40)) {
+      const caller = { tenant: tenants[n % 3] as string }
+      const { id } = await storeWith(first).users.create(caller, newUser())
+      const provider = `p${n % 5}`
+      const account = newAccount(id, { provider, access_token: `a${n}`, refresh_token: `r${n}`, extra: { n } })
+      accounts.push(await storeWith(first).accounts.link(caller, n % 4 === 0 ? newAccount(id, { provider }) : account))
+    }
+    // As it was before there was encryption.
+    const [plain] = accounts.filter(({ access_token }) => access_token !== undefined)
+    await tables.query("UPDATE accounts SET access_token = ?, extra = ? WHERE provider_account_id = ?", [
+      ...[plain?.access_token, JSON.stringify(plain?.extra), plain?.providerAccountId],
+    ])
+  })
+  afterAll(async () => {
+    await database.close()
+    await tables.drop()
+  })
+
+  test("seals all that is not sealed by the first key, in batches, once", async () => {
+    const seen: number[] = []
+    const options = { encryptionKeys: [second, first], batchSize: 7 }
+    const onProgress = (progress: { seen: number }) => void seen.push(progress.seen)
+    expect(await rekey(database, { ...options, onProgress })).toEqual({ seen: 40, resealed: 30, unreadable: 0 })
+    expect(seen).toEqual([7, 14, 21, 28, 35, 40])
+    expect(await rekey(database, options)).toEqual({ seen: 40, resealed: 0, unreadable: 0 })
+    expect(await everything(second)).toEqual(accounts)
+  })
+
+  test("leaves alone what no key opens, and says how much", async () => {
+    await tables.query("UPDATE accounts SET access_token = ? WHERE provider_account_id = ?", [
+      ...["sealed.1.AAAAAAAA.AAAA", accounts[1]?.providerAccountId],
+    ])
+    expect(await rekey(database, { encryptionKeys: [third, second] })).toEqual({
+      seen: 40,
+      resealed: 29,
+      unreadable: 1,
+    })
+    const readable = (
+      await Promise.allSettled(
+        accounts.map((account, n) => storeWith(third).accounts.get({ tenant: tenants[n % 3] as string }, account)),
+      )
+    ).map(({ status }) => status)
+    expect(readable.filter((status) => status === "rejected")).toHaveLength(1)
+  })
+
+  test("what was moved to another row, or another column, is not opened", async () => {
+    const [one, two] = (await Promise.all(
+      range(2).map(async () => {
+        const { id } = await storeWith(first).users.create(anyone, newUser())
+        const tokens = { access_token: "a", refresh_token: "r", id_token: "i", extra: { k: "v" } }
+        return await storeWith(first).accounts.link(anyone, newAccount(id, tokens))
+      }),
+    )) as [Account, Account]
+    const cell = async (account: Account, column: string) =>
+      (
+        await tables.query(`SELECT ${column} FROM accounts WHERE provider_account_id = ?`, [account.providerAccountId])
+      )[0]?.[column]
+    const refused = { reason: "ENCRYPTION_KEY_MISSING" }
+    for (const [from, column] of [
+      [two, "access_token"],
+      [two, "extra"],
+      [one, "refresh_token"],
+    ] as const) {
+      const into = from === one ? "access_token" : column
+      const before = await cell(one, into)
+      const put = (value: unknown) =>
+        tables.query(`UPDATE accounts SET ${into} = ? WHERE provider_account_id = ?`, [value, one.providerAccountId])
+      await put(await cell(from, column))
+      await expect(storeWith(first).accounts.get(anyone, one)).rejects.toMatchObject(refused)
+      await put(before)
+      expect(await storeWith(first).accounts.get(anyone, one)).toEqual(one)
+    }
+    await tables.query("UPDATE accounts SET provider_account_id = 'moved' WHERE provider_account_id = ?", [
+      one.providerAccountId,
+    ])
+    await expect(
+      storeWith(first).accounts.get(anyone, { provider: "github", providerAccountId: "moved" }),
+    ).rejects.toMatchObject(refused)
+    await tables.query("UPDATE accounts SET user_id = ? WHERE provider_account_id = ?", [
+      one.userId,
+      two.providerAccountId,
+    ])
+    await expect(storeWith(first).accounts.get(anyone, two)).rejects.toMatchObject(refused)
+  })
+})

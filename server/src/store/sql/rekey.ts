@@ -1,0 +1,89 @@
+import { setTimeout } from "node:timers/promises"
+import { StoreError } from "../error.js"
+import type { Account } from "../types.js"
+import { createCipher } from "./cipher.js"
+import type { Database } from "./database.js"
+import { sealedAccounts } from "./sealed-accounts.js"
+import type { Cell } from "./table.js"
+
+/** How far `rekey` has come, in accounts. */
+export interface RekeyProgress {
+  seen: number
+  /** Those that had something sealed by another key than the first, or not at all, and now have not. */
+  resealed: number
+  /** Those that no key opens; they stay as they are. */
+  unreadable: number
+}
+
+export interface RekeyOptions {
+  /** Keys of 32 bytes each: the first seals, all open. */
+  encryptionKeys: readonly Buffer[]
+  /** How many accounts one statement reads. Default 500. */
+  batchSize?: number
+  /** How many accounts are changed at the same time. Default 4; on SQLite, which has one writer, 1. */
+  concurrency?: number
+  /** Called after every batch. */
+  onProgress?: (progress: Readonly<RekeyProgress>) => void
+}
+
+/**
+ * Seals everything with the first key that is not yet, while others work with the database: each account is read and
+ * written in a transaction of its own. May be ended at any time, and begins again where there is something to do.
+ */
+export async function rekey(database: Database, options: RekeyOptions): Promise<RekeyProgress> {
+  const { encryptionKeys, batchSize = 500, onProgress = () => {} } = options
+  const { concurrency = database.engine === "sqlite" ? 1 : 4 } = options
+  const { accounts } = database.tables
+  const sealed = sealedAccounts(createCipher(encryptionKeys))
+  const progress: RekeyProgress = { seen: 0, resealed: 0, unreadable: 0 }
+  const select = `SELECT ${accounts.columns("a")} FROM accounts a`
+  const byKey = `${select} WHERE ${accounts.keyIs}${database.forUpdate}`
+  const batch = `SELECT a.tenant, ${accounts.columns("a")} FROM accounts a`
+  const order = `ORDER BY a.tenant, a.provider, a.provider_account_id LIMIT ${batchSize}`
+  // Written out, because MySQL does not find (a, b, c) > (?, ?, ?) by the index.
+  const after = `WHERE a.tenant > ? OR (a.tenant = ? AND a.provider > ?)
+    OR (a.tenant = ? AND a.provider = ? AND a.provider_account_id > ?)`
+
+  const reseal = (tenant: string, { provider, providerAccountId }: Account) =>
+    database.transaction({}, async (sql) => {
+      const row = accounts.first(await sql.read(byKey, accounts.keyCells({ tenant, provider, providerAccountId })))
+      // Unlinked or written anew meanwhile.
+      if (row === null || sealed.isCurrent(row)) return false
+      await sql.write(accounts.update, accounts.updateCells(sealed.seal(sealed.open(row, tenant), tenant)))
+      return true
+    })
+
+  const visit = async (tenant: string, row: Account) => {
+    progress.seen++
+    if (sealed.isCurrent(row)) return
+    try {
+      if (await reseal(tenant, row)) progress.resealed++
+    } catch (error) {
+      if (!(error instanceof StoreError && error.reason === "ENCRYPTION_KEY_MISSING")) throw error
+      progress.unreadable++
+    }
+  }
+
+  let last: Cell[] | undefined
+  for (;;) {
+    const rows: Cell[][] = await database.statements({}, (sql) =>
+      last === undefined ? sql.read(`${batch} ${order}`, []) : sql.read(`${batch} ${after} ${order}`, last),
+    )
+    const waiting = rows.values()
+    const work = async () => {
+      for (const cells of waiting) {
+        const start = performance.now()
+        await visit(String(cells[0]), accounts.row(cells, 1))
+        // It rests as long as it works: those who sign in come first. SQLite knows no turns.
+        await setTimeout(performance.now() - start)
+      }
+    }
+    await Promise.all(Array.from({ length: concurrency }, work))
+    onProgress(progress)
+    const end = rows.at(-1)
+    if (end === undefined || rows.length < batchSize) return progress
+    const row = accounts.row(end, 1)
+    const [tenant, provider, id] = accounts.keyCells({ ...row, tenant: String(end[0]) }) as [Cell, Cell, Cell]
+    last = [tenant, tenant, provider, tenant, provider, id]
+  }
+}

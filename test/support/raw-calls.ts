@@ -1,0 +1,236 @@
+import http from "node:http"
+import http2 from "node:http2"
+import { PipelineAnswerSchema, PipelineService, SessionService } from "@authwire/proto"
+import { create, toBinary } from "@bufbuild/protobuf"
+
+/** How a call ended: `ok`, or a reason with when to come again: `SESSION_NOT_FOUND`, `OVERLOADED again`. */
+export type RawOutcome = string
+
+/** Told of each call that ended, and how long after it was sent, in milliseconds. */
+export type Heard = (outcome: RawOutcome, ms: number) => void
+
+/** Sends look-ups of sessions, encoded before, as somebody would who wants to send many. */
+export interface RawCalls {
+  /** Sends so many calls, or as many as the transport takes. @returns how many. */
+  send(count: number): number
+  /** How many are not answered. */
+  readonly waiting: number
+  close(): void
+}
+
+const method = SessionService.method.getSessionAndUser
+const path = `/${method.parent.typeName}/${method.name}`
+const messageOf = (sessionToken: string) => Buffer.from(toBinary(method.input, create(method.input, { sessionToken })))
+
+/** What an error says of its reason, and of when to come again. */
+function endOf(error: Buffer): RawOutcome {
+  const again = error.includes("google.rpc.RetryInfo") ? " again" : ""
+  return (/[A-Z]+(?:_[A-Z]+)*(?=[^A-Z_]+authwire)/.exec(error.toString("latin1"))?.[0] ?? "no reason") + again
+}
+
+/** Calls through one pipeline on a connection of its own: message after message, whatever the service says of room. */
+export function rawPipelineCalls(url: string, tokens: readonly string[], heard: Heard): RawCalls {
+  const session = http2.connect(url)
+  session.on("error", () => {})
+  const stream = session.request({
+    ":method": "POST",
+    ":path": `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`,
+    "content-type": "application/grpc",
+    te: "trailers",
+  })
+  stream.on("error", () => {})
+  const frames = tokens.map((token) => callFrame(messageOf(token)))
+  const sent = new Map<number, number>()
+  let id = firstId
+  let next = 0
+  let full = false
+  stream.on("drain", () => {
+    full = false
+  })
+  readFrames(stream, (response) => {
+    const now = performance.now()
+    for (const { id, outcome } of answersOf(response)) {
+      const start = sent.get(id)
+      if (start === undefined) continue
+      sent.delete(id)
+      heard(outcome === undefined ? "ok" : endOf(outcome), now - start)
+    }
+  })
+  return {
+    send(count) {
+      if (full || count === 0 || stream.destroyed) return 0
+      const now = performance.now()
+      const parts: Buffer[] = [Buffer.alloc(5)]
+      let length = 0
+      for (let sending = 0; sending < count; sending++) {
+        const frame = Buffer.from(frames[next++ % frames.length] as Buffer)
+        id = id === lastId ? firstId : id + 1
+        writeId(frame, id)
+        sent.set(id, now)
+        parts.push(frame)
+        length += frame.length
+      }
+      parts[0]?.writeUInt32BE(length, 1)
+      full = !stream.write(Buffer.concat(parts))
+      return count
+    },
+    get waiting() {
+      return sent.size
+    },
+    close: () => session.destroy(),
+  }
+}
+
+/** Ids that take four bytes, so that one can be written over another. */
+const firstId = 2 ** 21
+const lastId = 2 ** 28 - 1
+const idAt = 3
+
+/** A call as an element of PipelineRequest.calls; its message is a few bytes. */
+function callFrame(message: Buffer): Buffer {
+  const name = Buffer.from(path.slice(1))
+  const id = [0x08, 0x80, 0x80, 0x80, 0x01]
+  const call = Buffer.concat([
+    Buffer.from([...id, 0x12, name.length]),
+    name,
+    Buffer.from([0x1a, message.length]),
+    message,
+  ])
+  if (call.length > 127) throw new Error("the length takes more than a byte")
+  return Buffer.concat([Buffer.from([0x0a, call.length]), call])
+}
+
+function writeId(frame: Buffer, id: number): void {
+  for (let byte = 0; byte < 4; byte++) frame[idAt + byte] = ((id >>> (7 * byte)) & 0x7f) | (byte < 3 ? 0x80 : 0)
+}
+
+/** The answers of a PipelineResponse: the bytes of the error of those that have one. */
+function* answersOf(bytes: Buffer): Generator<{ id: number; outcome: Buffer | undefined }> {
+  let at = 0
+  const varint = () => {
+    let value = 0
+    for (let shift = 0; ; shift += 7) {
+      const byte = bytes[at++] as number
+      value += (byte & 0x7f) * 2 ** shift
+      if (byte < 0x80) return value
+    }
+  }
+  while (at < bytes.length) {
+    const tag = varint()
+    if (tag === draining) at++
+    else {
+      const end = varint() + at
+      if (tag === answers) {
+        at++
+        const id = varint()
+        const isError = bytes[at++] === errorTag
+        varint()
+        yield { id, outcome: isError ? bytes.subarray(at, end) : undefined }
+      }
+      at = end
+    }
+  }
+}
+
+const answers = 0x12
+const draining = 0x18
+const errorTag = (PipelineAnswerSchema.field.error.number << 3) | 2
+
+function readFrames(stream: http2.ClientHttp2Stream, onMessage: (bytes: Buffer) => void): void {
+  let left: Buffer = Buffer.alloc(0)
+  stream.on("data", (chunk: Buffer) => {
+    left = left.length === 0 ? chunk : Buffer.concat([left, chunk])
+    while (left.length >= 5 && left.length >= 5 + left.readUInt32BE(1)) {
+      const end = 5 + left.readUInt32BE(1)
+      onMessage(left.subarray(5, end))
+      left = left.subarray(end)
+    }
+  })
+}
+
+/** Unary calls over one connection, as many at a time as the service lets a connection have. */
+export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Heard): RawCalls {
+  const session = http2.connect(url)
+  session.on("error", () => {})
+  const bodies = tokens.map((token) => {
+    const message = messageOf(token)
+    return Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message])
+  })
+  let waiting = 0
+  let next = 0
+  return {
+    send(count) {
+      let sending = 0
+      const most = Math.min(session.remoteSettings?.maxConcurrentStreams ?? 100, 100)
+      for (; sending < count && waiting < most && !session.destroyed; sending++) {
+        const start = performance.now()
+        waiting++
+        const stream = session.request({
+          ":method": "POST",
+          ":path": path,
+          "content-type": "application/grpc",
+          te: "trailers",
+        })
+        let trailers: http2.IncomingHttpHeaders = {}
+        const noteTrailers = (headers: http2.IncomingHttpHeaders) => {
+          trailers = headers["grpc-status"] === undefined ? trailers : headers
+        }
+        stream.on("response", noteTrailers).on("trailers", noteTrailers)
+        stream.on("error", () => {})
+        stream.on("close", () => {
+          waiting--
+          const details = Buffer.from(String(trailers["grpc-status-details-bin"] ?? ""), "base64")
+          heard(trailers["grpc-status"] === "0" ? "ok" : endOf(details), performance.now() - start)
+        })
+        stream.resume()
+        stream.end(bodies[next++ % bodies.length])
+      }
+      return sending
+    },
+    get waiting() {
+      return waiting
+    },
+    close: () => session.destroy(),
+  }
+}
+
+/** Calls by Connect over so many connections of HTTP/1.1, one at a time on each. */
+export function rawConnectCalls(url: string, tokens: readonly string[], heard: Heard, connections = 16): RawCalls {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
+  const bodies = tokens.map(messageOf)
+  let waiting = 0
+  let next = 0
+  return {
+    send(count) {
+      let sending = 0
+      for (; sending < count && waiting < connections; sending++) {
+        const start = performance.now()
+        waiting++
+        const body = bodies[next++ % bodies.length] as Buffer
+        const headers = {
+          "content-type": "application/proto",
+          "connect-protocol-version": "1",
+          "content-length": body.length,
+        }
+        const request = http.request(url + path, { agent, method: "POST", headers }, (response) => {
+          const chunks: Buffer[] = []
+          response.on("data", (chunk: Buffer) => chunks.push(chunk))
+          response.on("close", () => {
+            const ok = response.statusCode === 200
+            heard(ok ? "ok" : endOf(Buffer.concat(chunks)), performance.now() - start)
+          })
+        })
+        request.on("error", () => heard("other", performance.now() - start))
+        request.on("close", () => {
+          waiting--
+        })
+        request.end(body)
+      }
+      return sending
+    },
+    get waiting() {
+      return waiting
+    },
+    close: () => agent.destroy(),
+  }
+}

@@ -1,0 +1,15 @@
+import { ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
+import { durationMs } from "@bufbuild/protobuf/wkt"
+import { Code, ConnectError } from "@connectrpc/connect"
+
+/** How a call was refused: `RESOURCE_EXHAUSTED RATE_LIMITED 500`, with when to come again. Rejects if it was not. */
+export async function refusal(call: Promise<unknown>): Promise<string> {
+  const error: unknown = await call.then(
+    () => new Error("the call succeeded"),
+    (caught: unknown) => caught,
+  )
+  if (!(error instanceof ConnectError)) throw error
+  const [info] = error.findDetails(ErrorInfoSchema)
+  const [retry] = error.findDetails(RetryInfoSchema)
+  return `${Code[error.code]} ${info?.reason} ${retry?.retryDelay && durationMs(retry.retryDelay)}`
+}

@@ -1,0 +1,51 @@
+import { randomUUID } from "node:crypto"
+import { pino } from "pino"
+import { type ReadinessSwitch, readinessSwitch } from "../../server/src/readiness.js"
+import { createService, type ServiceOptions } from "../../server/src/service.js"
+import type { Store } from "../../server/src/store/store.js"
+
+/** What a service in this process lets in: everybody, as `--dev` does. */
+const anybody: ServiceOptions["access"] = {
+  admit: () => (call) => {
+    call.identity = { keyId: undefined, tenant: "default", hasScope: () => true }
+    return undefined
+  },
+}
+
+/** A service in this process, behind no door yet, that is ready. Its options are those of the command, or given. */
+export function openService(store: Store, options: Partial<ServiceOptions> = {}) {
+  const readiness: ReadinessSwitch = readinessSwitch()
+  readiness.set(true)
+  const dispatch = createService({
+    store,
+    readiness,
+    log: pino({ level: "silent" }),
+    newId: randomUUID,
+    clock: () => performance.now(),
+    access: anybody,
+    audit: undefined,
+    reflection: true,
+    health: true,
+    secretsOf: () => ["a secret of the tests"],
+    secureCookie: false,
+    maxDeadlineMs: 30_000,
+    maxMessageBytes: 1_000_000,
+    maxCallsUnderWay: 1_000,
+    overloadDelayMs: 500,
+    databasePlaces: 10,
+    rateLimit: 0,
+    rateLimitOverrides: {},
+    ...options,
+  })
+  const door = {
+    dispatch,
+    maxMessageBytes: 1_000_000,
+    address: { host: "127.0.0.1", port: 0 },
+    certificate: undefined,
+    maxConnections: 1_000,
+    handshakeTimeoutMs: 10_000,
+    idleTimeoutMs: 60_000,
+    log: options.log ?? pino({ level: "silent" }),
+  }
+  return { dispatch, readiness, door }
+}
