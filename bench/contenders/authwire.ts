@@ -1,10 +1,11 @@
 import { createAuthwireClient, grpcTransport } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { apiKey } from "../servers/key.ts"
 import { type Contender, type Places, required } from "./contender.ts"
 
 /** The client as it is by default. */
 export function authwirePipeline({ grpcUrl, connections }: Places): Contender {
-  const options = { url: required(grpcUrl), ...(connections === undefined ? {} : { connections }) }
+  const options = { url: required(grpcUrl), apiKey, ...(connections === undefined ? {} : { connections }) }
   const client = createAuthwireClient(options)
   return { adapter: client.adapter, close: async () => client.close() }
 }
@@ -13,12 +14,12 @@ export function authwirePipeline({ grpcUrl, connections }: Places): Contender {
 export function authwireUnary({ grpcUrl }: Places): Contender {
   const url = required(grpcUrl)
   const transport = grpcTransport({ url })
-  const client = createAuthwireClient({ url, transport })
+  const client = createAuthwireClient({ url, apiKey, transport })
   return { adapter: client.adapter, close: async () => transport.close() }
 }
 
 /** Connect over fetch, as at the edge: HTTP/1.1. */
 export function authwireConnect({ httpUrl }: Places): Contender {
-  const client = createEdgeClient({ url: required(httpUrl) })
+  const client = createEdgeClient({ url: required(httpUrl), apiKey })
   return { adapter: client.adapter, close: async () => client.close() }
 }

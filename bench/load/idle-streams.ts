@@ -6,6 +6,7 @@
 
 import { once } from "node:events"
 import { type ClientHttp2Session, connect } from "node:http2"
+import { apiKey } from "../servers/key.ts"
 
 const [url = "", connections = "1", streams = "1"] = process.argv.slice(2)
 const perConnection = Number(streams) / Number(connections)
@@ -19,6 +20,7 @@ async function open(): Promise<ClientHttp2Session> {
       ":path": "/authwire.v1.PipelineService/Pipeline",
       "content-type": "application/grpc",
       te: "trailers",
+      authorization: `Bearer ${apiKey}`,
     })
     const [headers] = await once(stream, "response")
     if (headers["grpc-status"] !== undefined) throw new Error(`the stream ended: ${headers["grpc-message"]}`)

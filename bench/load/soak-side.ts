@@ -4,6 +4,7 @@
 
 import { createAuthwireClient } from "@authwire/client"
 import { measuredExpires, sessionsPerUser, sessionToken, userId } from "../data/keys.ts"
+import { apiKey } from "../servers/key.ts"
 import { type OperationName, operations } from "./operations.ts"
 import { randomNumbers } from "./statistics.ts"
 
@@ -13,7 +14,7 @@ export type SoakRequest =
   | { do: "cancel"; users: number; calls: number }
 
 const [url = ""] = process.argv.slice(2)
-const client = createAuthwireClient({ url })
+const client = createAuthwireClient({ url, apiKey })
 const counts = { calls: 0, failures: 0 }
 let running = false
 let finished: Promise<unknown> = Promise.resolve()

@@ -2,6 +2,7 @@ import { type ChildProcess, fork, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import type { Places } from "../contenders/contender.ts"
+import { apiKeys } from "./key.ts"
 
 /** A server in a process of its own. */
 export interface ServerProcess {
@@ -33,6 +34,7 @@ export async function startAuthwire(
         ...production,
         AUTHWIRE_DATABASE_URL: databaseUrl,
         AUTH_SECRET: "a-secret-of-the-measurements-only",
+        AUTHWIRE_API_KEYS: apiKeys,
         ...env,
       },
       stdio: ["ignore", "pipe", "ignore"],
