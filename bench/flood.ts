@@ -38,8 +38,7 @@ const senders = 2
 const mysql = await openMysqlServer(0)
 const stage = openStage(mysql, (text) => process.stderr.write(`${text}\n`))
 const database = await stage.database("authwire", users)
-// What floods and what watches bring no key.
-const server = await startAuthwire(database.url, { args: ["--dev", "--log-format=json"] })
+const server = await startAuthwire(database.url)
 // The server has a core of its own; the senders share another one, behind whoever else wants it.
 const pinned = pin(server.pid, "0")
 const { grpcUrl = "", httpUrl = "" } = server.places
