@@ -5,6 +5,7 @@
 
 import { fork, spawnSync } from "node:child_process"
 import { once } from "node:events"
+import { getPriority, setPriority } from "node:os"
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { openMysqlServer } from "./data/mysql-server.ts"
@@ -37,8 +38,7 @@ const senders = 2
 const mysql = await openMysqlServer(0)
 const stage = openStage(mysql, (text) => process.stderr.write(`${text}\n`))
 const database = await stage.database("authwire", users)
-// What floods and what watches bring no key.
-const server = await startAuthwire(database.url, { args: ["--dev", "--log-format=json"] })
+const server = await startAuthwire(database.url)
 // The server has a core of its own; the senders share another one, behind whoever else wants it.
 const pinned = pin(server.pid, "0")
 const { grpcUrl = "", httpUrl = "" } = server.places
@@ -125,7 +125,7 @@ async function startChild(script: string, nice: boolean) {
     serialization: "advanced",
   })
   pin(child.pid as number, "1")
-  if (nice) spawnSync("renice", ["-n", "10", "-p", String(child.pid)])
+  if (nice) setPriority(child.pid as number, Math.min(getPriority() + 10, 19))
   const ended = once(child, "exit").then(() => {
     throw new Error(`${script} ended`)
   })

@@ -18,6 +18,8 @@ export interface WireResults {
   memory: MemoryFigure[]
   /** Named by the number of workers. */
   workers: Figure[]
+  /** Named `checked` and `unchecked`. */
+  access: Figure[]
 }
 
 /** What `make soak` measured. */

@@ -5,7 +5,7 @@
 //   node bench/wire.ts [--quick] [--only getSessionAndUser,growth] [--contenders authwire-pipeline,drizzle] [--rounds 7]
 //                      [--seconds 1] [--callers 1,8,32,128] [--users 100000] [--drop] [--dry]
 //
-// --only takes operations, and `operations`, `growth`, `memory` and `workers`. What is not a full run prints its tables and
+// --only takes operations, and `operations`, `growth`, `memory`, `workers` and `access`. What is not a full run prints its tables and
 // leaves its results in build/bench.
 
 import { dropAll } from "./data/loaded-database.ts"
@@ -15,6 +15,7 @@ import { readOptions } from "./options.ts"
 import { writeSection } from "./report/markdown.ts"
 import { wirePlots, wireReport } from "./report/wire.ts"
 import { resultsFolder, trialFolder, type WireResults, writeResults } from "./results.ts"
+import { measureAccess } from "./sections/access.ts"
 import { measureGrowth } from "./sections/growth.ts"
 import { measureMemory } from "./sections/memory.ts"
 import { measureOperations } from "./sections/operations.ts"
@@ -42,7 +43,7 @@ function say(text: string) {
   process.stderr.write(`${((performance.now() - begun) / 1000).toFixed(0).padStart(5)} s  ${text}\n`)
 }
 
-if (options.operations.length > 0 || options.has("growth") || options.has("memory") || options.has("workers")) {
+if (options.operations.length > 0 || (["growth", "memory", "workers", "access"] as const).some(options.has)) {
   const results = await measure()
   const keep = options.full && !options.dry
   const report = wireReport(results)
@@ -72,6 +73,7 @@ async function measure(): Promise<WireResults> {
         ? await measureGrowth(stage, { sizes: preset.sizes, callers: [1, 32], warmUpMs, pace })
         : [],
       memory: options.has("memory") ? await measureMemory(stage, preset.sizes[0] ?? users, preset.streams) : [],
+      access: options.has("access") ? await measureAccess(stage, { users, callers: [1, 32], warmUpMs, pace }) : [],
       workers: options.has("workers") ? await measureWorkers(stage, { users, callers: 32, warmUpMs, pace }) : [],
     }
   } finally {

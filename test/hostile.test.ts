@@ -92,8 +92,11 @@ describe("a request that means no good", () => {
   })
 
   test("an unknown compression is not quoted", async () => {
-    const query = "connect=v1&encoding=json&message=&compression=canary"
-    const response = await fetch(`${server.httpUrl}/authwire.v1.UserService/GetUser?${query}`)
+    const response = await fetch(`${server.httpUrl}/authwire.v1.UserService/GetUser`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "content-encoding": "canary" },
+      body: "{}",
+    })
     expect(response.status).toBe(501)
     expect(await response.json()).toEqual({ code: "unimplemented", message: "no such compression is taken here" })
   })

@@ -4,8 +4,12 @@ import { apiKey } from "../servers/key.ts"
 import { type Contender, type Places, required } from "./contender.ts"
 
 /** The client as it is by default. */
-export function authwirePipeline({ grpcUrl, connections }: Places): Contender {
-  const options = { url: required(grpcUrl), apiKey, ...(connections === undefined ? {} : { connections }) }
+export function authwirePipeline({ grpcUrl, keyless = false, connections }: Places): Contender {
+  const options = {
+    url: required(grpcUrl),
+    ...(keyless ? {} : { apiKey }),
+    ...(connections === undefined ? {} : { connections }),
+  }
   const client = createAuthwireClient(options)
   return { adapter: client.adapter, close: async () => client.close() }
 }

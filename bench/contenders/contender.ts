@@ -14,6 +14,8 @@ export interface Places {
   /** Its server: the gRPC door, the HTTP door, or the one it has. */
   grpcUrl?: string
   httpUrl?: string
+  /** Whether its server asks nobody for a key. */
+  keyless?: boolean
   /** How many connections the pipeline keeps. */
   connections?: number
 }

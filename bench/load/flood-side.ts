@@ -10,6 +10,7 @@ import {
   rawUnaryCalls,
 } from "../../test/support/raw-calls.ts"
 import { sessionsPerUser, sessionToken } from "../data/keys.ts"
+import { apiKey } from "../servers/key.ts"
 import { percentile, randomNumbers } from "./statistics.ts"
 import { type Sent, type Way, ways } from "./ways.ts"
 
@@ -28,9 +29,9 @@ const connections = { pipeline: 4, unary: 2, connect: 32 }
 const tickMs = 4
 
 function open(way: Way, heard: Heard): RawCalls[] {
-  if (way === "connect") return [rawConnectCalls(httpUrl, tokens, heard, connections.connect)]
+  if (way === "connect") return [rawConnectCalls(httpUrl, tokens, heard, { apiKey, connections: connections.connect })]
   const make = way === "pipeline" ? rawPipelineCalls : rawUnaryCalls
-  return Array.from({ length: connections[way] }, () => make(grpcUrl, tokens, heard))
+  return Array.from({ length: connections[way] }, () => make(grpcUrl, tokens, heard, apiKey))
 }
 
 function tally() {

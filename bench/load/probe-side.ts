@@ -11,6 +11,7 @@ import { Client, credentials } from "@grpc/grpc-js"
 import { grpcTransport } from "../../client/dist/grpc-transport.js"
 import { pipelineTransport } from "../../client/dist/pipeline-transport.js"
 import { sessionsPerUser, sessionToken } from "../data/keys.ts"
+import { apiKey } from "../servers/key.ts"
 import type { Probe } from "./probes.ts"
 import { randomNumbers } from "./statistics.ts"
 
@@ -41,7 +42,7 @@ for (const way of ["pipeline", "unary", "connect"] as const) {
   const lookUp = () =>
     sessions.getSessionAndUser(
       { sessionToken: sessionToken(Math.floor(random() * Number(users) * sessionsPerUser)) },
-      { timeoutMs: 5_000 },
+      { timeoutMs: 5_000, headers: { authorization: `Bearer ${apiKey}` } },
     )
   setInterval(() => probe(way, lookUp), 20)
 }

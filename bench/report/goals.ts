@@ -20,7 +20,7 @@ export function ratio(one: Rounds, other: Rounds): number {
 }
 
 /** The goals about figures; those whose figures are not there are left out. */
-export function wireGoals({ operations, growth, workers }: WireResults): Goal[] {
+export function wireGoals({ operations, growth, workers, access = [] }: WireResults): Goal[] {
   const session = (name: string, callers: number) => find(operations, "getSessionAndUser", name, callers)
   const goals: (Goal | undefined)[] = []
 
@@ -58,6 +58,20 @@ export function wireGoals({ operations, growth, workers }: WireResults): Goal[] 
 
   const pair = both(find(workers, "getSessionAndUser", "2", 32), find(workers, "getSessionAndUser", "1", 32))
   goals.push(pair && atLeast("calls/s of two workers, to one", 1, ratio(pair[0].throughput, pair[1].throughput)))
+
+  for (const [callers, what] of [
+    [1, "p50 with one caller"],
+    [32, "time of a call at 32 callers"],
+  ] as const) {
+    const pair = both(
+      find(access, "getSessionAndUser", "checked", callers),
+      find(access, "getSessionAndUser", "unchecked", callers),
+    )
+    if (pair === undefined) continue
+    const [checked, unchecked] = pair
+    const measured = callers === 1 ? ratio(checked.p50, unchecked.p50) : ratio(unchecked.throughput, checked.throughput)
+    goals.push(atMost(`key, scope and rate checked, to nothing checked: ${what}`, 1.05, measured))
+  }
   return goals.filter((goal) => goal !== undefined)
 }
 

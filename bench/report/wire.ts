@@ -9,7 +9,7 @@ import { plotBars, plotLines } from "./plots.ts"
 
 /** The tables of `make bench`, with references to the plots that `wirePlots` writes. */
 export function wireReport(results: WireResults): string {
-  const { facts, operations, growth, memory, workers, rounds, windowMs, users } = results
+  const { facts, operations, growth, memory, workers, access = [], rounds, windowMs, users } = results
   const shown = operationNames.filter((name) => operations.some(({ operation }) => operation === name))
   return [
     factsText(facts),
@@ -32,19 +32,25 @@ export function wireReport(results: WireResults): string {
           ),
         ]
       : []),
-    ...(workers.length > 0
+    ...(workers.length > 0 ? ["### Workers", figuresTable("workers", workers)] : []),
+    ...(access.length > 0
       ? [
-          "### Workers",
-          table(
-            ["workers", "p50, ms", "p99, ms", "calls/s", "CPU: client", "server", "MySQL"],
-            workers.map(({ name, p50, p99, throughput, clientCpu, serverCpu }) => [
-              ...[name, short(p50), short(p99), count(throughput)],
-              ...[clientCpu, serverCpu[0], serverCpu[1]].map(short),
-            ]),
-          ),
+          "### Who calls",
+          "One service checks the key, the scope and the rate of each call, the other lets everybody in:",
+          figuresTable("", access),
         ]
       : []),
   ].join("\n\n")
+}
+
+function figuresTable(what: string, figures: readonly Figure[]): string {
+  return table(
+    [what, "callers", "p50, ms", "p99, ms", "calls/s", "CPU: client", "server", "MySQL"],
+    figures.map(({ name, callers, p50, p99, throughput, clientCpu, serverCpu }) => [
+      ...[name, count(callers), short(p50), short(p99), count(throughput)],
+      ...[clientCpu, serverCpu[0], serverCpu[1]].map(short),
+    ]),
+  )
 }
 
 /** The plots of `make bench`. */

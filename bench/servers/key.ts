@@ -1,17 +1,22 @@
-import { createHash } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 
-const id = "measurements0000"
-const secret = "for-measurements-on-loopback-and-for-no-use"
+/** The API key of this run. */
+export const apiKey = process.env.AUTHWIRE_BENCH_API_KEY ?? newKey()
+// For the processes that this one starts.
+process.env.AUTHWIRE_BENCH_API_KEY = apiKey
 
-/** The key that the measured clients come with, as those of production do. */
-export const apiKey = `awk_${id}_${secret}`
-
-/** What makes a service let it in, as AUTHWIRE_API_KEYS. */
-export const apiKeys = JSON.stringify([
+/** How the service is told of it: an entry for AUTHWIRE_API_KEYS. */
+export const apiKeyEntry = JSON.stringify([
   {
-    id,
-    name: "measurements",
+    id: apiKey.split("_")[1],
+    name: "the measurements",
     scopes: ["all"],
-    secretSha256: createHash("sha256").update(secret).digest("hex"),
+    secretSha256: createHash("sha256")
+      .update(apiKey.slice(apiKey.indexOf("_", 4) + 1))
+      .digest("hex"),
   },
 ])
+
+function newKey(): string {
+  return `awk_${randomBytes(8).toString("hex")}_${randomBytes(32).toString("base64url")}`
+}

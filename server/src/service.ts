@@ -120,8 +120,8 @@ export function createService(options: ServiceOptions): Dispatch {
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
     observer: logging(options.log, options.clock, refused, options.audit?.ended),
+    access: options.access,
     interceptors: [
-      options.access,
       rateLimit(limits),
       ...(options.audit === undefined ? [] : [options.audit.interceptor]),
       validation(),

@@ -46,8 +46,8 @@ export const ways: readonly Way[] = [
     () => true,
   ),
   over(
-    "Connect over HTTP/1.1 by GET, where it may",
-    ({ httpUrl }) => createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1", useHttpGet: true }),
+    "Connect over HTTP/1.1",
+    ({ httpUrl }) => createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1" }),
     isUnary,
   ),
   over("gRPC-Web", ({ httpUrl }) => createGrpcWebTransport({ baseUrl: httpUrl, httpVersion: "1.1" }), isUnary),

@@ -28,13 +28,18 @@ function endOf(error: Buffer): RawOutcome {
   return (/[A-Z]+(?:_[A-Z]+)*(?=[^A-Z_]+authwire)/.exec(error.toString("latin1"))?.[0] ?? "no reason") + again
 }
 
+/** The key of the callers, where the service asks for one. */
+const authorization = (apiKey: string | undefined) =>
+  apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+
 /** Calls through one pipeline on a connection of its own: message after message, whatever the service says of room. */
-export function rawPipelineCalls(url: string, tokens: readonly string[], heard: Heard): RawCalls {
+export function rawPipelineCalls(url: string, tokens: readonly string[], heard: Heard, apiKey?: string): RawCalls {
   const session = http2.connect(url)
   session.on("error", () => {})
   const stream = session.request({
     ":method": "POST",
     ":path": `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`,
+    ...authorization(apiKey),
     "content-type": "application/grpc",
     te: "trailers",
   })
@@ -149,7 +154,7 @@ function readFrames(stream: http2.ClientHttp2Stream, onMessage: (bytes: Buffer) 
 }
 
 /** Unary calls over one connection, as many at a time as the service lets a connection have. */
-export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Heard): RawCalls {
+export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Heard, apiKey?: string): RawCalls {
   const session = http2.connect(url)
   session.on("error", () => {})
   const bodies = tokens.map((token) => {
@@ -168,6 +173,7 @@ export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Hea
         const stream = session.request({
           ":method": "POST",
           ":path": path,
+          ...authorization(apiKey),
           "content-type": "application/grpc",
           te: "trailers",
         })
@@ -195,7 +201,12 @@ export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Hea
 }
 
 /** Calls by Connect over so many connections of HTTP/1.1, one at a time on each. */
-export function rawConnectCalls(url: string, tokens: readonly string[], heard: Heard, connections = 16): RawCalls {
+export function rawConnectCalls(
+  url: string,
+  tokens: readonly string[],
+  heard: Heard,
+  { apiKey, connections = 16 }: { apiKey?: string; connections?: number } = {},
+): RawCalls {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   const bodies = tokens.map(messageOf)
   let waiting = 0
@@ -210,6 +221,7 @@ export function rawConnectCalls(url: string, tokens: readonly string[], heard: H
         const headers = {
           "content-type": "application/proto",
           "connect-protocol-version": "1",
+          ...authorization(apiKey),
           "content-length": body.length,
         }
         const request = http.request(url + path, { agent, method: "POST", headers }, (response) => {

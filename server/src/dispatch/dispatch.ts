@@ -7,11 +7,11 @@ import {
   type Message,
   toBinary,
 } from "@bufbuild/protobuf"
-import { Failure } from "../errors.js"
+import { Failure, toFailure } from "../errors.js"
 import type { Room } from "../limits/room.js"
 import type { Call, Implementation } from "./call.js"
 import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
-import { callsUnderWay, type Incoming, type Running } from "./under-way.js"
+import { CallUnderWay, callsUnderWay, type Incoming, type Refusal, type Running } from "./under-way.js"
 
 /** One method, as a door offers it. */
 export interface Method {
@@ -20,6 +20,12 @@ export interface Method {
   begin(incoming: Incoming): Running
   /** The same for who can say cheaper that there is no room: undefined. */
   beginIfRoom(incoming: Incoming): Running | undefined
+  /**
+   * Says why the caller may not make such a call, by what is known before its request is read; undefined if it may. `unary`
+   * and `stream` see to it themselves: this is for a door that would have read the request by then. It then begins the
+   * call with the refusal.
+   */
+  refusalOf(incoming: Incoming): Promise<Refusal | undefined>
   readonly unary: Unary
   /** The same from bytes to bytes. */
   readonly unaryBytes: (request: Uint8Array, call: Call) => Promise<Uint8Array>
@@ -51,7 +57,9 @@ export interface DispatchOptions {
   carrier?: (inside: Inside) => Registration
   /** Sees every call from its beginning to its end, decoding and encoding included. */
   observer: Observer
-  /** Outermost first. */
+  /** Lets calls in. */
+  access: Interceptor
+  /** What else there is to do about a call, outermost first. */
   interceptors: readonly Interceptor[]
   /** The longest that a unary call may take, in milliseconds, whatever its caller asks for. */
   maxDeadlineMs: number
@@ -86,7 +94,8 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 
 /** Makes the one dispatch that all doors share. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { observer, interceptors, maxDeadlineMs, roomOf } = options
+  const { observer, access, maxDeadlineMs, roomOf } = options
+  const interceptors = [access, ...options.interceptors]
   const refuse = async (reason: unknown): Promise<never> => {
     if (reason instanceof Failure && reason.reason === "OVERLOADED") await options.beforeRefusal()
     throw reason
@@ -105,6 +114,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         stream = interceptor.stream?.(method, stream) ?? stream
       }
       const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
+      const known = access.admit?.(method)
       const room = method.methodKind === "unary" ? roomOf(method) : undefined
       const kind = { carries, onEnd: room?.leave }
       const beginIfRoom = (incoming: Incoming) =>
@@ -112,7 +122,18 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       return {
         desc: method,
         beginIfRoom,
-        begin: (incoming) => beginIfRoom(incoming) ?? underWay.begin(method, incoming, { refusal: overloaded() }),
+        begin: (incoming) =>
+          incoming.refusal === undefined
+            ? (beginIfRoom(incoming) ?? underWay.begin(method, incoming, { refusal: overloaded() }))
+            : underWay.begin(method, incoming, { refusal: incoming.refusal.failure }),
+        async refusalOf(incoming) {
+          const call = new CallUnderWay(method, incoming, undefined, AbortSignal.timeout(maxDeadlineMs))
+          try {
+            await known?.(call)
+          } catch (error) {
+            return { failure: toFailure(error), identity: call.identity }
+          }
+        },
         unary: observer.unary(method, async (request: Message, call) => {
           if (call.signal.aborted) await refuse(call.signal.reason)
           const asking = admit(call)

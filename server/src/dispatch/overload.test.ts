@@ -20,6 +20,7 @@ function setUp(room: Room) {
   const dispatch = createDispatch({
     services: [register(UserService, implementation as never)],
     observer: asIs,
+    access: {},
     interceptors: [],
     maxDeadlineMs: 1_000,
     roomOf: () => room,

@@ -5,6 +5,13 @@ import { Failure } from "../errors.js"
 import type { Call } from "./call.js"
 import type { Identity } from "./identity.js"
 
+/** Why a call is over before it begins. */
+export interface Refusal {
+  readonly failure: Failure
+  /** Who made it, as far as that is known. */
+  readonly identity: Identity | undefined
+}
+
 /** What a door knows of a call before it reads the request. */
 export interface Incoming {
   door: string
@@ -16,6 +23,8 @@ export interface Incoming {
    * verified.
    */
   certificateNames?: readonly string[] | undefined
+  /** The call is refused, and its request was not read. */
+  refusal?: Refusal | undefined
   /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
   carrier?: Call
 }
@@ -117,7 +126,8 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
   }
 }
 
-class CallUnderWay implements Call {
+/** A call as everybody inside sees it. */
+export class CallUnderWay implements Call {
   readonly method: DescMethod
   readonly door: string
   readonly requestId: string
@@ -136,7 +146,7 @@ class CallUnderWay implements Call {
     this.signal = signal
     this.carrier = incoming.carrier
     this.#incoming = incoming
-    this.identity = undefined
+    this.identity = incoming.refusal?.identity
     this.subject = undefined
   }
 

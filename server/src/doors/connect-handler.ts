@@ -14,8 +14,9 @@ import {
 } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import type { Dispatch, Method } from "../dispatch/dispatch.js"
-import { type Incoming, type Running, requestIdOf } from "../dispatch/under-way.js"
+import { type Incoming, type Refusal, type Running, requestIdOf } from "../dispatch/under-way.js"
 import { Failure } from "../errors.js"
+import { emptyRequest } from "./empty-request.js"
 import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
 import { clampGrpcTimeout } from "./timeout.js"
 
@@ -32,12 +33,14 @@ export interface ConnectHandlerOptions {
 }
 
 const clientNames = createContextKey<readonly string[] | undefined>(undefined)
+const refusalOfCall = createContextKey<Refusal | undefined>(undefined)
 
 /** Serves the methods of the dispatch over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
   const { dispatch } = options
   const router = createConnectRouter({ readMaxBytes: options.maxMessageBytes })
   route(router, dispatch)
+  const methods = new Map(dispatch.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 
   return (request, response) => {
@@ -68,7 +71,22 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     const sent = "stream" in request ? request.stream : response
     // By a listener, which also takes over from a reader that lets go later.
     sent.once("finish", () => request.on("data", () => {}).resume())
-    handler({ ...asked, body })
+    const certificateNames = options.certificateNames(request)
+    const caller: Incoming = {
+      door: "http",
+      timeoutMs: undefined,
+      header: (name) => firstOf(request.headers[name]),
+      ...(certificateNames && { certificateNames }),
+    }
+    // Connect reads a unary request before it calls anybody. Whoever may not call is refused with an empty one in its
+    // place, and nobody decodes what was sent.
+    const refusal = method.methodKind === "unary" ? methods.get(method)?.refusalOf(caller) : undefined
+    Promise.resolve(refusal)
+      .then((refusal) => {
+        if (refusal === undefined) return handler({ ...asked, body })
+        contextValues.set(refusalOfCall, refusal)
+        return handler({ ...asked, ...emptyRequest(asked.header) })
+      })
       .then((answer) =>
         universalResponseToNodeResponse(
           withoutForeignErrors(answer, method, requestId, (code) => dispatch.refused(method, "http", requestId, code)),
@@ -167,6 +185,7 @@ function begin(method: Method, context: HandlerContext): Running {
     timeoutMs: context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
     ...(names && { certificateNames: names }),
+    refusal: context.values.get(refusalOfCall),
   }
   const running = method.begin(incoming)
   context.signal.addEventListener("abort", running.cancel, { once: true })
