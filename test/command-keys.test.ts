@@ -9,7 +9,7 @@ import { ways } from "./access/ways.js"
 import { createDatabase, databaseTargets, type TestDatabase } from "./support/databases.js"
 import { endsAfterEach } from "./support/endings.js"
 import { everyScope } from "./support/every-method.js"
-import { run, startServer } from "./support/server.js"
+import { run, startServer, testSecret } from "./support/server.js"
 
 const keyForm = /^awk_([a-z2-7]{16})_([\w-]{43})\n$/
 const later = endsAfterEach()
@@ -184,7 +184,7 @@ describe("authwire keys", () => {
 
   test("given both ways, or wrongly: one line that names the field, exit code 2", async () => {
     const args = ["serve", "--database-url=sqlite:x"]
-    const env = { AUTH_SECRET: "x", AUTHWIRE_API_KEYS: '[{"id": "hunter2"}]' }
+    const env = { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: '[{"id": "hunter2"}]' }
     expect(await run(args, env)).toEqual({
       code: 2,
       stdout: "",

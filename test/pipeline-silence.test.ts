@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals"
 import { createDatabase } from "./support/databases.js"
 import { createNetworkNamespace, hasNetworkNamespaces } from "./support/network-namespace.js"
 import { outcome, pipelineClient, tally, until } from "./support/pipeline.js"
-import { startServer } from "./support/server.js"
+import { givenKey, startServer } from "./support/server.js"
 
 /** How long a client waits until it asks whether a connection is alive, and then for the answer. */
 const keepaliveMs = 20_000 + 5_000
@@ -14,11 +14,13 @@ withNetworks(
     await using resources = new AsyncDisposableStack()
     const network = createNetworkNamespace()
     resources.defer(network.remove)
-    const insecure = { AUTHWIRE_INSECURE_BEHIND_PROXY: "true" }
+    // Not loopback, so not with --dev.
+    const key = givenKey(["all"])
+    const env = { AUTHWIRE_INSECURE_BEHIND_PROXY: "true", AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }
     const start = async (options: { args: string[]; prefix?: readonly string[] }) => {
       const database = await createDatabase("sqlite")
       resources.defer(() => database.drop())
-      const server = await startServer({ databaseUrl: database.url, env: insecure, ...options })
+      const server = await startServer({ databaseUrl: database.url, keys: false, env, ...options })
       resources.defer(async () => void (await server.stop("SIGKILL")))
       return server
     }
@@ -26,7 +28,7 @@ withNetworks(
     const { port } = new URL(near.grpcUrl)
     const far = await start({ args: [`--grpc-addr=${network.far}:${port}`], prefix: network.prefix })
     const hosts = [network.far, network.near]
-    const client = pipelineClient({ url: `dns:///authwire.test:${port}`, resolve: async () => hosts })
+    const client = pipelineClient({ apiKey: key.text, url: `dns:///authwire.test:${port}`, resolve: async () => hosts })
     resources.defer(client.close)
     await until(async () => {
       await client.adapter.getUser("nobody")

@@ -29,6 +29,7 @@ export function describeMessages(world: World, carrier: Carrier): void {
             method: `${method.parent.typeName}/${method.name}`,
             door: carrier.door,
             code: "OK",
+            tenant: "default",
             duration_ms: expect.any(Number),
             request_id: `${id}-${n}`,
             msg: "call",
