@@ -116,6 +116,11 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
       const known = access.admit?.(method)
       const room = method.methodKind === "unary" ? roomOf(method) : undefined
+      // Who waits to hear whether his key is one does not keep the service busy, whatever keys strangers bring.
+      const admitted: Admission = (call) => {
+        const asking = admit(call)
+        return asking === undefined || room === undefined ? asking : room.away(asking)
+      }
       const kind = { carries, onEnd: room?.leave }
       const beginIfRoom = (incoming: Incoming) =>
         room?.enter() === false ? undefined : underWay.begin(method, incoming, kind)
@@ -136,13 +141,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         },
         unary: observer.unary(method, async (request: Message, call) => {
           if (call.signal.aborted) await refuse(call.signal.reason)
-          const asking = admit(call)
-          if (asking !== undefined) await asking
+          await admitted(call)
           return await unary(request, call)
         }),
         unaryBytes: observer.unary(method, async (bytes: Uint8Array, call) => {
           if (call.signal.aborted) await refuse(call.signal.reason)
-          const asking = admit(call)
+          const asking = admitted(call)
           if (asking !== undefined) await asking
           const request = wellFormed(method.input, () => fromBinary(method.input, bytes))
           return toBinary(method.output, await unary(request, call))

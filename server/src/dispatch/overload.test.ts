@@ -35,6 +35,7 @@ describe("a call that there is no room for", () => {
     leave: () => {
       throw new Error("left without a place")
     },
+    away: (waited) => waited,
   }
 
   test.each([

@@ -3,6 +3,11 @@ export interface Room {
   /** Takes a place; false if there is none. A place that was taken must be left once. */
   enter(): boolean
   leave(): void
+  /**
+   * Gives a place up while something is waited for that is no work of the service, and takes it again then, whether there
+   * is one or not.
+   */
+  away<T>(waited: Promise<T>): Promise<T>
 }
 
 export interface RoomOptions {
@@ -85,6 +90,16 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
       look()
       underWay--
       ended++
+    },
+    async away(waited) {
+      look()
+      underWay--
+      try {
+        return await waited
+      } finally {
+        look()
+        underWay++
+      }
     },
   }
 }
