@@ -1,10 +1,11 @@
+import http from "node:http"
 import { HealthCheckRequestSchema } from "@authwire/proto/health"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { Client, credentials } from "@grpc/grpc-js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { residentBytes } from "../bench/load/cpu.js"
 import { type Authwire, startAuthwire } from "./support/authwire.js"
-import { databaseTargets } from "./support/databases.js"
+import { describeServers } from "./support/databases.js"
 import { tally, until } from "./support/pipeline.js"
 import {
   type Heard,
@@ -32,12 +33,19 @@ async function grpcHealth(url: string): Promise<string> {
   return answer
 }
 
-async function httpHealth(url: string): Promise<string> {
-  const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(10_000) })
-  return `${response.status} ${(await response.text()).trim()}`
+/** The same of the probe. A connection that is kept might be closed just when it is used again. */
+function httpHealth(url: string): Promise<string> {
+  return new Promise((resolve) => {
+    http
+      .get(`${url}/healthz`, { agent: false, signal: AbortSignal.timeout(10_000) }, (response) => {
+        response.resume().on("end", () => resolve(`answered ${response.statusCode}`))
+      })
+      .on("error", (error) => resolve(String(error)))
+  })
 }
 
-describe.each(databaseTargets().slice(-1))("more calls than can be answered, on %s", (target) => {
+// Not on SQLite, which answers in the turn that asks: there nothing waits that could be refused.
+describeServers("more calls than can be answered, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target)
@@ -71,7 +79,7 @@ describe.each(databaseTargets().slice(-1))("more calls than can be answered, on 
     }
     expect(tally(await Promise.all(health))).toEqual({
       "answered 0801": health.length / 2,
-      "200 ok": health.length / 2,
+      "answered 200": health.length / 2,
     })
     // All calls end.
     await until(() => lines.every(({ waiting }) => waiting === 0))

@@ -29,8 +29,11 @@ export function breather(sleep: (ms: number) => Promise<unknown> = delay): Breat
     return async (units: number): Promise<void> => {
       // Everybody pays for its own, as if it had its part of the share.
       const ms = Math.min(((units * unitMs) / share) * (waiting + 1), maxMs)
-      // Less than a timer can tell.
-      if (ms < 0.5) return
+      // Less than a timer can tell; but others get their turn, also where a database answers in the same one (SQLite).
+      if (ms < 0.5) {
+        await new Promise((resolve) => setImmediate(resolve))
+        return
+      }
       waiting++
       await sleep(ms)
       waiting--
