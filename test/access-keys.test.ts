@@ -110,9 +110,13 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     expect(await ask(server, known)).toBe("USER_NOT_FOUND")
     const flood = Array.from({ length: 150 }, () => ask(server, givenKey(["all"])))
     const fresh = await createKey(database, "users:read")
-    const [one, other] = await Promise.all([ask(server, known), ask(server, fresh)])
-    expect([one, other]).toEqual(["USER_NOT_FOUND", "USER_NOT_FOUND"])
-    expect([...new Set(await Promise.all(flood))]).toEqual(["API_KEY_INVALID"])
+    expect(await ask(server, known)).toBe("USER_NOT_FOUND")
+    await until(async () => {
+      const end = await ask(server, fresh)
+      expect(["USER_NOT_FOUND", "OVERLOADED"]).toContain(end)
+      return end === "USER_NOT_FOUND"
+    })
+    expect([...new Set(await Promise.all(flood))].sort()).toEqual(["API_KEY_INVALID", "OVERLOADED"])
   })
 
   test("keys of a file work beside those of the database, and change with the file; what is wrong with it is logged", async () => {

@@ -68,11 +68,12 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
 
   test("ids at random cost no more than so many look-ups a second; a new key among them is found with the next list", async () => {
     const start = performance.now()
-    const strangers = Array.from({ length: 900 }, () => keyring.seek(newKey().id))
+    const strangers = Promise.allSettled(Array.from({ length: 900 }, () => keyring.seek(newKey().id)))
     const { id } = await create()
-    const found = await keyring.seek(id)
-    expect(found?.keyId).toBe(id)
-    expect(new Set(await Promise.all(strangers))).toEqual(new Set([undefined]))
+    while (keyring.get(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(performance.now() - start).toBeLessThan(5_000)
+    const ends = (await strangers).map((one) => (one.status === "fulfilled" ? one.value : one.reason.reason))
+    expect(new Set(ends)).toEqual(new Set([undefined, "OVERLOADED"]))
     const seconds = Math.floor((performance.now() - start) / 1_000) + 2
     expect(asked.lookups).toBeLessThanOrEqual(20 * seconds)
   })
@@ -80,7 +81,7 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
   test("no more than so many wait for a list: who comes then may come again", async () => {
     const many = await Promise.allSettled(Array.from({ length: 2_000 }, () => keyring.seek(newKey().id)))
     const refused = many.filter((one) => one.status === "rejected").map(({ reason }) => reason)
-    expect(refused.length).toBeGreaterThan(900)
+    expect(refused.length).toBeGreaterThan(1_900)
     for (const one of refused) expect(one).toMatchObject({ reason: "OVERLOADED", retryAfterMs: 2_000 })
   })
 

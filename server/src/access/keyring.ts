@@ -33,12 +33,16 @@ interface Held {
 /** How often the database is asked for all valid keys, in milliseconds, and sooner if that failed. */
 const everyMs = 2_000
 const againMs = 1_000
-const patienceMs = 2_500
+/** How long it may take to answer: what it does not say in time is known to be amiss before what it said grows old. */
+const patienceMs = 2_000
 /** How long the answer counts. A revoked key lets nobody in after 5 seconds; what is over is for the call itself. */
 const freshMs = 4_500
-/** How many unknown ids are looked up in a second, and how many calls with others wait for the next list. */
+/**
+ * How many unknown ids are looked up in a second, and how many calls with others wait for the next list: few, because
+ * they are under way meanwhile, and must not make the service look slow to those whose keys it knows.
+ */
 const lookupsPerSecond = 20
-const maxWaiting = 1_000
+const maxWaiting = 8
 /** How long an id that no valid key has is remembered, in milliseconds. */
 const absentMs = 2_000
 
@@ -47,7 +51,8 @@ const absentMs = 2_000
  * answer of the database its keys are neither valid nor invalid, and DATABASE_UNAVAILABLE is what every call gets.
  *
  * An id that is not in the list is looked up by itself, so that a new key works at once. Whoever tries ids at random
- * costs the database no more than 20 look-ups a second: what is beyond waits for the next list, which costs nothing.
+ * costs the database no more than 20 look-ups a second: a few beyond wait for the next list, which costs nothing, and
+ * the rest are OVERLOADED and may come again when it is there.
  */
 export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Promise<Keyring> {
   let given = new Map<string, Key>()
@@ -98,7 +103,7 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
     const settled = next
     next = promised()
     try {
-      hold(await inTime(apiKeys.listValid({ signal: AbortSignal.timeout(patienceMs) }, new Date())), asked)
+      hold(await inTime((signal) => apiKeys.listValid({ signal }, new Date())), asked)
       listAsOf = asked
       if (trouble !== undefined) log.info("the API keys can be read again")
       trouble = undefined
@@ -129,15 +134,7 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
   const lookUp = async (id: string): Promise<Key | undefined> => {
     const asked = clock()
     const now = new Date()
-    const signal = AbortSignal.timeout(patienceMs)
-    let row: ApiKey | null
-    try {
-      row = await apiKeys.get({ signal }, id)
-    } catch (error) {
-      if (!signal.aborted) throw error
-      await nextList()
-      return get(id)
-    }
+    const row = await inTime((signal) => apiKeys.get({ signal }, id))
     if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) {
       absent.set(id, clock() + absentMs)
       // Kept by a list that is older than this answer.
@@ -207,12 +204,16 @@ function promised() {
   return one
 }
 
-/** The statement that hangs is given up, so that the next can be tried. */
-async function inTime<T>(asked: Promise<T>): Promise<T> {
+/** Gives up what has no answer in time: its place in the queue is free then, and a statement that hangs is left alone. */
+async function inTime<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`no answer in ${patienceMs} ms`)), patienceMs)
+  const abort = new AbortController()
+  const timer = setTimeout(() => {
+    late.reject(unavailable(new Error(`no answer in ${patienceMs} ms`)))
+    abort.abort()
+  }, patienceMs)
   try {
-    return await Promise.race([asked, late.promise])
+    return await Promise.race([ask(abort.signal), late.promise])
   } finally {
     clearTimeout(timer)
   }
