@@ -70,6 +70,7 @@ test("a call that there is room for leaves it when it ends, however that is", as
       inside++
       return true
     },
+    away: (waited) => waited,
     leave: () => {
       inside--
     },

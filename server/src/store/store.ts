@@ -138,7 +138,7 @@ export interface ApiKeyStore {
   get(waiter: Waiter, id: string): Promise<ApiKey | null>
   /** All of all tenants, the oldest first. */
   list(waiter: Waiter): Promise<ApiKey[]>
-  /** Those that are neither revoked nor expired at a moment, in no order. */
+  /** Those that are neither revoked nor expired at a moment, in no order. Does not wait in the queue: one at a time. */
   listValid(waiter: Waiter, at: Date): Promise<ApiKey[]>
   /** Returns the key as it is now. One that was revoked before keeps its date. */
   revoke(waiter: Waiter, id: string, at: Date): Promise<ApiKey | null>

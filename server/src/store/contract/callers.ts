@@ -90,12 +90,13 @@ export function callerContract(context: ContractContext): void {
       expect(found).toEqual(users)
     })
 
-    test("a sign of life does not wait in the queue", async () => {
+    test("a sign of life does not wait in the queue, nor does the list of keys", async () => {
       const store = await context.database.openStore({ poolSize: 1, queueLimit: 0 })
       const { id } = await store.users.create(anyone, newUser())
       const { release } = await lock(id)
       const updating = store.users.update(anyone, id, { name: "updated" })
       await Promise.all([store.ping({}), store.ping({})])
+      expect(await store.apiKeys.listValid({}, new Date())).toEqual(expect.any(Array))
       await release()
       await updating
     })

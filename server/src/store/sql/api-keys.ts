@@ -30,7 +30,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       }),
 
     listValid: (waiter, at) =>
-      database.statements(waiter, async (sql) => {
+      database.readAside(waiter, async (sql) => {
         const valid = `${selectKey} WHERE k.revoked IS NULL AND (k.expires IS NULL OR k.expires > ?)`
         const rows = await sql.read(valid, [apiKeys.cell("expires", at)])
         return rows.map((cells) => apiKeys.row(cells))

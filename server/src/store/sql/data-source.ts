@@ -56,8 +56,8 @@ export async function openServerDataSource(
       ...(ssl === undefined ? {} : { ssl }),
       charset: "utf8mb4",
       timezone: "Z",
-      // One beyond the calls that the gate lets in: for the sign of life.
-      poolSize: options.poolSize + 1,
+      // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
+      poolSize: options.poolSize + 2,
       extra: {
         connectAttributes: { program_name: "authwire" },
         // Networks forget connections that are silent, and tell nobody.

@@ -31,6 +31,8 @@ export interface Database {
   readonly lookupsAtOnce: number
   /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
   statements<T>(waiter: Waiter, work: (sql: Statements) => Promise<T>): Promise<T>
+  /** Reads past the queue, on a connection that is there for it: what decides who may come in must not wait for those who are. */
+  readAside<T>(waiter: Waiter, work: (sql: Pick<Statements, "read">) => Promise<T>): Promise<T>
   /** Runs statements that commit together. When they conflict with others, the work runs again from its beginning. */
   transaction<T>(waiter: Waiter, work: (sql: Statements) => Promise<T>): Promise<T>
   /** Runs what needs TypeORM's own way of running queries, as migrations do, on a connection that is ended then. */
@@ -109,6 +111,18 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
             }),
         }),
       ),
+
+    async readAside({ signal }, work) {
+      const lease = new Lease(engine)
+      try {
+        await untilAborted(lease.open(), signal)
+        return await work({ read: async (statement, cells) => (await lease.read(statement, cells)).rows })
+      } catch (error) {
+        throw storeError(error)
+      } finally {
+        await lease.close()
+      }
+    },
 
     transaction: ({ signal }, work) =>
       withConnection({ signal }, (lease) =>
