@@ -106,7 +106,8 @@ describeServers("conflicts on %s", (target) => {
     retries.length = 0
     await database.query("BEGIN")
     // Many changed rows make the other transaction the more expensive one, so that the store's is the victim.
-    for (let n = 0; n < 20; n++) await database.query("INSERT INTO users (id, extra) VALUES (?, '{}')", [newId()])
+    for (let n = 0; n < 20; n++)
+      await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', ?, '{}')", [newId()])
     await database.query("UPDATE sessions SET extra = '{}', expires = NOW() WHERE user_id = ?", [id])
     const deleting = store.users.delete(anyone, id)
     await new Promise((resolve) => setTimeout(resolve, 100))
