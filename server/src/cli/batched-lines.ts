@@ -24,15 +24,26 @@ const maxBytes = 4096
  * warning does not wait, nor what waits when the process exits.
  */
 export function batchedLines(sink: LineSink): LogLines {
-  let waiting = ""
-  let bytes = 0
+  let waiting: string[] = []
+  let length = 0
 
   function flush(): void {
-    if (waiting === "") return
-    const text = waiting
-    waiting = ""
-    bytes = 0
-    sink.write(text)
+    if (waiting.length === 0) return
+    const lines = waiting
+    waiting = []
+    length = 0
+    writeWhole(lines)
+  }
+
+  // Beyond ASCII a character has more bytes than one.
+  function writeWhole(lines: readonly string[]): void {
+    const text = lines.join("")
+    const middle = lines.length >> 1
+    if (middle === 0 || Buffer.byteLength(text) <= maxBytes) sink.write(text)
+    else {
+      writeWhole(lines.slice(0, middle))
+      writeWhole(lines.slice(middle))
+    }
   }
   process.on("exit", flush)
 
@@ -40,11 +51,10 @@ export function batchedLines(sink: LineSink): LogLines {
     [metadata]: true,
     lastLevel: 0,
     write(line) {
-      const length = Buffer.byteLength(line)
-      if (bytes + length > maxBytes) flush()
-      if (waiting === "") setImmediate(flush)
-      waiting += line
-      bytes += length
+      if (length + line.length > maxBytes) flush()
+      if (waiting.length === 0) setImmediate(flush)
+      waiting.push(line)
+      length += line.length
       if (this.lastLevel >= warn) flush()
     },
   }

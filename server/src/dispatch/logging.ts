@@ -23,10 +23,10 @@ export function logging(
     ended(method, call, failure)
     if (failure !== undefined && refusals.count(method, call.door, failure.reason)) return
     const entry = {
-      method: `${method.parent.typeName}/${method.name}`,
+      method: nameOf(method),
       door: call.door,
       code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
-      ...(failure === undefined ? {} : { reason: failure.reason }),
+      reason: failure?.reason,
       key: call.identity?.keyId,
       tenant: call.identity?.tenant,
       duration_ms: Math.round((end - start) * 1000) / 1000,
@@ -40,8 +40,7 @@ export function logging(
 
   return {
     refused: (method, door, requestId, code) => {
-      const name = `${method.parent.typeName}/${method.name}`
-      log.info({ method: name, door, code: status[code], request_id: requestId }, "call refused")
+      log.info({ method: nameOf(method), door, code: status[code], request_id: requestId }, "call refused")
     },
     unary: (method, next) => async (request, call) => {
       const start = clock()
@@ -71,4 +70,16 @@ export function logging(
         }
       },
   }
+}
+
+const names = new WeakMap<DescMethod, string>()
+
+/** `authwire.v1.UserService/GetUser`, as the same text every time. */
+function nameOf(method: DescMethod): string {
+  let name = names.get(method)
+  if (name === undefined) {
+    name = `${method.parent.typeName}/${method.name}`
+    names.set(method, name)
+  }
+  return name
 }

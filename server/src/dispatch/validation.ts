@@ -2,6 +2,7 @@ import type { DescMethod, Message } from "@bufbuild/protobuf"
 import { createValidator, type Violation } from "@bufbuild/protovalidate"
 import { Failure, type FieldViolation } from "../errors.js"
 import type { Interceptor } from "./interceptor.js"
+import { countParts } from "./parts.js"
 
 /** How many broken rules an error names at the most: it travels in a header, and each entry of a list may break one. */
 const maxViolations = 20
@@ -16,7 +17,7 @@ export function validation(): Interceptor {
   const whole = createValidator()
 
   const check = (method: DescMethod, request: Message): void => {
-    const parts = countParts(request, maxParts)
+    const parts = countParts(method.input, request, maxParts)
     if (parts > maxParts) throw tooManyParts()
     // An entry each that breaks a rule: to tell of all of them would take gigabytes.
     const result = (parts > smallParts ? untilFirst : whole).validate(method.input, request)
@@ -40,18 +41,6 @@ export function validation(): Interceptor {
       yield request
     }
   }
-}
-
-/** Counts entries of messages, lists and maps; not much further than `end`. */
-function countParts(value: unknown, end: number): number {
-  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return 0
-  const parts = Object.values(value)
-  let count = parts.length
-  for (const part of parts) {
-    if (count > end) break
-    count += countParts(part, end - count)
-  }
-  return count
 }
 
 function tooManyParts(): Failure {

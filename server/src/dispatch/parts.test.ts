@@ -1,0 +1,61 @@
+import {
+  GetSessionAndUserRequestSchema,
+  GetTokenRequestSchema,
+  LinkAccountRequestSchema,
+  PipelineRequestSchema,
+  UpdateUserRequestSchema,
+} from "@authwire/proto"
+import { create } from "@bufbuild/protobuf"
+import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt"
+import { expect, test } from "@jest/globals"
+import { countParts } from "./parts.js"
+
+const many = 1_000_000
+const times = <T>(length: number, value: T): T[] => Array.from({ length }, () => value)
+
+test("fields alone are no parts", () => {
+  const message = create(GetSessionAndUserRequestSchema, { sessionToken: "x".repeat(1000) })
+  expect(countParts(GetSessionAndUserRequestSchema, message, many)).toBe(0)
+})
+
+test("entries of lists are, of messages and of others", () => {
+  const token = create(GetTokenRequestSchema, { headers: times(3, { name: "a", value: "b" }), secrets: ["x", "y"] })
+  expect(countParts(GetTokenRequestSchema, token, many)).toBe(5)
+  const user = create(UpdateUserRequestSchema, { id: "u", updateMask: { paths: ["a", "b"] } })
+  expect(countParts(UpdateUserRequestSchema, user, many)).toBe(2)
+})
+
+test("those of maps too, and what is in the entries", () => {
+  const message = create(PipelineRequestSchema, {
+    calls: [
+      { id: 1, header: { a: "b", c: "d" } },
+      { id: 2, message: new Uint8Array(10_000) },
+    ],
+    cancelledIds: [1, 2, 3],
+  })
+  expect(countParts(PipelineRequestSchema, message, many)).toBe(7)
+})
+
+test("JSON is counted to its depth, by keys and entries", () => {
+  const extra = { a: 1, b: [1, [2, 3]], c: { d: { e: null } } }
+  const message = create(LinkAccountRequestSchema, { extra })
+  expect(countParts(LinkAccountRequestSchema, message, many)).toBe(9)
+  expect(countParts(StructSchema, extra, many)).toBe(9)
+})
+
+test("types that contain themselves are", () => {
+  const number = create(ValueSchema, { kind: { case: "numberValue", value: 1 } })
+  const inner = create(ListValueSchema, { values: times(4, number) })
+  const outer = create(ListValueSchema, {
+    values: [create(ValueSchema, { kind: { case: "listValue", value: inner } })],
+  })
+  expect(countParts(ListValueSchema, outer, many)).toBe(5)
+})
+
+test("it does not count much further than it is asked to", () => {
+  const headers = times(1000, { name: "a", value: "b" })
+  const message = create(GetTokenRequestSchema, { headers, secrets: times(1000, "s") })
+  expect(countParts(GetTokenRequestSchema, message, 10)).toBe(1000)
+  const extra = Object.fromEntries(times(1000, 0).map((_, index) => [`k${index}`, index]))
+  expect(countParts(LinkAccountRequestSchema, create(LinkAccountRequestSchema, { extra }), 10)).toBe(11)
+})
