@@ -37,6 +37,7 @@ export async function startAuthwire(
         AUTHWIRE_API_KEYS: apiKeyEntry,
         // Counted and compared as ever, but more than anybody reaches here.
         AUTHWIRE_RATE_LIMIT: "1000000000",
+        AUTHWIRE_RATE_LIMIT_OVERRIDES: "VerificationTokenService.UseVerificationToken=999999999",
         ...env,
       },
       stdio: ["ignore", "pipe", "ignore"],
