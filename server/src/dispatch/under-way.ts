@@ -32,8 +32,12 @@ export interface Incoming {
 /** A call that is under way. */
 export interface Running {
   readonly call: Call
-  /** The caller went away. */
-  cancel(): void
+  /**
+   * The caller went away.
+   *
+   * @param isLate whether it is known that its deadline has passed; else the clock decides.
+   */
+  cancel(isLate?: boolean): void
   /** The call is over; must be called exactly once. */
   end(): void
 }
@@ -95,9 +99,9 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
         call: new CallUnderWay(method, incoming, deadline, abort.signal),
-        cancel: () => {
+        cancel: (isLate = false) => {
           // Transports also cancel what has passed its deadline.
-          const expired = deadline !== undefined && Date.now() >= deadline
+          const expired = isLate || (deadline !== undefined && Date.now() >= deadline)
           abort.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
         },
         end: () => {

@@ -188,6 +188,11 @@ function begin(method: Method, context: HandlerContext): Running {
     refusal: context.values.get(refusalOfCall),
   }
   const running = method.begin(incoming)
-  context.signal.addEventListener("abort", running.cancel, { once: true })
+  const onAbort = () => {
+    // A timer may be a millisecond ahead of the clock.
+    const { reason } = context.signal
+    running.cancel(reason instanceof ConnectError && reason.code === Code.DeadlineExceeded)
+  }
+  context.signal.addEventListener("abort", onAbort, { once: true })
   return running
 }

@@ -146,7 +146,7 @@ function arrivalLimit(maxMs: number): ServerInterceptor {
 function unary(method: Method, asksClients: boolean) {
   return (call: UnaryCall, callback: sendUnaryData<Uint8Array>): void => {
     const running = method.begin(incoming(call, asksClients))
-    call.on("cancelled", running.cancel)
+    call.on("cancelled", () => running.cancel())
     method
       .unaryBytes(call.request, running.call)
       .then(
@@ -154,7 +154,7 @@ function unary(method: Method, asksClients: boolean) {
         (error: unknown) => callback(toServiceError(error)),
       )
       // grpc-js throws where it cannot send, because the client has gone.
-      .catch(running.cancel)
+      .catch(() => running.cancel())
       .finally(running.end)
   }
 }
@@ -163,9 +163,9 @@ function stream(method: Method, asksClients: boolean) {
   const { codec } = method
   return async (call: StreamCall): Promise<void> => {
     const running = method.begin(incoming(call, asksClients))
-    call.on("cancelled", running.cancel)
+    call.on("cancelled", () => running.cancel())
     // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
-    call.on("error", running.cancel)
+    call.on("error", () => running.cancel())
     const { signal } = running.call
     async function* requests(): AsyncIterable<Message> {
       if ("request" in call) yield codec.decode(call.request)
