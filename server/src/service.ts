@@ -22,7 +22,7 @@ import { breather } from "./limits/breather.js"
 import { rateLimit } from "./limits/rate-limit.js"
 import { refusals } from "./limits/refusals.js"
 import { room } from "./limits/room.js"
-import { isVital } from "./limits/vital.js"
+import { isOwnMethod } from "./own-methods.js"
 import type { Readiness } from "./readiness.js"
 import { accountService } from "./services/account.js"
 import { authenticatorService } from "./services/authenticator.js"
@@ -127,7 +127,8 @@ export function createService(options: ServiceOptions): Dispatch {
       validation(),
     ],
     maxDeadlineMs: options.maxDeadlineMs,
-    roomOf: (method) => (isVital(method) ? undefined : bounds),
+    // Whatever the load is, the service can be watched.
+    roomOf: (method) => (isOwnMethod(method) ? bounds : undefined),
     beforeRefusal: breath.beforeRefusal,
   })
   return {

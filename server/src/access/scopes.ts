@@ -1,14 +1,6 @@
-import {
-  AccountService,
-  AuthenticatorService,
-  PipelineService,
-  SessionService,
-  scope as scopeOption,
-  TokenService,
-  UserService,
-  VerificationTokenService,
-} from "@authwire/proto"
+import { scope as scopeOption } from "@authwire/proto"
 import { type DescMethod, getOption } from "@bufbuild/protobuf"
+import { isOwnMethod, ownMethods } from "../own-methods.js"
 
 /** Methods that ask for this one are open to every key. */
 export const anyScope = "any"
@@ -20,25 +12,13 @@ export const anyScope = "any"
 export function scopeOf(method: DescMethod): string | undefined {
   const scope = getOption(method, scopeOption)
   if (scope !== "") return scope
-  if (method.parent.file.proto.package.startsWith("authwire.")) {
+  if (isOwnMethod(method)) {
     throw new Error(`${method.parent.typeName}/${method.name} has no option (scope)`)
   }
   return undefined
 }
 
 /** Every scope that a key can have, beside `all`. */
-export const scopes: readonly string[] = [
-  ...new Set(
-    [
-      UserService,
-      AccountService,
-      SessionService,
-      VerificationTokenService,
-      AuthenticatorService,
-      TokenService,
-      PipelineService,
-    ].flatMap((service) => service.methods.map((method) => getOption(method, scopeOption))),
-  ),
-]
+export const scopes: readonly string[] = [...new Set(ownMethods.map((method) => getOption(method, scopeOption)))]
   .filter((scope) => scope !== anyScope && scope !== "")
   .sort()

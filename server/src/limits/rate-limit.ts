@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Interceptor } from "../dispatch/interceptor.js"
 import { Failure } from "../errors.js"
-import { isVital } from "./vital.js"
+import { isOwnMethod } from "../own-methods.js"
 
 export interface RateLimitOptions {
   /** Calls a second of each key and method; 0 for any number. */
@@ -24,7 +24,7 @@ export function rateLimit({ perSecond, overrides, now }: RateLimitOptions): Inte
   return {
     admit(method) {
       const rate = overrides[nameOf(method)] ?? perSecond
-      if (rate === 0 || isVital(method)) return undefined
+      if (rate === 0 || !isOwnMethod(method)) return undefined
       const take = buckets(rate, now)
       return ({ identity }) => {
         if (identity?.keyId === undefined) return undefined

@@ -1,5 +1,4 @@
-import * as schema from "@authwire/proto"
-import type { DescService } from "@bufbuild/protobuf"
+import { ownMethods } from "../own-methods.js"
 import { nameOf } from "./rate-limit.js"
 
 /**
@@ -19,8 +18,4 @@ export function readRates(text: string): Record<string, number> {
   return rates
 }
 
-const known = new Set(
-  Object.values(schema)
-    .filter((one): one is typeof one & DescService => "kind" in one && one.kind === "service")
-    .flatMap(({ methods }) => methods.map(nameOf)),
-)
+const known = new Set(ownMethods.map(nameOf))
