@@ -65,7 +65,7 @@ describe("a client", () => {
           () => "OK",
           (error) => error.rawMessage,
         )
-      expect(await create()).toMatch(/lacks the scope/)
+      expect(await create()).toMatch(/lacks the scope users:write/)
       expect(await create(by(all.text))).toBe("OK")
       expect(await create(by("x"))).toMatch(/unknown, revoked or expired/)
       client.close()

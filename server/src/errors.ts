@@ -56,7 +56,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   ENCRYPTION_KEY_MISSING: [Code.FailedPrecondition, "the service cannot decrypt what is stored with the keys it has"],
 }
 
-/** A failure that has a reason. Its message is the reason's, so nothing of a request can be in it. */
+/** A failure that has a reason. Its message is the reason's or holds words of the schema: nothing of a request is in it. */
 export class Failure extends Error {
   override readonly name = "Failure"
   readonly reason: Reason
@@ -73,11 +73,13 @@ export class Failure extends Error {
       violations?: readonly FieldViolation[]
       metadata?: Readonly<Record<string, string>>
       retryAfterMs?: number
+      /** In place of the reason's own words. */
+      message?: string
     } = {},
   ) {
     const violations = options.violations ?? []
     const detail = violations.map(({ field, description }) => `${field}: ${description}`).join("; ")
-    super(detail === "" ? statuses[reason][1] : detail, { cause: options.cause })
+    super(options.message ?? (detail === "" ? statuses[reason][1] : detail), { cause: options.cause })
     this.metadata = options.metadata ?? {}
     this.retryAfterMs = options.retryAfterMs
     this.reason = reason

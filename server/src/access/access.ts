@@ -2,6 +2,7 @@ import type { Call } from "../dispatch/call.js"
 import type { Identity } from "../dispatch/identity.js"
 import type { Interceptor } from "../dispatch/interceptor.js"
 import { Failure } from "../errors.js"
+import { orAborted } from "../or-aborted.js"
 import { claimsKey, parseKey } from "./api-key.js"
 import { Key } from "./key.js"
 import type { Keyring } from "./keyring.js"
@@ -79,24 +80,15 @@ export function access(options: AccessOptions): Interceptor {
       if (scope === undefined) return undefined
       const authorize = (call: Call, identity: Identity): void => {
         call.identity = identity
-        if (scope !== anyScope && !identity.hasScope(scope)) throw new Failure("SCOPE_MISSING", { metadata: { scope } })
+        if (scope !== anyScope && !identity.hasScope(scope))
+          throw new Failure("SCOPE_MISSING", { metadata: { scope }, message: `the API key lacks the scope ${scope}` })
       }
       return (call) => {
         const identity = authenticate(call)
-        if (identity instanceof Promise) return untilAborted(identity, call.signal).then((one) => authorize(call, one))
+        if (identity instanceof Promise) return orAborted(identity, call.signal).then((one) => authorize(call, one))
         authorize(call, identity)
         return undefined
       }
     },
   }
-}
-
-/** Nobody waits longer than the call. */
-function untilAborted<T>(asked: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    signal.addEventListener("abort", onAbort, { once: true })
-    asked.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort))
-  })
 }

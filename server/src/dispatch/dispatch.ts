@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf"
 import { Failure, toFailure } from "../errors.js"
 import type { Room } from "../limits/room.js"
+import { orAborted } from "../or-aborted.js"
 import type { Call, Implementation } from "./call.js"
 import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 import { CallUnderWay, callsUnderWay, type Incoming, type Refusal, type Running } from "./under-way.js"
@@ -225,16 +226,6 @@ async function* untilAborted(requests: AsyncIterable<Message>, signal: AbortSign
     if (next.done === true) return
     yield next.value
   }
-}
-
-// Not a race with a promise that lives as long as the stream: that would hold on to every request of it.
-function orAborted<T>(waited: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    signal.addEventListener("abort", onAbort, { once: true })
-    waited.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort))
-  })
 }
 
 async function first(requests: AsyncIterable<Message>): Promise<Message> {

@@ -1,4 +1,5 @@
 import type { DataSource, QueryRunner } from "typeorm"
+import { orAborted } from "../../or-aborted.js"
 import { StoreError } from "../error.js"
 import type { Waiter } from "../store.js"
 import { type BackoffOptions, withBackoff } from "./backoff.js"
@@ -57,7 +58,7 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
     await entrance.enter(waiter.signal)
     const lease = new Lease(engine)
     try {
-      await untilAborted(lease.open(), waiter.signal)
+      await orAborted(lease.open(), waiter.signal)
       return await work(lease)
     } catch (error) {
       throw storeError(error)
@@ -115,7 +116,7 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
     async readAside({ signal }, work) {
       const lease = new Lease(engine)
       try {
-        await untilAborted(lease.open(), signal)
+        await orAborted(lease.open(), signal)
         return await work({ read: async (statement, cells) => (await lease.read(statement, cells)).rows })
       } catch (error) {
         throw storeError(error)
@@ -158,7 +159,7 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
       pinging ??= pingOnce().finally(() => {
         pinging = undefined
       })
-      await untilAborted(pinging, signal)
+      await orAborted(pinging, signal)
     },
 
     close() {
@@ -211,19 +212,5 @@ class Lease {
     await this.#opening?.catch(() => {})
     this.#connection?.release()
     this.#connection = undefined
-  }
-}
-
-/** Waits for a promise, but not longer than the signal lets it. */
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise
-  signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(signal.reason)
-  signal.addEventListener("abort", abort)
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener("abort", abort)
   }
 }
