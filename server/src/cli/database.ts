@@ -57,7 +57,8 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
   return sqlStore(database, { encryptionKeys: encryptionKeys(configuration) })
 }
 
-async function openMigratedDatabase(configuration: Configuration, log: Logger): Promise<Database> {
+/** Opens the database, as openMigratedStore does. */
+export async function openMigratedDatabase(configuration: Configuration, log: Logger): Promise<Database> {
   const database = await openConfiguredDatabase(configuration, log)
   try {
     if (configuration.migrate) {

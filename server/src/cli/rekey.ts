@@ -1,7 +1,7 @@
 import { rekey as rekeyDatabase } from "../store/sql/index.js"
 import type { Configuration } from "./configuration.js"
 import { ConfigurationError } from "./configuration-error.js"
-import { causeOf, encryptionKeys, openConfiguredDatabase } from "./database.js"
+import { causeOf, encryptionKeys, openMigratedDatabase } from "./database.js"
 import { createLog } from "./log.js"
 import { withDevSecret } from "./secret.js"
 import { StartError } from "./start-error.js"
@@ -20,7 +20,7 @@ export async function rekey(
   if (args.length > 0) throw new ConfigurationError("rekey takes options only; see authwire --help")
   const complete = withDevSecret(configuration)
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
-  const database = await openConfiguredDatabase(complete, log)
+  const database = await openMigratedDatabase(complete, log)
   try {
     const { seen, resealed, unreadable } = await rekeyDatabase(database, {
       encryptionKeys: encryptionKeys(complete),
