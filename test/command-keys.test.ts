@@ -63,7 +63,7 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
   })
 
   test("list shows every key and its state, and no secret; revoke ends one, once", async () => {
-    const made = await authwire("keys", "create", "--name=to be ended", "--scopes=all")
+    const made = await authwire("keys", "create", "--name=to be ended", "--scopes=all", "--certificate-name=DNS:c.d")
     const [, id = "", secret = ""] = keyForm.exec(made.stdout) ?? []
     const stateOf = async () => {
       const { stdout } = await authwire("keys", "list")
@@ -71,9 +71,18 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
       return stdout.split("\n").find((line) => line.startsWith(id)) ?? ""
     }
     const date = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
-    expect(await stateOf()).toMatch(new RegExp(`^${id}  to be ended +default +all +${date}  never +valid$`))
+    expect(await stateOf()).toMatch(new RegExp(`^${id}  to be ended +default +all +DNS:c\\.d +${date}  never +valid$`))
     const [head] = (await authwire("keys", "list")).stdout.split("\n")
-    expect(head?.split(/ {2,}/)).toEqual(["id", "name", "tenant", "scopes", "created", "expires", "state"])
+    expect(head?.split(/ {2,}/)).toEqual([
+      "id",
+      "name",
+      "tenant",
+      "scopes",
+      "certificate",
+      "created",
+      "expires",
+      "state",
+    ])
     expect(await authwire("keys", "revoke", id)).toMatchObject({ code: 0, stderr: "" })
     expect(await stateOf()).toMatch(/ revoked$/)
     const [row] = await database.query("SELECT revoked FROM api_keys WHERE id = ?", [id])

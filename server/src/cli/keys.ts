@@ -64,12 +64,13 @@ async function listKeys(configuration: Configuration, { print }: CommandOutput):
   const date = (time: Date | undefined) => time?.toISOString().replace(/\.\d+Z$/, "Z") ?? "never"
   const state = ({ revoked, expires }: ApiKey) =>
     revoked !== undefined ? "revoked" : expires !== undefined && expires <= now ? "expired" : "valid"
-  const head = ["id", "name", "tenant", "scopes", "created", "expires", "state"]
+  const head = ["id", "name", "tenant", "scopes", "certificate", "created", "expires", "state"]
   const rows = all.map((key) => [
     key.id,
     key.name,
     key.tenant,
     key.scopes.join(","),
+    key.certificateName ?? "",
     date(key.created),
     date(key.expires),
     state(key),
