@@ -111,7 +111,7 @@ describe("licences", () => {
 
   function setLicence(path: string, licence: string | undefined): void {
     change("package-lock.json", (lock) => {
-      lock.packages[path].license = licence
+      lock.packages[path] = { ...lock.packages[path], license: licence }
     })
   }
 })
@@ -222,8 +222,15 @@ function write(path: string, content: unknown): void {
   writeFileSync(join(folder, path), JSON.stringify(content))
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: changes what it does not know the shape of
-function change(path: string, by: (content: any) => void): void {
+/** What of the files is changed. */
+interface Content {
+  licences: string[]
+  reasons: Record<string, Record<string, string>>
+  packages: Record<string, { license?: string | undefined }>
+  dependencies: Record<string, string>
+}
+
+function change(path: string, by: (content: Content) => void): void {
   const content = JSON.parse(readFileSync(join(folder, path), "utf8"))
   by(content)
   write(path, content)
