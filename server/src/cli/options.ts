@@ -85,7 +85,7 @@ export const options = [
     min: 1,
     max: 64,
     default: "1",
-    help: "Processes that serve behind the same addresses, at best one for each core. Each has a pool of its own: MySQL sees up to this many times --database-pool-size connections. With SQLite only 1: one process owns the file.",
+    help: "Processes that serve behind the same addresses, at best one for each core. Each has a pool of its own: MySQL sees up to this many times --database-pool-size connections, and two more for each worker. With SQLite only 1: one process owns the file.",
     commands: ["serve"],
   },
   ...databaseOptions,
