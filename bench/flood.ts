@@ -32,25 +32,22 @@ const { values } = parseArgs({
 const [seconds, times, users] = [Number(values.seconds), Number(values.times), Number(values.users)]
 /** How the calls are offered, as shares; most come as an attacker would send them who has read the schema. */
 const shares: Record<Way, number> = { pipeline: 0.9, unary: 0.05, connect: 0.05 }
-const quietMs = 5_000
+const quietMs = 20_000
+const afterMs = 5_000
 const senders = 2
 
 const mysql = await openMysqlServer(0)
 const stage = openStage(mysql, (text) => process.stderr.write(`${text}\n`))
 const database = await stage.database("authwire", users)
 const server = await startAuthwire(database.url)
-// The server has a core of its own; the senders share another one, behind whoever else wants it.
-const pinned = pin(server.pid, "0")
+// The thread of the server that answers has a core of its own; the senders share the other one, behind whoever else wants
+// it: MySQL, and the threads that collect garbage.
+const pinned = pin(server.pid, "0", "-pc")
 const { grpcUrl = "", httpUrl = "" } = server.places
 try {
   const flood = await Promise.all(Array.from({ length: senders }, () => startChild("flood-side.ts", true)))
   const watcher = await startChild("probe-side.ts", false)
   const first = flood[0] as (typeof flood)[number]
-
-  await delay(1_000)
-  await watcher.ask({})
-  await delay(quietMs)
-  const quiet = (await watcher.ask({})) as Probe[]
 
   const sustainable = {} as Record<Way, number>
   for (const way of ways) {
@@ -60,8 +57,11 @@ try {
     sustainable[way] = Math.round((sent.ok * 1000) / ms)
     stage.say(`sustainable, ${way}: ${sustainable[way]} calls/s, p99 ${sent.okP99.toFixed(1)} ms`)
   }
+  // Everything has run for a while by now.
   await delay(1_000)
   await watcher.ask({})
+  await delay(quietMs)
+  const quiet = (await watcher.ask({})) as Probe[]
 
   const offered = times * sustainable.pipeline
   const perSecond = Object.fromEntries(
@@ -78,7 +78,7 @@ try {
   )) as Record<Way, Sent>[]
   const serverCpu = ((cpuSeconds(server.pid) ?? 0) - cpuBefore) / ((performance.now() - begun) / 1000)
   const ended = performance.timeOrigin + performance.now()
-  await delay(quietMs)
+  await delay(afterMs)
   clearInterval(look)
   const probes = (await watcher.ask({})) as Probe[]
   for (const child of [...flood, watcher]) child.disconnect()
@@ -114,8 +114,9 @@ function sum(parts: Record<Way, Sent>[]): Record<Way, Sent> {
   return Object.fromEntries(ways.map((way) => [way, whole(way)])) as Record<Way, Sent>
 }
 
-function pin(pid: number, core: string): boolean {
-  return spawnSync("taskset", ["-apc", core, String(pid)]).status === 0
+/** Keeps a process on a core: all of it, or with `-pc` only its first thread. */
+function pin(pid: number, core: string, how: "-apc" | "-pc" = "-apc"): boolean {
+  return spawnSync("taskset", [how, core, String(pid)]).status === 0
 }
 
 async function startChild(script: string, nice: boolean) {

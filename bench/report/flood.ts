@@ -8,7 +8,9 @@ import { factsText, goalsTable } from "./wire.ts"
 /** The tables of `make flood`. */
 export function floodReport(results: FloodResults): string {
   const { facts, seconds, times, pinned, offered, sustainable, sent, rss, seen } = results
-  const cores = pinned ? " The server has a core of its own, the senders another one, MySQL both." : ""
+  const cores = pinned
+    ? " The thread of the server that answers has a core of its own, the senders the other one; MySQL, and what collects garbage, both."
+    : ""
   const most = Math.max(...rss.map(({ bytes }) => bytes))
   const last = rss.at(-1)?.bytes ?? 0
   return [

@@ -11,3 +11,29 @@ export function orAborted<T>(waited: Promise<T>, signal: AbortSignal | undefined
     waited.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort))
   })
 }
+
+/** Waits for one promise after the other, none longer than a signal lets it. */
+export interface Waits {
+  /** One at a time. Rejects with the signal's reason. */
+  for<T>(waited: Promise<T>): Promise<T>
+  end(): void
+}
+
+/**
+ * The same for who waits often while the signal lives, with one listener for all. Listeners that come and go one over the
+ * other leave a chain behind them, in which each holds on to the next and to what it waited for.
+ */
+export function waitsUntil(signal: AbortSignal): Waits {
+  let giveUp: ((reason: unknown) => void) | undefined
+  const onAbort = () => giveUp?.(signal.reason)
+  signal.addEventListener("abort", onAbort, { once: true })
+  return {
+    for: (waited) =>
+      new Promise((resolve, reject) => {
+        giveUp = reject
+        if (signal.aborted) onAbort()
+        waited.then(resolve, reject)
+      }),
+    end: () => signal.removeEventListener("abort", onAbort),
+  }
+}

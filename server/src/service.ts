@@ -17,6 +17,7 @@ import type { Audit } from "./access/audit.js"
 import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
 import type { Interceptor } from "./dispatch/interceptor.js"
 import { logging } from "./dispatch/logging.js"
+import { refuser } from "./dispatch/refuser.js"
 import { validation } from "./dispatch/validation.js"
 import { breather } from "./limits/breather.js"
 import { rateLimit } from "./limits/rate-limit.js"
@@ -93,6 +94,8 @@ export function createService(options: ServiceOptions): Dispatch {
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
   const refused = refusals(options.log)
+  const observer = logging(options.log, options.clock, refused, options.audit?.ended)
+  const refuse = refuser({ refusals: refused, observer, audit: options.audit?.refused })
   const breath = breather()
   const bounds = room({
     maxCalls: options.maxCallsUnderWay,
@@ -114,12 +117,12 @@ export function createService(options: ServiceOptions): Dispatch {
         ...inside,
         maxInFlight,
         maxMessageBytes,
-        refusals: refused,
+        refuse,
         breather: breath,
       })
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
-    observer: logging(options.log, options.clock, refused, options.audit?.ended),
+    observer,
     access: options.access,
     interceptors: [
       rateLimit(limits),
@@ -130,6 +133,7 @@ export function createService(options: ServiceOptions): Dispatch {
     // Whatever the load is, the service can be watched.
     roomOf: (method) => (isOwnMethod(method) ? bounds : undefined),
     beforeRefusal: breath.beforeRefusal,
+    refuse,
   })
   return {
     ...dispatch,

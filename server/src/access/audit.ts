@@ -14,6 +14,8 @@ export interface Audit {
   readonly interceptor: Interceptor
   /** Hears of a call that is over; with a failure if it failed. */
   ended(method: DescMethod, call: Call, failure: Failure | undefined): void
+  /** Hears of a call that failed before it began: whose it is, nobody has asked. */
+  refused(method: DescMethod, failure: Failure, requestId: string): void
   /** Writes what is still to be told. */
   flush(): void
 }
@@ -62,15 +64,19 @@ export function audit({ write, now }: AuditOptions): Audit {
     refused.clear()
   }
 
-  const refuse = (who: Record<string, unknown>, outcome: { reason: Reason }, entry: Record<string, unknown>): void => {
-    if (refused.size === 0) {
-      timer = setTimeout(flush, 1_000)
-      timer.unref()
+  const refuse = (about: string, tellOne: () => Record<string, unknown>): void => {
+    let entry = refused.get(about)
+    if (entry === undefined) {
+      if (refused.size === 0) {
+        timer = setTimeout(flush, 1_000)
+        timer.unref()
+      }
+      const { key, tenant, code, reason } = tellOne()
+      entry = { count: 0, last: { key, tenant, code, reason } }
+      refused.set(about, entry)
     }
-    const about = `${who.key ?? ""} ${outcome.reason}`
-    const count = (refused.get(about)?.count ?? 0) + 1
-    refused.set(about, { count, last: { ...who, ...outcome } })
-    if (count <= toldPerSecond) tell(entry)
+    entry.count++
+    if (entry.count <= toldPerSecond) tell(tellOne())
   }
 
   return {
@@ -99,21 +105,31 @@ export function audit({ write, now }: AuditOptions): Audit {
       const who = { key: identity?.keyId, tenant: identity?.tenant }
       const outcome =
         failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
-      const entry = {
+      const entry = () => ({
         ...who,
         // Who still comes with a key that was revoked is worth knowing. Anybody can say so.
         claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
-        method: `${method.parent.typeName}/${method.name}`,
+        method: nameOf(method),
         subject: subject === undefined ? undefined : shownSubject(subject),
         ...outcome,
         request_id: call.requestId,
-      }
-      if (isRefused) refuse(who, { ...outcome, reason: failure.reason }, entry)
-      else tell(entry)
+      })
+      if (isRefused) refuse(`${who.key ?? ""} ${failure.reason}`, entry)
+      else tell(entry())
+    },
+
+    refused(method, { reason }, requestId) {
+      if (!refusals.has(reason)) return
+      const code = status[codeOf(reason)]
+      refuse(` ${reason}`, () => ({ method: nameOf(method), code, reason, request_id: requestId }))
     },
 
     flush,
   }
+}
+
+function nameOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`
 }
 
 /** Whether a method writes, or issues something: neither declared free of side effects nor open to who may only read. */

@@ -1,3 +1,4 @@
+import type { Status } from "@authwire/proto/rpc/status"
 import {
   create,
   type DescMessage,
@@ -9,9 +10,10 @@ import {
 } from "@bufbuild/protobuf"
 import { Failure, toFailure } from "../errors.js"
 import type { Room } from "../limits/room.js"
-import { orAborted } from "../or-aborted.js"
+import { orAborted, waitsUntil } from "../or-aborted.js"
 import type { Call, Implementation } from "./call.js"
 import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
+import type { Refuser } from "./refuser.js"
 import { CallUnderWay, callsUnderWay, type Incoming, type Refusal, type Running } from "./under-way.js"
 
 /** One method, as a door offers it. */
@@ -21,6 +23,13 @@ export interface Method {
   begin(incoming: Incoming): Running
   /** The same for who can say cheaper that there is no room: undefined. */
   beginIfRoom(incoming: Incoming): Running | undefined
+  /**
+   * Undefined if there is room for a call; else resolves when it may be refused. For a door that asks before it makes
+   * anything of a call. It then refuses it, or begins it with `overloaded` as refusal.
+   */
+  noRoom(): Promise<void> | undefined
+  /** What a call is told that is refused for that, before it begins. Puts it on record. */
+  refuse(door: string, requestId: string | undefined): Status
   /**
    * Says why the caller may not make such a call, by what is known before its request is read; undefined if it may. `unary`
    * and `stream` see to it themselves: this is for a door that would have read the request by then. It then begins the
@@ -68,6 +77,7 @@ export interface DispatchOptions {
   roomOf: (method: DescMethod) => Room | undefined
   /** Waits until a call that found no room may be refused. */
   beforeRefusal: () => Promise<void>
+  refuse: Refuser
 }
 
 /** What a service needs to carry the calls of others. */
@@ -76,8 +86,6 @@ export interface Inside {
   find(name: string): Method | undefined
   /** See UnderWay. */
   readonly draining: AbortSignal
-  /** Records a call that could not begin. */
-  readonly refused: Observer["refused"]
 }
 
 /** A service and what it does. */
@@ -97,8 +105,9 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { observer, access, maxDeadlineMs, roomOf } = options
   const interceptors = [access, ...options.interceptors]
+  const noRoom = overloaded()
   const refuse = async (reason: unknown): Promise<never> => {
-    if (reason instanceof Failure && reason.reason === "OVERLOADED") await options.beforeRefusal()
+    if (reason === noRoom) await options.beforeRefusal()
     throw reason
   }
   const underWay = callsUnderWay(maxDeadlineMs)
@@ -128,14 +137,18 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       return {
         desc: method,
         beginIfRoom,
+        noRoom: () => (room?.refuses() ? options.beforeRefusal() : undefined),
+        refuse: (door, requestId) => options.refuse(noRoom, method, door, requestId).status,
         begin: (incoming) =>
           incoming.refusal === undefined
-            ? (beginIfRoom(incoming) ?? underWay.begin(method, incoming, { refusal: overloaded() }))
+            ? (beginIfRoom(incoming) ?? underWay.begin(method, incoming, { refusal: noRoom }))
             : underWay.begin(method, incoming, { refusal: incoming.refusal.failure }),
         async refusalOf(incoming) {
-          const call = new CallUnderWay(method, incoming, undefined, AbortSignal.timeout(maxDeadlineMs))
+          const call = new CallUnderWay(method, incoming, undefined, new AbortController().signal)
           try {
-            await known?.(call)
+            const asking = known?.(call)
+            // Only who waits needs a timer, which would stay for all of its time.
+            if (asking !== undefined) await orAborted(asking, AbortSignal.timeout(maxDeadlineMs))
           } catch (error) {
             return { failure: toFailure(error), identity: call.identity }
           }
@@ -166,8 +179,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
     const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
     const byName = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
     const { draining } = underWay
-    const { refused } = observer
-    services.push(serve(options.carrier({ find: (name) => byName.get(name), draining, refused }), true))
+    services.push(serve(options.carrier({ find: (name) => byName.get(name), draining }), true))
   }
   return { services, maxDeadlineMs, refused: observer.refused, drain: underWay.drain }
 }
@@ -221,10 +233,15 @@ function streamHandler(method: DescMethod, handler: (request: never, call: Call)
 // A handler that waits for the next request must not outlive the call.
 async function* untilAborted(requests: AsyncIterable<Message>, signal: AbortSignal): AsyncIterable<Message> {
   const reader = requests[Symbol.asyncIterator]()
-  for (;;) {
-    const next = await orAborted(reader.next(), signal)
-    if (next.done === true) return
-    yield next.value
+  const waits = waitsUntil(signal)
+  try {
+    for (;;) {
+      const next = await waits.for(reader.next())
+      if (next.done === true) return
+      yield next.value
+    }
+  } finally {
+    waits.end()
   }
 }
 

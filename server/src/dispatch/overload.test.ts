@@ -1,10 +1,11 @@
 import { UserService } from "@authwire/proto"
+import { StatusSchema } from "@authwire/proto/rpc/status"
 import { create } from "@bufbuild/protobuf"
 import { describe, expect, test } from "@jest/globals"
 import { Failure } from "../errors.js"
 import type { Room } from "../limits/room.js"
 import type { Call } from "./call.js"
-import { createDispatch, type Method, register } from "./dispatch.js"
+import { createDispatch, type Method, overloaded, register } from "./dispatch.js"
 import type { Observer } from "./interceptor.js"
 
 const asIs: Observer = { unary: (_, next) => next, stream: (_, next) => next, refused: () => {} }
@@ -25,6 +26,10 @@ function setUp(room: Room) {
     maxDeadlineMs: 1_000,
     roomOf: () => room,
     beforeRefusal: () => new Promise((end) => pauses.push(end)),
+    refuse: ({ reason }, method, door, requestId) => {
+      const message = [reason, method.name, door, requestId].join()
+      return { status: create(StatusSchema, { message }), bytes: 0 }
+    },
   })
   return { dispatch, method: dispatch.services[0]?.methods[0] as Method, pauses }
 }
@@ -35,6 +40,7 @@ describe("a call that there is no room for", () => {
     leave: () => {
       throw new Error("left without a place")
     },
+    refuses: () => true,
     away: (waited) => waited,
   }
 
@@ -61,6 +67,23 @@ describe("a call that there is no room for", () => {
       await dispatch.drain(0)
     },
   )
+
+  test("is refused after a pause before it begins, where a door can do that", async () => {
+    const { method, pauses } = setUp(full)
+    const pause = method.noRoom()
+    expect(pauses).toHaveLength(1)
+    pauses[0]?.()
+    await pause
+    expect(method.refuse("a door", "an id").message).toBe("OVERLOADED,CreateUser,a door,an id")
+  })
+
+  test("is refused without another pause where the door brings the refusal", async () => {
+    const { method, pauses } = setUp(full)
+    const running = method.begin({ ...incoming, refusal: { failure: overloaded(), identity: undefined } })
+    await expect(method.unaryBytes(Uint8Array.of(), running.call)).rejects.toMatchObject({ reason: "OVERLOADED" })
+    expect(pauses).toEqual([])
+    running.end()
+  })
 })
 
 test("a call that there is room for leaves it when it ends, however that is", async () => {
@@ -70,11 +93,13 @@ test("a call that there is room for leaves it when it ends, however that is", as
       inside++
       return true
     },
+    refuses: () => false,
     away: (waited) => waited,
     leave: () => {
       inside--
     },
   })
+  expect(method.noRoom()).toBeUndefined()
   const running = [method.begin(incoming), method.beginIfRoom(incoming), method.begin(incoming)]
   expect(inside).toBe(3)
   await expect(method.unaryBytes(Uint8Array.of(), running[0]?.call as never)).rejects.toMatchObject({

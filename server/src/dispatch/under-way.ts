@@ -67,12 +67,21 @@ export interface UnderWay {
   drain(graceMs: number): Promise<void>
 }
 
+// V8 makes the table of a Set or a Map anew after some deletions, and the old one points to the new. Once a table is in the
+// old generation, so are in the end all that follow it, with what was in them when they were replaced: calls that ended
+// long ago, until the next large collection. So what is put into a set that changes with every call lets go of the call
+// when it leaves.
+interface Entry {
+  readonly endsAtOnce: boolean
+  abort: AbortController | undefined
+}
+
 /** How long calls may take to end at the end of the grace, in milliseconds. */
 const endMs = 1_000
 
 /** @param maxDeadlineMs the longest that a unary call may take, whatever its caller asks for. */
 export function callsUnderWay(maxDeadlineMs: number): UnderWay {
-  const running = new Set<{ endsAtOnce: boolean; abort(failure: Failure): void }>()
+  const running = new Set<Entry>()
   const drain = new AbortController()
   setMaxListeners(0, drain.signal)
   let drained: (() => void) | undefined
@@ -91,7 +100,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
               () => abort.abort(new Failure("DEADLINE_EXCEEDED")),
               Math.min(Math.max(timeoutMs, 0), 0x7fffffff),
             )
-      const entry = { endsAtOnce: !unary && !carries, abort: (failure: Failure) => abort.abort(failure) }
+      const entry: Entry = { endsAtOnce: !unary && !carries, abort }
       const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs
       if (timeoutMs !== undefined && timeoutMs <= 0) abort.abort(new Failure("DEADLINE_EXCEEDED"))
       if (refusal !== undefined) abort.abort(refusal)
@@ -100,6 +109,8 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       return {
         call: new CallUnderWay(method, incoming, deadline, abort.signal),
         cancel: (isLate = false) => {
+          // grpc-js tells of the end of every call as of a cancellation.
+          if (entry.abort === undefined) return
           // Transports also cancel what has passed its deadline.
           const expired = isLate || (deadline !== undefined && Date.now() >= deadline)
           abort.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
@@ -107,6 +118,8 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
         end: () => {
           clearTimeout(timer)
           running.delete(entry)
+          // See above.
+          entry.abort = undefined
           onEnd?.()
           if (running.size === 0) drained?.()
         },
@@ -115,13 +128,13 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
 
     async drain(graceMs) {
       drain.abort()
-      for (const entry of running) if (entry.endsAtOnce) entry.abort(new Failure("SHUTTING_DOWN"))
+      for (const entry of running) if (entry.endsAtOnce) entry.abort?.abort(new Failure("SHUTTING_DOWN"))
       if (running.size === 0) return
       const finished = new Promise<void>((resolve) => {
         drained = resolve
       })
       let timer = setTimeout(() => {
-        for (const entry of running) entry.abort(new Failure("SHUTTING_DOWN"))
+        for (const entry of running) entry.abort?.abort(new Failure("SHUTTING_DOWN"))
         timer = setTimeout(() => drained?.(), endMs)
       }, graceMs)
       await finished

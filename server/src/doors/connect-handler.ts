@@ -13,13 +13,14 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
-import type { Dispatch, Method } from "../dispatch/dispatch.js"
+import { type Dispatch, type Method, overloaded } from "../dispatch/dispatch.js"
 import { type Incoming, type Refusal, type Running, requestIdOf } from "../dispatch/under-way.js"
 import { Failure } from "../errors.js"
 import { emptyRequest } from "./empty-request.js"
 import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
 import { clampGrpcTimeout } from "./timeout.js"
 
+type Handler = ConnectRouter["handlers"][number]
 type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
 type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
 
@@ -51,6 +52,14 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
     // into the URL, and that into the logs of proxies.
     if (request.method !== "POST") return refuse(response, 405, { allow: "POST" })
+    const noRoom = methods.get(handler.method)?.noRoom()
+    if (noRoom === undefined) return serve(handler, request, response, undefined)
+    // Before anything is made of it that would stay in memory meanwhile.
+    const overload = { failure: overloaded(), identity: undefined }
+    noRoom.then(() => isGone(request) || serve(handler, request, response, overload))
+  }
+
+  function serve(handler: Handler, request: NodeRequest, response: NodeResponse, overload: Refusal | undefined): void {
     const { method } = handler
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
     request.headers["x-request-id"] = requestId
@@ -80,7 +89,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     }
     // Connect reads a unary request before it calls anybody. Whoever may not call is refused with an empty one in its
     // place, and nobody decodes what was sent.
-    const refusal = method.methodKind === "unary" ? methods.get(method)?.refusalOf(caller) : undefined
+    const refusal = method.methodKind === "unary" ? (overload ?? methods.get(method)?.refusalOf(caller)) : undefined
     Promise.resolve(refusal)
       .then((refusal) => {
         if (refusal === undefined) return handler({ ...asked, body })
@@ -96,6 +105,10 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       // The client is gone: there is nobody to tell.
       .catch(() => response.destroy())
   }
+}
+
+function isGone(request: NodeRequest): boolean {
+  return "stream" in request ? request.stream.destroyed : request.socket.destroyed
 }
 
 function refuse(response: NodeResponse, status: number, headers: Record<string, string>): void {

@@ -1,4 +1,3 @@
-import { once } from "node:events"
 import type { Http2Server, IncomingHttpHeaders } from "node:http2"
 import { createServer, type Socket } from "node:net"
 import { createServer as createTlsServer, Server as TlsServer } from "node:tls"
@@ -20,10 +19,12 @@ import {
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
-import type { Method } from "../dispatch/dispatch.js"
+import type { Dispatch, Method } from "../dispatch/dispatch.js"
 import type { Incoming } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
+import { waitsUntil } from "../or-aborted.js"
 import type { Door, DoorOptions } from "./door.js"
+import { refuseEarly } from "./early-refusal.js"
 import { limits } from "./limits.js"
 import { listen } from "./listen.js"
 import { clampGrpcTimeout } from "./timeout.js"
@@ -49,6 +50,8 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     "grpc.keepalive_timeout_ms": 20_000,
     "grpc.max_connection_idle_ms": options.idleTimeoutMs,
     "grpc.max_concurrent_streams": limits.maxConcurrentStreams,
+    // What channelz would count of each call, nobody could ask for.
+    "grpc.enable_channelz": 0,
     interceptors: [arrivalLimit(options.dispatch.maxDeadlineMs)],
   })
   for (const { methods } of options.dispatch.services) {
@@ -62,7 +65,7 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     server.addService(definition, implementation)
   }
   const connections = server.createConnectionInjector(ServerCredentials.createInsecure())
-  tune(server)
+  tune(server, options.dispatch)
   const accept = (socket: Socket) => {
     // A connection that does not say in time that it speaks HTTP/2 is closed.
     const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), handshakeTimeoutMs)
@@ -95,13 +98,14 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
 
 // grpc-js makes its server of HTTP/2 by itself and takes no option for these. The server's map of them is its own
 // affair: where it is another one day, calls with a time-out of months fail as they did before, and a test says so.
-function tune(server: Server): void {
+function tune(server: Server, dispatch: Dispatch): void {
   const { http2Servers } = server as unknown as { http2Servers: Map<Http2Server, unknown> }
   for (const http2Server of http2Servers.keys()) {
     http2Server.updateSettings({
       maxConcurrentStreams: limits.maxConcurrentStreams,
       maxHeaderListSize: limits.maxHeaderBytes,
     })
+    refuseEarly(http2Server, dispatch)
     http2Server.prependListener("stream", (_stream, headers: IncomingHttpHeaders) => clampGrpcTimeout(headers))
   }
 }
@@ -172,14 +176,20 @@ function stream(method: Method, asksClients: boolean) {
       // A stream that its reader leaves early must still be able to say why.
       else for await (const bytes of call.iterator({ destroyOnReturn: false })) yield codec.decode(bytes)
     }
+    const waits = waitsUntil(signal)
     try {
+      let last: Promise<void> | undefined
       for await (const answer of method.stream(requests(), running.call)) {
-        if (!call.write(codec.encode(answer))) await once(call, "drain", { signal })
+        const sent = new Promise<void>((resolve) => call.write(codec.encode(answer), () => resolve()))
+        // One on its way, one that waits. The stream would take sixteen, of any size, from those who do not read.
+        if (last !== undefined) await waits.for(last)
+        last = sent
       }
       call.end()
     } catch (error) {
       call.emit("error", toServiceError(error))
     } finally {
+      waits.end()
       running.end()
     }
   }

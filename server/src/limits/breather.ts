@@ -15,7 +15,7 @@ export interface Breather {
 /** About what it takes to refuse a call, in milliseconds: one of many in a message, and one that has a stream. */
 const inMessageMs = 0.005
 const aloneMs = 0.3
-/** The share of the time that refusing may take, of either kind. */
+/** The share of the time that refusing may take, of each kind. */
 const share = 0.2
 /** The longest pause, in milliseconds: before more is read, and before a caller hears that it is refused. */
 const maxReadPauseMs = 1_000

@@ -7,7 +7,9 @@ import type { Reason } from "../errors.js"
 export interface Refusals {
   /** A request id for refused calls that bring none and share an error: the line of the log with this second's has it. */
   readonly requestId: string
-  /** Counts a refused call; false if calls with this reason have a line each. */
+  /** Whether calls with this reason are counted; others have a line each. */
+  counts(reason: Reason): boolean
+  /** Counts a refused call, if calls with this reason are. */
   count(method: DescMethod, door: string, reason: Reason): boolean
   /** Writes what was counted. */
   flush(): void
@@ -33,6 +35,7 @@ export function refusals(log: Logger): Refusals {
   }
 
   return {
+    counts: (reason) => counted.has(reason),
     get requestId() {
       return requestId
     },

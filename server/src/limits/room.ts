@@ -3,6 +3,8 @@ export interface Room {
   /** Takes a place; false if there is none. A place that was taken must be left once. */
   enter(): boolean
   leave(): void
+  /** Whether there is none, for who can then refuse a call before it does anything else: it counts as refused. */
+  refuses(): boolean
   /**
    * Gives a place up while something is waited for that is no work of the service, and takes it again then, whether there
    * is one or not.
@@ -75,13 +77,17 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
     return Math.min(maxCalls, Math.ceil(bound * growth ** Math.min(lengthMs / intervalMs, 100)))
   }
 
+  const refuses = (): boolean => {
+    look()
+    if (underWay < bound) return false
+    refused++
+    return true
+  }
+
   return {
+    refuses,
     enter() {
-      look()
-      if (underWay >= bound) {
-        refused++
-        return false
-      }
+      if (refuses()) return false
       entered++
       underWay++
       return true

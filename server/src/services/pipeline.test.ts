@@ -4,6 +4,7 @@ import { expect, test } from "@jest/globals"
 import { pino } from "pino"
 import type { Call } from "../dispatch/call.js"
 import type { Method } from "../dispatch/dispatch.js"
+import { refuser } from "../dispatch/refuser.js"
 import { refusals } from "../limits/refusals.js"
 import { pipelineService } from "./pipeline.js"
 
@@ -12,10 +13,13 @@ test("who is refused much is read again only after a pause", async () => {
   const service = pipelineService({
     find: () => ({ desc: UserService.method.getUser as DescMethod }) as Method,
     draining: new AbortController().signal,
-    refused: () => {},
     maxInFlight: 0,
     maxMessageBytes: 1_000,
-    refusals: refusals(pino({ enabled: false })),
+    refuse: refuser({
+      refusals: refusals(pino({ enabled: false })),
+      observer: { refused: () => {} },
+      audit: undefined,
+    }),
     breather: {
       afterMessage: (refused) => new Promise((end) => pauses.push({ refused, end })),
       beforeRefusal: async () => {},

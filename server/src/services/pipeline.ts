@@ -1,13 +1,12 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
-import type { Status } from "@authwire/proto/rpc/status"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Call, Implementation } from "../dispatch/call.js"
 import { type Inside, overloaded } from "../dispatch/dispatch.js"
-import { type Running, requestIdOf } from "../dispatch/under-way.js"
+import { type Refuser, sizeOf } from "../dispatch/refuser.js"
+import type { Running } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
-import { Failure, toStatus } from "../errors.js"
+import { Failure } from "../errors.js"
 import type { Breather } from "../limits/breather.js"
-import type { Refusals } from "../limits/refusals.js"
 import { type Outbox, outbox } from "./outbox.js"
 
 export interface PipelineOptions extends Inside {
@@ -15,8 +14,7 @@ export interface PipelineOptions extends Inside {
   maxInFlight: number
   /** The largest message of a call, in bytes. */
   maxMessageBytes: number
-  /** Counts the calls that are refused because there are too many. */
-  refusals: Refusals
+  refuse: Refuser
   breather: Breather
 }
 
@@ -29,11 +27,10 @@ const moveMs = 1_000
 /** The third way into the dispatch, beside the doors: unary calls as messages of one stream. */
 export function pipelineService(options: PipelineOptions): Implementation<typeof PipelineService> {
   const { draining, maxInFlight, maxMessageBytes } = options
-  const shared = { refusalOf: refusalsOf(options.refusals) }
   return {
     async *pipeline(requests, call) {
       const waiting = outbox<PipelineAnswer | "draining">()
-      const calls = carriedCalls({ ...options, ...shared }, call, waiting)
+      const calls = carriedCalls(options, call, waiting)
       let moving: NodeJS.Timeout | undefined
       const onDrain = () => {
         waiting.put("draining", 0, false)
@@ -59,28 +56,17 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
   }
 }
 
-interface Shared {
-  /** See refusalsOf. */
-  refusalOf: (frame: PipelineCall, failure: Failure) => Refusal
-}
-
-interface Refusal {
-  requestId: string
-  outcome: PipelineAnswer["outcome"] & { case: "error" }
-  bytes: number
-}
-
 /** The calls that one stream carries. */
-function carriedCalls(options: PipelineOptions & Shared, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
-  const { find, maxInFlight, refused, refusals, breather, refusalOf } = options
-  const underWay = new Map<number, Running>()
+function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
+  const { find, maxInFlight, breather } = options
+  // A Map may hold on to what has left it (see dispatch/under-way.ts): so it has no call itself.
+  const underWay = new Map<number, { running: Running | undefined }>()
   let finishing = false
   let justRefused = 0
 
   const refuse = (frame: PipelineCall, method: DescMethod, failure: Failure): void => {
-    const { requestId, outcome, bytes } = refusalOf(frame, failure)
-    if (!refusals.count(method, "pipeline", failure.reason)) refused(method, "pipeline", requestId, outcome.value.code)
-    answers.put({ $typeName: answerType, id: frame.id, outcome }, bytes, true)
+    const { status, bytes } = options.refuse(failure, method, "pipeline", frame.header["x-request-id"])
+    answers.put({ $typeName: answerType, id: frame.id, outcome: { case: "error", value: status } }, bytes, true)
     justRefused++
   }
 
@@ -110,12 +96,14 @@ function carriedCalls(options: PipelineOptions & Shared, stream: Call, answers: 
       refuse(frame, method.desc, noRoom)
       return
     }
-    underWay.set(id, running)
+    const entry: { running: Running | undefined } = { running }
+    underWay.set(id, entry)
     const end = (answer: PipelineAnswer, bytes: number): void => {
       running.end()
       // Given up, and perhaps its id belongs to another call by now.
-      if (underWay.get(id) !== running) return
+      if (underWay.get(id) !== entry) return
       underWay.delete(id)
+      entry.running = undefined
       answers.put(answer, bytes, underWay.size > 0)
       if (finishing && underWay.size === 0) answers.close()
     }
@@ -129,9 +117,11 @@ function carriedCalls(options: PipelineOptions & Shared, stream: Call, answers: 
   }
 
   const giveUp = (id: number): void => {
-    const running = underWay.get(id)
+    const entry = underWay.get(id)
+    if (entry === undefined) return
     underWay.delete(id)
-    running?.cancel()
+    entry.running?.cancel()
+    entry.running = undefined
     if (finishing && underWay.size === 0) answers.close()
   }
 
@@ -161,7 +151,7 @@ function carriedCalls(options: PipelineOptions & Shared, stream: Call, answers: 
     finish,
     /** The client is gone. */
     cancel(): void {
-      for (const running of underWay.values()) running.cancel()
+      for (const { running } of underWay.values()) running?.cancel()
       underWay.clear()
     },
   }
@@ -170,29 +160,6 @@ function carriedCalls(options: PipelineOptions & Shared, stream: Call, answers: 
 const unknownMethod = new Failure("METHOD_UNKNOWN")
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
 const noRoom = overloaded()
-
-/** Makes the errors of refused calls: those that bring no request id of their own share one, as under a flood. */
-function refusalsOf(refusals: Refusals): Shared["refusalOf"] {
-  const made = new Map<Failure, Refusal>()
-  const make = (failure: Failure, requestId: string): Refusal => {
-    const value = wireStatus(toStatus(failure, requestId))
-    return { requestId, outcome: { case: "error", value }, bytes: sizeOf(value) }
-  }
-  return (frame, failure) => {
-    const given = frame.header["x-request-id"]
-    if (given !== undefined || failure === unknownMethod) return make(failure, requestIdOf(given))
-    const last = made.get(failure)
-    if (last?.requestId === refusals.requestId) return last
-    const refusal = make(failure, refusals.requestId)
-    made.set(failure, refusal)
-    return refusal
-  }
-}
-
-/** About how large an error is, in bytes. */
-function sizeOf({ message, details }: Status): number {
-  return details.reduce((bytes, { typeUrl, value }) => bytes + typeUrl.length + value.length, message.length)
-}
 
 function brokenRule(field: string, description: string): Failure {
   return new Failure("INVALID_FIELD", { violations: [{ field, description }] })

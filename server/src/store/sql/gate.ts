@@ -14,9 +14,10 @@ export interface Gate {
 
 /** @param places how many may be inside. @param queueLimit how many may wait. */
 export function gate(places: number, queueLimit: number): Gate {
+  // Undefined once it does not wait any more: a Set may hold on to what has left it (see dispatch/under-way.ts).
   interface Waiter {
-    admit(): void
-    refuse(reason: unknown): void
+    admit: (() => void) | undefined
+    refuse: ((reason: unknown) => void) | undefined
   }
   // A Set keeps the order and forgets a waiter who gives up without a search.
   const waiting = new Set<Waiter>()
@@ -33,9 +34,11 @@ export function gate(places: number, queueLimit: number): Gate {
       }
       if (waiting.size >= queueLimit) throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
       await new Promise<void>((resolve, reject) => {
-        const abort = () => waiter.refuse(signal?.reason)
+        const abort = () => waiter.refuse?.(signal?.reason)
         const end = () => {
           waiting.delete(waiter)
+          waiter.admit = undefined
+          waiter.refuse = undefined
           signal?.removeEventListener("abort", abort)
         }
         const waiter: Waiter = {
@@ -56,11 +59,11 @@ export function gate(places: number, queueLimit: number): Gate {
       // The place passes on without becoming free: a newcomer cannot overtake.
       const [next] = waiting
       if (next === undefined) inside--
-      else next.admit()
+      else next.admit?.()
     },
     close() {
       closed = true
-      for (const waiter of waiting) waiter.refuse(closedError())
+      for (const waiter of waiting) waiter.refuse?.(closedError())
     },
   }
 }

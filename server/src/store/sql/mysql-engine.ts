@@ -39,8 +39,8 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
         : `max_statement_time = ${statementTimeoutMs / 1000}`,
     ].join(", ")}`,
   ]
-  const open = new Set<MysqlConnection>()
-  const interrupts = new Set<() => void>()
+  /** Every connection, and what ends the one thing that it does. */
+  const open = new Map<MysqlConnection, (() => void) | undefined>()
 
   /** Has the connection do one thing; ends the connection when that takes too long. */
   function exchange(
@@ -50,7 +50,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     return new Promise((resolve, reject) => {
       const end = () => {
         clearTimeout(timer)
-        interrupts.delete(interrupt)
+        if (open.has(connection)) open.set(connection, undefined)
       }
       const giveUp = (failure: "timeout" | "unavailable", message: string) => {
         end()
@@ -58,9 +58,8 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
         destroy(connection)
         reject(new StatementError(failure, message))
       }
-      const interrupt = () => giveUp("unavailable", "the store is closed")
       const timer = setTimeout(() => giveUp("timeout", "no answer in time"), statementTimeoutMs + graceMs)
-      interrupts.add(interrupt)
+      open.set(connection, () => giveUp("unavailable", "the store is closed"))
       const done = (error: QueryError | null, result?: unknown) => {
         end()
         if (error === null) return resolve(resultOf(result))
@@ -99,7 +98,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     // mysql2 emits errors also when nobody asked anything; without a listener they would end the process.
     connection.on("error", () => {})
     connection.stream.once("close", () => open.delete(connection))
-    open.add(connection)
+    open.set(connection, undefined)
     try {
       for (const sql of sessionStatements) await exchange(connection, (done) => connection.query(sql, done))
     } catch (error) {
@@ -164,9 +163,9 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
       }),
 
     async close() {
-      for (const interrupt of interrupts) interrupt()
+      for (const interrupt of open.values()) interrupt?.()
       await dataSource.destroy().catch(() => {})
-      for (const connection of open) destroy(connection)
+      for (const connection of open.keys()) destroy(connection)
     },
   }
 }
