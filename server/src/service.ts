@@ -100,7 +100,7 @@ export function createService(options: ServiceOptions): Dispatch {
   const bounds = room({
     maxCalls: options.maxCallsUnderWay,
     delayMs: options.overloadDelayMs,
-    minCalls: Math.max(4 * options.databasePlaces, 16),
+    minCalls: Math.max(2 * options.databasePlaces, 16),
     now: options.clock,
   })
   const limits = {

@@ -39,7 +39,7 @@ export const limitOptions = [
     min: 0,
     max: 60_000,
     default: "500",
-    help: "How long calls may take on average, in milliseconds. When they take longer for as long, or calls are refused for --max-calls-under-way, more are refused with RESOURCE_EXHAUSTED, until those that are let in take about a fiftieth of it. 0: only --max-calls-under-way counts.",
+    help: "How long calls may take on average, in milliseconds. When they take longer for as long, or calls are refused for --max-calls-under-way, more are refused with RESOURCE_EXHAUSTED, until those that are let in take less than a tenth of it. 0: only --max-calls-under-way counts.",
     commands: ["serve"],
   },
   {

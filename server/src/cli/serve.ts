@@ -16,8 +16,8 @@ import type { Store } from "../store/store.js"
 import { openAccess } from "./access.js"
 import type { Addresses } from "./announcement.js"
 import { openAudit } from "./audit.js"
-import { boundBuffers } from "./buffers.js"
 import type { Configuration } from "./configuration.js"
+import { tuneMemory } from "./memory.js"
 import { StartError } from "./start-error.js"
 import { openTenantSecrets } from "./tenant-secrets.js"
 
@@ -40,7 +40,7 @@ export interface ServeOptions {
  */
 export async function serve(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, readiness } = options
-  boundBuffers()
+  tuneMemory()
   const doors: Door[] = []
   let certificate: CertificateSource | undefined
   try {

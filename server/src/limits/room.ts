@@ -17,7 +17,7 @@ export interface RoomOptions {
   maxCalls: number
   /** How long calls may take, on average, before others are turned away for it, in milliseconds; 0 for any time. */
   delayMs: number
-  /** So many may always be under way: with fewer of them, a slow call does not wait for others, it is slow. */
+  /** So many may always be under way. With less than twice as many, a slow call does not wait for others, it is slow. */
   minCalls: number
   /** A monotonic clock, in milliseconds. */
   now: () => number
@@ -26,7 +26,7 @@ export interface RoomOptions {
 /** How often is decided how many calls there may be, in milliseconds. */
 const intervalMs = 100
 /** Under a flood calls get this share of the delay: what is let in should not suffer from the rest. */
-const floodShare = 1 / 50
+const floodShare = 1 / 125
 /** It is a flood as long as one call is refused for so many that are let in. */
 const perRefused = 4
 /** How fast the bound rises again when it is none. */
@@ -39,11 +39,12 @@ const growth = 1.5
  *
  * As long as calls take less than `delayMs`, only `maxCalls` counts: a burst is worked off, and so is what comes while the
  * database stops for a moment. When they take longer for as long, or many are refused because `maxCalls` is reached, no
- * more are let in than will end within a fiftieth of `delayMs` at the pace of the last interval. The bound rises again,
+ * more are let in than will end within a small part of `delayMs` at the pace of the last interval. The bound rises again,
  * interval by interval, when hardly any call has to be refused.
  */
 export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   const least = Math.min(minCalls, maxCalls)
+  const slowCalls = Math.min(2 * minCalls, maxCalls)
   let underWay = 0
   let bound = maxCalls
   let begun = now()
@@ -66,7 +67,7 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   }
 
   const nextBound = (lengthMs: number): number => {
-    const isSlow = spent > delayMs * ended && spent > least * lengthMs
+    const isSlow = spent > delayMs * ended && spent > slowCalls * lengthMs
     slowMs = isSlow ? slowMs + lengthMs : 0
     const flood = refused * perRefused > entered
     if (flood || slowMs > delayMs) {
