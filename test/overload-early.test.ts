@@ -1,0 +1,70 @@
+import http2 from "node:http2"
+import { UserService } from "@authwire/proto"
+import { ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "./support/authwire.js"
+import { describeServers } from "./support/databases.js"
+import { withHeldRow } from "./support/held-row.js"
+import { until } from "./support/pipeline.js"
+import { carriers } from "./transports/carriers.js"
+
+describeServers("calls that are refused before they begin, on %s", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, ["--max-calls-under-way=2", "--audit-log=stderr"])
+  })
+  afterAll(() => authwire.close())
+
+  /** While two calls wait for a row. */
+  const full = (work: () => Promise<void>) =>
+    withHeldRow(authwire, async (row) => {
+      const held = [1, 2].map(() => authwire.client.users.updateUser(row.request))
+      await row.waiting(2)
+      await work()
+      await row.release()
+      await Promise.all(held)
+    })
+
+  // Fewer than what is told of one by one in a second.
+  test("are in the audit log, whatever way they come", async () => {
+    const ids = carriers.map(() => crypto.randomUUID())
+    await full(async () => {
+      for (const [index, carrier] of carriers.entries()) {
+        const client = carrier.connect(authwire.server, { timeoutMs: 900 })
+        const headers = { "x-request-id": ids[index] as string }
+        await expect(client.users.createUser({}, { headers })).rejects.toThrow(ConnectError)
+        client.close()
+      }
+    })
+    const audited = () =>
+      authwire.server
+        .log()
+        .split("\n")
+        .filter((line) => line.includes('"event":"audit"'))
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter(({ request_id }) => ids.some((id) => id === request_id))
+    await until(() => audited().length === ids.length)
+    const told = { method: "authwire.v1.UserService/CreateUser", code: "RESOURCE_EXHAUSTED", reason: "OVERLOADED" }
+    expect(audited()).toEqual(ids.map((request_id) => expect.objectContaining({ ...told, request_id })))
+  })
+
+  test("are over at the gRPC door, also if their request never is", async () => {
+    const { createUser } = UserService.method
+    const session = http2.connect(authwire.server.grpcUrl)
+    await full(async () => {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": `/${createUser.parent.typeName}/${createUser.name}`,
+        "content-type": "application/grpc",
+        te: "trailers",
+      })
+      const closed = new Promise((resolve) => stream.once("close", resolve))
+      const headers = await new Promise<http2.IncomingHttpHeaders>((resolve) => stream.once("response", resolve))
+      expect(headers).toMatchObject({ "grpc-status": "8", "grpc-message": expect.stringContaining("more%20calls") })
+      stream.resume()
+      await closed
+      expect(stream.rstCode).toBe(http2.constants.NGHTTP2_NO_ERROR)
+    })
+    session.close()
+  })
+})
