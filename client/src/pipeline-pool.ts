@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import type { Place } from "./pipeline-addresses.js"
 import type { Member, MemberEvents } from "./pipeline-member.js"
 import type { PipelineStream } from "./pipeline-stream.js"
-import type { Holder, PipelinedCall } from "./pipelined-call.js"
+import type { Holder, PipelinedCall, Slot } from "./pipelined-call.js"
 
 /** Spreads calls over the streams to all places that serve. */
 export interface PipelinePool {
@@ -38,8 +38,8 @@ export function createPipelinePool({ places, connections, member, fallback, now 
   let sweep: NodeJS.Timeout | undefined
   let closed = false
 
-  const waiting = new Set<PipelinedCall>()
-  const queue: Holder = { drop: (call) => void waiting.delete(call) }
+  const waiting = new Set<Slot>()
+  const queue: Holder = { drop: (call) => void waiting.delete(call.slot) }
 
   function look(ageMs: number): void {
     if (looking || closed || now() - lookedAt < ageMs) return
@@ -116,15 +116,15 @@ export function createPipelinePool({ places, connections, member, fallback, now 
 
   function wait(call: PipelinedCall): void {
     call.holder = queue
-    waiting.add(call)
+    waiting.add(call.slot)
   }
 
   /** Something changed: those who wait may have their turn, in order. */
   function retry(unsent: readonly PipelinedCall[]): void {
     for (const call of unsent) if (!place(call)) wait(call)
-    for (const call of waiting) {
-      if (!place(call)) break
-      waiting.delete(call)
+    for (const slot of waiting) {
+      if (slot.call !== undefined && !place(slot.call)) break
+      waiting.delete(slot)
     }
     leaveDrained()
   }
@@ -166,7 +166,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     close() {
       closed = true
       clearInterval(sweep)
-      for (const call of waiting) call.fail(new ConnectError("the client is closed", Code.FailedPrecondition))
+      for (const { call } of waiting) call?.fail(new ConnectError("the client is closed", Code.FailedPrecondition))
       for (const one of members) one.close()
     },
   }

@@ -9,7 +9,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
 import { detailsOf, identity, toConnectError } from "./grpc-wire.js"
 import { decodeResponse, encodeRequest } from "./pipeline-codec.js"
-import type { Holder, PipelinedCall } from "./pipelined-call.js"
+import type { Holder, PipelinedCall, Slot } from "./pipelined-call.js"
 
 /** One stream of PipelineService. */
 export interface PipelineStream extends Holder {
@@ -57,8 +57,8 @@ export function openPipelineStream(
   events: StreamEvents,
 ): PipelineStream {
   const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
-  const underWay = new Map<number, PipelinedCall>()
-  const unsent = new Set<PipelinedCall>()
+  const underWay = new Map<number, Slot>()
+  const unsent = new Set<Slot>()
   const cancelledIds: number[] = []
   let lastId = 0
   let scheduled = false
@@ -90,16 +90,18 @@ export function openPipelineStream(
     const cancelled = cancelledIds.splice(0, batchCancels)
     const most = Math.min(batchBytes, settings?.maxMessageBytes ?? 0)
     let bytes = 0
-    for (const call of unsent) {
+    for (const slot of unsent) {
+      const { call } = slot
+      if (call === undefined) continue
       // Those that were given up first, or the service would count them.
       if (cancelledIds.length > 0) break
       bytes += call.size + call.method.length + 32
       if (calls.length > 0 && bytes > most) break
-      unsent.delete(call)
+      unsent.delete(slot)
       do lastId = (lastId + 1) >>> 0
       while (underWay.has(lastId))
       call.id = lastId
-      underWay.set(lastId, call)
+      underWay.set(lastId, slot)
       const { id, method, message, timeoutMs, header } = call
       calls.push({
         $typeName: "authwire.v1.PipelineCall",
@@ -119,7 +121,7 @@ export function openPipelineStream(
       events.opened(settings)
     }
     for (const { id, outcome } of response.answers) {
-      const call = underWay.get(id)
+      const call = underWay.get(id)?.call
       if (call === undefined) continue
       underWay.delete(id)
       call.holder = undefined
@@ -139,9 +141,10 @@ export function openPipelineStream(
   function close(error: ConnectError | undefined): void {
     if (ended) return
     ended = true
-    const left = [...unsent]
+    const left = [...unsent].flatMap(({ call }) => call ?? [])
     unsent.clear()
-    for (const call of underWay.values()) {
+    for (const { call } of underWay.values()) {
+      if (call === undefined) continue
       call.holder = undefined
       call.fail(lostCall(error))
     }
@@ -186,11 +189,11 @@ export function openPipelineStream(
     send(call) {
       call.holder = this
       used = true
-      unsent.add(call)
+      unsent.add(call.slot)
       schedule()
     },
     drop(call) {
-      if (unsent.delete(call) || !underWay.delete(call.id)) return
+      if (unsent.delete(call.slot) || !underWay.delete(call.id)) return
       cancelledIds.push(call.id)
       schedule()
       events.room()

@@ -20,6 +20,15 @@ export interface PipelinedCallOptions {
   signal: AbortSignal | undefined
 }
 
+/**
+ * Stands for a call wherever calls are kept that come and go; empty once it is over. V8 makes the table of a Set or a Map
+ * anew after some deletions, the old one points to the new, and what was in them stays until the next large collection:
+ * these, and not the calls with all that they have.
+ */
+export interface Slot {
+  call: PipelinedCall | undefined
+}
+
 /** A call of a unary method, from when it is made to when its caller has the outcome. */
 export class PipelinedCall {
   /** The full name of the method. */
@@ -34,6 +43,7 @@ export class PipelinedCall {
   /** Names the call in the stream that carries it. */
   id = 0
   holder: Holder | undefined
+  readonly slot: Slot = { call: this }
 
   readonly #options: PipelinedCallOptions
   readonly #end: number | undefined
@@ -106,6 +116,7 @@ export class PipelinedCall {
     if (this.#onAbort !== undefined) this.#options.signal?.removeEventListener("abort", this.#onAbort)
     this.holder?.drop(this)
     this.holder = undefined
+    this.slot.call = undefined
   }
 }
 

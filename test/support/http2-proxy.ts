@@ -95,8 +95,10 @@ export async function http2Proxy(serverUrl: string): Promise<Http2Proxy> {
     moveTo,
     cut(by) {
       if (by === "reset") for (const stream of pipelines) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR)
-      else if (by === "goaway") for (const session of sessions) session.goaway(http2.constants.NGHTTP2_NO_ERROR)
-      else for (const session of sessions) session.destroy()
+      else if (by === "goaway") {
+        // One whose client has left just now is destroyed a moment before it is closed.
+        for (const session of sessions) if (!session.destroyed) session.goaway(http2.constants.NGHTTP2_NO_ERROR)
+      } else for (const session of sessions) session.destroy()
     },
     async close() {
       const closed = once(server, "close")
