@@ -45,6 +45,7 @@ async function setUpOpen(targets: readonly string[], connections?: number) {
   world.send("first")
   await world.turn()
   const streams = world.members.map((one) => one.settle())
+  await world.turn()
   for (const stream of streams) stream.calls = []
   return { ...world, streams }
 }
@@ -59,12 +60,27 @@ describe("createPipelinePool", () => {
   })
 
   test("a call goes to the stream that has the fewest", async () => {
-    const { send, streams } = await setUpOpen(["a", "b"], 2)
+    const { send, streams, turn } = await setUpOpen(["a", "b"], 2)
     expect(streams).toHaveLength(4)
     streams[0]!.calls = ["x", "x"]
     streams[1]!.calls = ["x"]
-    for (let index = 0; index < 9; index++) send(`${index}`)
+    for (let index = 0; index < 9; index++) {
+      send(`${index}`)
+      await turn()
+    }
     expect(streams.map(({ load }) => load)).toEqual([3, 3, 3, 3])
+  })
+
+  test("calls that are made together go together, up to eight and as long as there is room", async () => {
+    const { send, streams, turn } = await setUpOpen(["a", "b"])
+    for (let index = 0; index < 20; index++) send(`${index}`)
+    expect(streams.map(({ load }) => load).sort()).toEqual([12, 8])
+    await turn()
+    for (const stream of streams) stream.calls = []
+    streams[0]!.room = 3
+    for (let index = 0; index < 8; index++) send(`${index}`)
+    expect(streams.map(({ load }) => load).reduce((sum, load) => sum + load)).toBe(8)
+    expect(streams[0]!.load).toBeLessThanOrEqual(3)
   })
 
   test("calls beyond the room wait, and go in order when there is room; one that is given up leaves the queue", async () => {
@@ -114,13 +130,14 @@ describe("createPipelinePool", () => {
   })
 
   test("a place that rests is used again; while it has to hear from the service, others serve", async () => {
-    const { send, members, streams } = await setUpOpen(["a", "b"])
+    const { send, members, streams, turn } = await setUpOpen(["a", "b"])
     members[0]!.stream = undefined
     members[0]!.isResting = true
     streams[1]!.calls = ["x"]
     send("1")
     expect(streams[1]!.calls).toEqual(["x", "1"])
     expect(members[0]!.settle().calls).toEqual([])
+    await turn()
     send("2")
     expect((members[0] as FakeMember).stream?.calls).toEqual(["2"])
   })

@@ -25,6 +25,8 @@ export interface PoolOptions {
 /** How often places are looked up, at the most and without cause, in milliseconds. */
 const relookMs = 1_000
 const lookMs = 30_000
+/** How many calls that are made together go to one stream: the service answers look-ups that come together by one statement. */
+const together = 8
 /** A stream without calls for so long, twice at the most, ends, and does not keep the process alive. In milliseconds. */
 const restMs = 500
 
@@ -37,6 +39,8 @@ export function createPipelinePool({ places, connections, member, fallback, now 
   let turn = 0
   let sweep: NodeJS.Timeout | undefined
   let closed = false
+  /** Where the calls of this turn of the event loop go, and how many more. */
+  let group: { readonly stream: PipelineStream; left: number } | undefined
 
   const waiting = new Set<Slot>()
   const queue: Holder = { drop: (call) => void waiting.delete(call.slot) }
@@ -76,8 +80,26 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     members = [...membersOf.values()].flat()
   }
 
-  /** The stream that has the fewest calls; those that rest count as without any. */
+  /** A stream that has room: for calls that are made together, the same. */
   function pick(): PipelineStream | undefined {
+    if (group !== undefined && group.left > 0 && group.stream.hasRoom) {
+      group.left--
+      return group.stream
+    }
+    const stream = pickLeastLoaded()
+    if (members.length > 1 && stream?.hasRoom) {
+      if (group === undefined) process.nextTick(endGroup)
+      group = { stream, left: together - 1 }
+    }
+    return stream
+  }
+
+  function endGroup(): void {
+    group = undefined
+  }
+
+  /** The stream that has the fewest calls; those that rest count as without any. */
+  function pickLeastLoaded(): PipelineStream | undefined {
     sweep ??= setInterval(rest, restMs).unref()
     let best: Member | undefined
     let leastLoad = Number.POSITIVE_INFINITY
@@ -94,7 +116,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     if (best?.isResting) {
       best.open()
       // It has to hear from the service first: others may serve at once.
-      if (best.stream?.hasRoom !== true) return pick()
+      if (best.stream?.hasRoom !== true) return pickLeastLoaded()
     }
     return best?.stream ?? members.find((one) => one.leaving?.hasRoom)?.leaving
   }
