@@ -41,11 +41,14 @@ withNetworks(
     const reads = twenty(() => client.users.getUser({ id: "nobody" }, { timeoutMs: 40_000 }))
     const writes = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 40_000 }))
     const short = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 500 }))
-    expect(tally(await Promise.all(short))).toEqual({ OK: 10, "4": 10 })
+    // Calls that are made together go together, up to eight: so it is not half of them, but never all.
+    const { OK = 0, "4": late = 0, ...others } = tally(await Promise.all(short))
+    expect([OK + late, OK >= 4, late >= 4, others]).toEqual([20, true, true, {}])
     expect(performance.now() - since).toBeLessThan(5_000)
-    // Not found, for half of them at the second try.
+    // Not found, for some of them at the second try.
     expect(tally(await Promise.all(reads))).toEqual({ "5": 20 })
-    expect(tally(await Promise.all(writes))).toEqual({ OK: 10, "14": 10 })
+    const { OK: written = 0, "14": lost = 0, ...rest } = tally(await Promise.all(writes))
+    expect([written + lost, written >= 4, lost >= 4, rest]).toEqual([20, true, true, {}])
     expect(performance.now() - since).toBeLessThan(keepaliveMs + 5_000)
     const next = twenty(() => client.users.createUser({ name: "n" }))
     expect(tally(await Promise.all(next))).toEqual({ OK: 20 })

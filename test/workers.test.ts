@@ -63,13 +63,10 @@ describeServers("--workers on %s", (target) => {
     expect(new Set(await healthAnswers(server, 10))).toEqual(new Set(["SERVING"]))
     const called = () => logOf(server).filter(({ msg }) => msg === "call")
     await until(() => called().length === 20)
-    for (const door of ["grpc", "http"]) {
-      for (const worker of [1, 2]) {
-        const share = called().filter((call) => call.door === door && call.worker === worker).length
-        // Not half: one that is busy gets the next connection when it has taken the last.
-        expect(share).toBeGreaterThan(0)
-      }
-    }
+    // Of any ten, one may get none: who is busy gets the next connection when it has taken the last.
+    const served = () => new Set(called().map(({ door, worker }) => `${door} ${worker}`))
+    await until(async () => served().size === 4 || (await healthAnswers(server, 10)).length === 0)
+    expect([...served()].sort()).toEqual(["grpc 1", "grpc 2", "http 1", "http 2"])
     expect(await server.stop()).toBe(0)
     for (const msg of ["stopping: finishing the calls under way", "stopped"]) {
       expect(logOf(server).filter((line) => line.msg === msg)).toHaveLength(1)
