@@ -14,6 +14,7 @@ export function refuseEarly(server: Http2Server, { services }: Dispatch): void {
   const serve = server.listeners("stream")
   server.removeAllListeners("stream")
   server.on("stream", (stream, headers, ...rest) => {
+    // A stream that has ended stays in memory until the next large collection: not also what listened to it.
     stream.once("close", () => {
       stream.removeAllListeners()
       stream.on("error", () => {})
