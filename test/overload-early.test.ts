@@ -4,7 +4,7 @@ import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { type Authwire, startAuthwire } from "./support/authwire.js"
 import { describeServers } from "./support/databases.js"
-import { withHeldRow } from "./support/held-row.js"
+import { whileFull } from "./support/full.js"
 import { until } from "./support/pipeline.js"
 import { carriers } from "./transports/carriers.js"
 
@@ -15,20 +15,10 @@ describeServers("calls that are refused before they begin, on %s", (target) => {
   })
   afterAll(() => authwire.close())
 
-  /** While two calls wait for a row. */
-  const full = (work: () => Promise<void>) =>
-    withHeldRow(authwire, async (row) => {
-      const held = [1, 2].map(() => authwire.client.users.updateUser(row.request))
-      await row.waiting(2)
-      await work()
-      await row.release()
-      await Promise.all(held)
-    })
-
   // Fewer than what is told of one by one in a second.
   test("are in the audit log, whatever way they come", async () => {
     const ids = carriers.map(() => crypto.randomUUID())
-    await full(async () => {
+    await whileFull(authwire, async () => {
       for (const [index, carrier] of carriers.entries()) {
         const client = carrier.connect(authwire.server, { timeoutMs: 900 })
         const headers = { "x-request-id": ids[index] as string }
@@ -51,7 +41,7 @@ describeServers("calls that are refused before they begin, on %s", (target) => {
   test("are over at the gRPC door, also if their request never is", async () => {
     const { createUser } = UserService.method
     const session = http2.connect(authwire.server.grpcUrl)
-    await full(async () => {
+    await whileFull(authwire, async () => {
       const stream = session.request({
         ":method": "POST",
         ":path": `/${createUser.parent.typeName}/${createUser.name}`,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Authwire, startAuthwire } from "./support/authwire.js"
 import { errorOf, frame, messageOf, openBarePipeline } from "./support/bare-pipeline.js"
 import { describeServers } from "./support/databases.js"
-import { withHeldRow } from "./support/held-row.js"
+import { whileFull } from "./support/full.js"
 import { refusal } from "./support/refused.js"
 import { carriers } from "./transports/carriers.js"
 
@@ -16,21 +16,11 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
   })
   afterAll(() => authwire.close())
 
-  /** While two calls wait for a row. */
-  const full = (work: () => Promise<void>) =>
-    withHeldRow(authwire, async (row) => {
-      const held = [1, 2].map(() => authwire.client.users.updateUser(row.request))
-      await row.waiting(2)
-      await work()
-      await row.release()
-      for (const { user } of await Promise.all(held)) expect(user?.name).toBe("x")
-    })
-
   describe.each(carriers)("$name", (carrier) => {
     test("one more is refused, and let in when there is room", async () => {
       const client = carrier.connect(authwire.server, { timeoutMs: 900 })
       const getUser = () => client.users.getUser({ id: "nobody" })
-      await full(async () => {
+      await whileFull(authwire, async () => {
         expect(await refusal(getUser())).toBe("ResourceExhausted OVERLOADED 1000")
         // A write, and a method that has nothing to do with the database.
         expect(await refusal(client.users.createUser({}))).toMatch("OVERLOADED")
@@ -47,7 +37,7 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
     test("health answers", async () => {
       const transport = carrier.transport(authwire.server)
       const health = createClient(Health, transport)
-      await full(async () => {
+      await whileFull(authwire, async () => {
         for (let count = 0; count < 10; count++) expect((await health.check({})).status).toBe(Status.SERVING)
       })
       transport.close?.()
@@ -59,7 +49,7 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
     await stream.next()
     const { getUser } = UserService.method
     const broken = { ...frame(1, getUser, {}), message: Uint8Array.of(0xff) }
-    await full(async () => {
+    await whileFull(authwire, async () => {
       stream.send({ calls: [broken] })
       expect((await stream.answers(1)).map(errorOf)).toMatchObject([{ reason: "OVERLOADED", retryAfterMs: 1000 }])
     })
@@ -75,7 +65,7 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
     const { getUser } = UserService.method
     const { check } = Health.method
     let ids: (string | undefined)[] = []
-    await full(async () => {
+    await whileFull(authwire, async () => {
       const calls = Array.from({ length: 300 }, (_, index) => frame(index, getUser, { id: "nobody" }))
       stream.send({
         calls: [...calls, frame(300, getUser, {}, { header: { "x-request-id": "mine" } }), frame(301, check, {})],
