@@ -56,7 +56,10 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     if (noRoom === undefined) return serve(handler, request, response, undefined)
     // Before anything is made of it that would stay in memory meanwhile.
     const overload = { failure: overloaded(), identity: undefined }
-    noRoom.then(() => isGone(request) || serve(handler, request, response, overload))
+    noRoom
+      .then(() => isGone(request) || serve(handler, request, response, overload))
+      // It went while it waited.
+      .catch(() => response.destroy())
   }
 
   function serve(handler: Handler, request: NodeRequest, response: NodeResponse, overload: Refusal | undefined): void {

@@ -22,7 +22,8 @@ export function refuseEarly(server: Http2Server, { services }: Dispatch): void {
     const method = isGrpc(headers) ? methods.get(headers[":path"] ?? "") : undefined
     const noRoom = method?.noRoom()
     if (method !== undefined && noRoom !== undefined) {
-      refuse(stream, noRoom, () => method.refuse("grpc", headers["x-request-id"]?.toString()))
+      const error = () => method.refuse("grpc", headers["x-request-id"]?.toString())
+      refuse(stream, noRoom, error).catch(() => stream.destroy())
     } else for (const listener of serve) Reflect.apply(listener, server, [stream, headers, ...rest])
   })
 }
@@ -38,7 +39,7 @@ async function refuse(stream: ServerHttp2Stream, pause: Promise<void>, error: ()
   stream.resume()
   await pause
   const status = error()
-  if (stream.destroyed) return
+  if (stream.closed || stream.destroyed) return
   stream.respond(trailersOf(status), { endStream: true })
   stream.close()
 }
