@@ -180,7 +180,8 @@ function stream(method: Method, asksClients: boolean) {
     try {
       let last: Promise<void> | undefined
       for await (const answer of method.stream(requests(), running.call)) {
-        const sent = new Promise<void>((resolve) => call.write(codec.encode(answer), () => resolve()))
+        const bytes = codec.encode(answer)
+        const sent = new Promise<void>((resolve) => call.write(bytes, () => resolve()))
         // One on its way, one that waits. The stream would take sixteen, of any size, from those who do not read.
         // Once the call is over, the method says why.
         if (last !== undefined) await waits.for(last).catch(() => {})
