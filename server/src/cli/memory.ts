@@ -6,7 +6,7 @@ import { setFlagsFromString } from "node:v8"
  * While V8 collects its whole heap, calls wait: that is what the slowest of them wait for.
  */
 export function tuneMemory(): void {
-  // Small buffers are slices of a large one (64 KiB by default), which stays as long as any of them does.
+  // Small buffers are slices of a large one (64 KiB by default), which stays as long as one of them does.
   Buffer.poolSize = 8 * 1024
   // grpc-js reads sixteen messages of a stream ahead, of whatever size, and takes no option for it. A pipeline that has to
   // wait leaves them to its client.
