@@ -8,23 +8,63 @@ interface Waiter<Key, Row> {
   reject(reason: unknown): void
 }
 
+export interface CoalesceOptions {
+  /** How many look-ups one statement answers at the most. */
+  limit: number
+  /** While so many statements are under way, the next one waits for one of them to end, or to be full. */
+  ahead: number
+}
+
+/** The longest that a look-up waits for others, about, in milliseconds: the statements before it may hang. */
+const longestWaitMs = 1
+
 /**
- * Collects the look-ups that come in one turn of the event loop, so that one statement answers them. A look-up that comes
- * alone does not wait for others.
+ * Collects look-ups, so that one statement answers several: those that come in one turn of the event loop, and those that
+ * come while others are under way. When there are few, each goes at once and alone.
  *
- * @param limit how many one statement answers at the most.
  * @param load finds the rows of several keys, in their order. Its signal aborts when nobody waits any more.
  */
 export function coalesce<Key, Row>(
-  limit: number,
+  { limit, ahead }: CoalesceOptions,
   load: (keys: readonly Key[], signal: AbortSignal | undefined) => Promise<readonly (Row | undefined)[]>,
 ): Lookup<Key, Row> {
   let waiting: Waiter<Key, Row>[] = []
+  let underWay = 0
+  let isPlanned = false
+  let begun = 0
+  let isTimed = false
+
+  /** At the end of this turn, which may bring more. */
+  function plan(): void {
+    if (isPlanned) return
+    isPlanned = true
+    queueMicrotask(flush)
+  }
 
   function flush(): void {
-    const all = waiting
-    waiting = []
-    for (let start = 0; start < all.length; start += limit) answer(all.slice(start, start + limit))
+    isPlanned = false
+    while (waiting.length >= limit || (waiting.length > 0 && underWay < ahead)) next()
+    if (waiting.length === 0 || isTimed) return
+    isTimed = true
+    setTimeout(hurry, longestWaitMs, begun)
+  }
+
+  function hurry(begunBefore: number): void {
+    isTimed = false
+    // If another statement has begun meanwhile, those who wait now have come since.
+    if (waiting.length > 0 && begun === begunBefore) next()
+    flush()
+  }
+
+  function next(): void {
+    const batch = waiting.slice(0, limit)
+    waiting = waiting.slice(limit)
+    begun++
+    underWay++
+    answer(batch).finally(() => {
+      underWay--
+      if (waiting.length > 0) plan()
+    })
   }
 
   async function answer(batch: readonly Waiter<Key, Row>[]): Promise<void> {
@@ -45,8 +85,8 @@ export function coalesce<Key, Row>(
 
   return (key, signal) =>
     new Promise((resolve, reject) => {
-      if (waiting.length === 0) queueMicrotask(flush)
       waiting.push({ key, signal, resolve, reject })
+      plan()
     })
 }
 

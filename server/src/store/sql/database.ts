@@ -3,6 +3,7 @@ import { orAborted } from "../../or-aborted.js"
 import { StoreError } from "../error.js"
 import type { Waiter } from "../store.js"
 import { type BackoffOptions, withBackoff } from "./backoff.js"
+import type { CoalesceOptions } from "./coalesce.js"
 import type { Engine } from "./column-types.js"
 import type { Connection, SqlEngine } from "./engine.js"
 import { entities } from "./entities.js"
@@ -28,8 +29,8 @@ export interface Database {
   readonly tables: Tables
   /** What a SELECT ends with that locks its rows until the transaction ends. */
   readonly forUpdate: string
-  /** How many look-ups by key one statement may answer. */
-  readonly lookupsAtOnce: number
+  /** How look-ups by key share statements. The limit is a power of two. */
+  readonly lookups: CoalesceOptions
   /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
   statements<T>(waiter: Waiter, work: (sql: Statements) => Promise<T>): Promise<T>
   /** Reads past the queue, on a connection that is there for it: what decides who may come in must not wait for those who are. */
@@ -96,7 +97,7 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
     dataSource: engine.dataSource,
     tables: tables(engine.dataSource, entities(engine.engine)),
     forUpdate: engine.forUpdate,
-    lookupsAtOnce: engine.lookupsAtOnce,
+    lookups: engine.lookups,
 
     statements: ({ signal }, work) =>
       withConnection({ signal }, (lease) =>

@@ -1,4 +1,5 @@
 import type { DataSource, QueryRunner } from "typeorm"
+import type { CoalesceOptions } from "./coalesce.js"
 import type { Engine } from "./column-types.js"
 import type { Cell } from "./table.js"
 
@@ -31,8 +32,8 @@ export interface SqlEngine {
   readonly begin: string
   /** What a SELECT ends with that locks its rows until the transaction ends. */
   readonly forUpdate: string
-  /** How many look-ups by key one statement may answer. A power of two. */
-  readonly lookupsAtOnce: number
+  /** How look-ups by key share statements. The limit is a power of two. */
+  readonly lookups: CoalesceOptions
   connect(): Promise<Connection>
   /** Runs TypeORM's own queries on a connection that nobody uses afterwards. Failures of the database are StatementErrors. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>

@@ -125,8 +125,8 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     concurrency: poolSize,
     begin: "START TRANSACTION",
     forUpdate: " FOR UPDATE",
-    // A statement costs more than a row, here and there. More at once would leave the one idle while the other works.
-    lookupsAtOnce: 8,
+    // A statement costs more than a row, here and there. Two, because with one this process would idle while MySQL works.
+    lookups: { limit: 16, ahead: 2 },
 
     async connect(): Promise<Connection> {
       let connection: MysqlConnection

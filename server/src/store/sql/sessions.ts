@@ -38,7 +38,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
     let lookup = lookups.get(tenant)
     if (lookup === undefined) {
       const cell = sessions.cell("tenant", tenant)
-      lookup = coalesce(database.lookupsAtOnce, (hashes, signal) => loadSessions(cell, hashes, signal))
+      lookup = coalesce(database.lookups, (hashes, signal) => loadSessions(cell, hashes, signal))
       lookups.set(tenant, lookup)
     }
     return lookup

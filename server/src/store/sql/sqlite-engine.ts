@@ -83,7 +83,7 @@ export function sqliteEngine(dataSource: DataSource): SqlEngine {
     concurrency: 1,
     begin: "BEGIN IMMEDIATE",
     forUpdate: "",
-    lookupsAtOnce: 1,
+    lookups: { limit: 1, ahead: 1 },
     connect: async () => connection,
     withQueryRunner,
     withSchemaLock: (work) =>
