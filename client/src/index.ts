@@ -64,8 +64,10 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   checkOptions(options)
   const address = grpcAddress(options)
   if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
-  if (options.transport && options.connections !== undefined)
-    throw wrongOption("connections", "must not stand beside the option transport")
+  for (const name of ["connections", "busyPollUs"] as const) {
+    if (options.transport && options[name] !== undefined)
+      throw wrongOption(name, "must not stand beside the option transport")
+  }
   if (options.transport) return { ...clientOver(options.transport, address, options), close() {} }
   const header = headersOf(options)
   const transport = pipelineTransport({ ...options, header })

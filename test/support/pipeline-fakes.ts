@@ -95,7 +95,15 @@ export const idOf = (call: PipelinedCall) => ids.get(call) as string
 
 export function makeCall(id: string, signal?: AbortSignal): PipelinedCall {
   const method = UserService.method.getUser
-  const call = new PipelinedCall({ method, input: { id }, header: {}, wholeHeader: {}, timeoutMs: undefined, signal })
+  const call = new PipelinedCall({
+    method,
+    input: { id },
+    header: {},
+    wholeHeader: {},
+    timeoutMs: undefined,
+    signal,
+    onOver() {},
+  })
   ids.set(call, id)
   return call
 }

@@ -33,6 +33,16 @@ export const databaseOptions = [
     commands: ["serve", "rekey"],
   },
   {
+    flag: "busy-poll-us",
+    variable: "AUTHWIRE_BUSY_POLL_US",
+    type: "integer",
+    min: 0,
+    max: 10_000,
+    default: "300",
+    help: "How long the process stays awake while it waits for MySQL with one call, and for the next call, in microseconds, as long as these usually come sooner: to be woken takes longer than the processor time that it costs. 0: it sleeps at once, as it should where it has less than two cores.",
+    commands: ["serve"],
+  },
+  {
     flag: "database-connect-timeout-ms",
     variable: "AUTHWIRE_DATABASE_CONNECT_TIMEOUT_MS",
     type: "integer",

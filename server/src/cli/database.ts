@@ -31,6 +31,7 @@ export async function openConfiguredDatabase(configuration: Configuration, log: 
       queueLimit: configuration.databaseQueueLimit,
       statementTimeoutMs: configuration.databaseStatementTimeoutMs,
       connectTimeoutMs: configuration.databaseConnectTimeoutMs,
+      busyPollMs: configuration.busyPollUs / 1000,
       onRetry: (event) => log.debug(event, "a write conflicted with others: trying again"),
     })
   } catch (error) {

@@ -1,0 +1,46 @@
+import { availableParallelism } from "node:os"
+
+/** Keeps the event loop awake while something is waited for that usually comes soon. */
+export interface BusyPoll {
+  /** The wait for one more begins. */
+  begin(): void
+  /** The wait for one is over. */
+  end(): void
+}
+
+/** How much each wait counts in what is usual. */
+const gain = 1 / 8
+
+/**
+ * An event loop that has nothing to do sleeps in the kernel, and to be woken takes it longer than many a service takes to
+ * answer. So while one thing alone is waited for, it asks again and again instead of sleeping, other work in between: for
+ * `maxMs` at the most, and only as long as waits are usually over by then. With more under way something comes anyway.
+ *
+ * @param maxMs in milliseconds; 0 for never, as with a single core: who is waited for may need it.
+ */
+export function busyPoll(maxMs: number, cores = availableParallelism()): BusyPoll {
+  const longest = cores > 1 ? maxMs : 0
+  let waits = 0
+  let since = 0
+  let usualMs = 0
+  let isPolling = false
+
+  function poll(): void {
+    isPolling = waits === 1 && performance.now() - since < longest
+    if (isPolling) setImmediate(poll)
+  }
+
+  return {
+    begin() {
+      if (++waits > 1) return
+      since = performance.now()
+      if (isPolling || usualMs >= longest) return
+      isPolling = true
+      setImmediate(poll)
+    },
+    end() {
+      if (--waits > 0) return
+      usualMs += (Math.min(performance.now() - since, 2 * longest) - usualMs) * gain
+    },
+  }
+}
