@@ -11,20 +11,20 @@ function setUp() {
 describe("breather", () => {
   test("few refused calls of a message are no pause, many are", async () => {
     const { one, pauses, lengths } = setUp()
-    await one.afterMessage(10)
+    await one.afterMessage(5)
     expect(lengths()).toEqual([])
     const paused = one.afterMessage(1_000)
-    expect(lengths()).toEqual([25])
+    expect(lengths()).toEqual([50])
     pauses[0]?.end()
     await paused
   })
 
-  test("refusing takes a fifth of the time, however many wait", () => {
+  test("refusing takes a tenth of the time, however many wait", () => {
     for (const readers of [1, 4, 16]) {
       const { one, lengths } = setUp()
       for (let reader = 0; reader < readers; reader++) one.afterMessage(200)
       // Each of them costs a millisecond, and comes again after its pause: the last one waits for all.
-      expect(lengths().at(-1)).toBeCloseTo(5 * readers)
+      expect(lengths().at(-1)).toBeCloseTo(10 * readers)
     }
   })
 
@@ -34,7 +34,7 @@ describe("breather", () => {
     for (const { end } of pauses) end()
     await Promise.all(paused)
     one.afterMessage(200)
-    expect(lengths().at(-1)).toBe(5)
+    expect(lengths().at(-1)).toBe(10)
   })
 
   test("nobody waits longer than a quarter of a second for a refusal, or a second to be read", () => {
@@ -49,6 +49,6 @@ describe("breather", () => {
     const { one, lengths } = setUp()
     for (let count = 0; count < 1_000; count++) one.beforeRefusal()
     one.afterMessage(200)
-    expect(lengths().at(-1)).toBe(5)
+    expect(lengths().at(-1)).toBe(10)
   })
 })

@@ -16,7 +16,7 @@ export interface Breather {
 const inMessageMs = 0.005
 const aloneMs = 0.3
 /** The share of the time that refusing may take, of each kind. */
-const share = 0.2
+const share = 0.1
 /** The longest pause, in milliseconds: before more is read, and before a caller hears that it is refused. */
 const maxReadPauseMs = 1_000
 const maxRefusalPauseMs = 250
