@@ -9,7 +9,7 @@
 // leaves its results in build/bench.
 
 import { dropAll } from "./data/loaded-database.ts"
-import { openMysqlServer } from "./data/mysql-server.ts"
+import { type MysqlServer, openMysqlServer } from "./data/mysql-server.ts"
 import { readFacts } from "./facts.ts"
 import { readOptions } from "./options.ts"
 import { writeSection } from "./report/markdown.ts"
@@ -19,7 +19,7 @@ import { measureAccess } from "./sections/access.ts"
 import { measureGrowth } from "./sections/growth.ts"
 import { measureMemory } from "./sections/memory.ts"
 import { measureOperations } from "./sections/operations.ts"
-import { openStage } from "./sections/stage.ts"
+import { openStage, type Stage } from "./sections/stage.ts"
 import { measureWorkers } from "./sections/workers.ts"
 
 const options = readOptions()
@@ -44,7 +44,14 @@ function say(text: string) {
 }
 
 if (options.operations.length > 0 || (["growth", "memory", "workers", "access"] as const).some(options.has)) {
-  const results = await measure()
+  const mysql = await openMysqlServer(preset.pool)
+  const stage = openStage(mysql, say)
+  // Written before anything is closed, which may fail.
+  await write(await measure(mysql, stage).finally(stage.clear))
+  await mysql.close()
+}
+
+async function write(results: WireResults): Promise<void> {
   const keep = options.full && !options.dry
   const report = wireReport(results)
   process.stdout.write(`${report}\n`)
@@ -55,29 +62,22 @@ if (options.operations.length > 0 || (["growth", "memory", "workers", "access"] 
   }
 }
 
-async function measure(): Promise<WireResults> {
-  const mysql = await openMysqlServer(preset.pool)
-  const stage = openStage(mysql, say)
-  try {
-    if (options.drop) await dropAll(mysql)
-    const { operations, contenders: names } = options
-    const paceOf = (operation: string) => (operation === "getSessionAndUser" ? pace : fewer)
-    return {
-      facts: readFacts(mysql),
-      ...{ users, rounds, windowMs: pace.windowMs },
-      operations:
-        operations.length > 0
-          ? await measureOperations(stage, { names, operations, users, callers, warmUpMs, pace: paceOf })
-          : [],
-      growth: options.has("growth")
-        ? await measureGrowth(stage, { sizes: preset.sizes, callers: [1, 32], warmUpMs, pace })
+async function measure(mysql: MysqlServer, stage: Stage): Promise<WireResults> {
+  if (options.drop) await dropAll(mysql)
+  const { operations, contenders: names } = options
+  const paceOf = (operation: string) => (operation === "getSessionAndUser" ? pace : fewer)
+  return {
+    facts: readFacts(mysql),
+    ...{ users, rounds, windowMs: pace.windowMs },
+    operations:
+      operations.length > 0
+        ? await measureOperations(stage, { names, operations, users, callers, warmUpMs, pace: paceOf })
         : [],
-      memory: options.has("memory") ? await measureMemory(stage, preset.sizes[0] ?? users, preset.streams) : [],
-      access: options.has("access") ? await measureAccess(stage, { users, callers: [1, 32], warmUpMs, pace }) : [],
-      workers: options.has("workers") ? await measureWorkers(stage, { users, callers: 32, warmUpMs, pace }) : [],
-    }
-  } finally {
-    await stage.clear()
-    await mysql.close()
+    growth: options.has("growth")
+      ? await measureGrowth(stage, { sizes: preset.sizes, callers: [1, 32], warmUpMs, pace })
+      : [],
+    memory: options.has("memory") ? await measureMemory(stage, preset.sizes[0] ?? users, preset.streams) : [],
+    access: options.has("access") ? await measureAccess(stage, { users, callers: [1, 32], warmUpMs, pace }) : [],
+    workers: options.has("workers") ? await measureWorkers(stage, { users, callers: 32, warmUpMs, pace }) : [],
   }
 }
