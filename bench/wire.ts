@@ -45,10 +45,12 @@ function say(text: string) {
 
 if (options.operations.length > 0 || (["growth", "memory", "workers", "access"] as const).some(options.has)) {
   const mysql = await openMysqlServer(preset.pool)
-  const stage = openStage(mysql, say)
-  // Written before anything is closed, which may fail.
-  await write(await measure(mysql, stage).finally(stage.clear))
-  await mysql.close()
+  try {
+    const stage = openStage(mysql, say)
+    await write(await measure(mysql, stage).finally(stage.clear))
+  } finally {
+    await mysql.close()
+  }
 }
 
 async function write(results: WireResults): Promise<void> {

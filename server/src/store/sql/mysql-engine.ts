@@ -54,7 +54,11 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPoll
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
       waits.begin()
+      let isOver = false
       const end = () => {
+        // A connection that was given up may still end what it did.
+        if (isOver) return
+        isOver = true
         waits.end()
         clearTimeout(timer)
         if (open.has(connection)) open.set(connection, undefined)
