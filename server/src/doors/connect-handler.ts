@@ -18,6 +18,8 @@ import { type Incoming, type Refusal, type Running, requestIdOf } from "../dispa
 import { Failure } from "../errors.js"
 import { emptyRequest } from "./empty-request.js"
 import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
+import { limits } from "./limits.js"
+import { narrow } from "./narrow.js"
 import { clampGrpcTimeout } from "./timeout.js"
 
 type Handler = ConnectRouter["handlers"][number]
@@ -54,6 +56,8 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     if (request.method !== "POST") return refuse(response, 405, { allow: "POST" })
     const noRoom = methods.get(handler.method)?.noRoom()
     if (noRoom === undefined) return serve(handler, request, response, undefined)
+    if ("stream" in request && request.stream.session !== undefined)
+      narrow(request.stream.session, limits.maxConcurrentStreams)
     // Before anything is made of it that would stay in memory meanwhile.
     const overload = { failure: overloaded(), identity: undefined }
     noRoom
@@ -119,10 +123,11 @@ function refuse(response: NodeResponse, status: number, headers: Record<string, 
   response.end()
 }
 
-// Throws where host and path make no URL: `Host: [`, or none at all in HTTP/1.0.
+// Throws where host and path make no URL: `Host: [`, or none at all in HTTP/1.0. The body is asked of the request itself:
+// the generator that would be made of it here stays in memory (see foreign-errors.ts).
 function read(request: NodeRequest, response: NodeResponse, contextValues: ContextValues) {
   try {
-    return universalRequestFromNodeRequest(request, response, undefined, contextValues)
+    return universalRequestFromNodeRequest(request, response, null, contextValues)
   } catch {
     return undefined
   }

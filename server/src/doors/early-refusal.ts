@@ -2,6 +2,8 @@ import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:h
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { toBinary } from "@bufbuild/protobuf"
 import type { Dispatch } from "../dispatch/dispatch.js"
+import { limits } from "./limits.js"
+import { narrow } from "./narrow.js"
 
 /**
  * Refuses calls that there is no room for before grpc-js hears of them: what it makes of a call costs several times as
@@ -14,19 +16,25 @@ export function refuseEarly(server: Http2Server, { services }: Dispatch): void {
   const serve = server.listeners("stream")
   server.removeAllListeners("stream")
   server.on("stream", (stream, headers, ...rest) => {
-    // A stream that has ended stays in memory until the next large collection: not also what listened to it.
-    stream.once("close", () => {
-      stream.removeAllListeners()
-      stream.on("error", () => {})
-    })
+    stream.once("close", letGo)
     const method = isGrpc(headers) ? methods.get(headers[":path"] ?? "") : undefined
     const noRoom = method?.noRoom()
     if (method !== undefined && noRoom !== undefined) {
+      if (stream.session !== undefined) narrow(stream.session, limits.maxConcurrentStreams)
       const error = () => method.refuse("grpc", headers["x-request-id"]?.toString())
       refuse(stream, noRoom, error).catch(() => stream.destroy())
     } else for (const listener of serve) Reflect.apply(listener, server, [stream, headers, ...rest])
   })
 }
+
+// A stream that has ended stays in memory until the next large collection: not also what listened to it, nor what a
+// listener made for this one stream could see.
+function letGo(this: ServerHttp2Stream): void {
+  this.removeAllListeners()
+  this.on("error", ignore)
+}
+
+function ignore(): void {}
 
 function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers["content-type"]?.startsWith("application/grpc") ?? false
@@ -34,7 +42,7 @@ function isGrpc(headers: IncomingHttpHeaders): boolean {
 
 async function refuse(stream: ServerHttp2Stream, pause: Promise<void>, error: () => Status): Promise<void> {
   // The client has gone: there is nobody to tell.
-  stream.on("error", () => {})
+  stream.on("error", ignore)
   // Nobody reads the request, but the client may want to send all of it.
   stream.resume()
   await pause

@@ -44,26 +44,11 @@ export function withoutForeignErrors(
   if (type.startsWith("application/json") && response.status >= 400) {
     const result = { ...response }
     result.header?.delete("content-length")
-    result.body = (async function* () {
-      const chunks: Uint8Array[] = []
-      for await (const chunk of body) chunks.push(chunk)
-      const bytes = Buffer.concat(chunks)
-      const ours = replaced(errorFromJsonBytes(bytes, undefined, new ConnectError("", Code.Unknown)))
-      // The status is read after the first bytes of the body.
-      if (ours?.code === Code.InvalidArgument) result.status = 400
-      yield ours === undefined ? bytes : errorToJsonBytes(ours, undefined)
-    })()
+    result.body = rewriteError(body, result, replaced)
     return result
   }
-  return {
-    ...response,
-    body: (async function* () {
-      for await (const chunk of body) yield rewriteEnd(chunk, type, replaced)
-      if (trailer === undefined || type.startsWith("application/grpc-web")) return
-      const ours = replaced(findTrailerError(trailer))
-      if (ours !== undefined) setTrailerStatus(trailer, ours)
-    })(),
-  }
+  const ownTrailer = type.startsWith("application/grpc-web") ? undefined : trailer
+  return { ...response, body: rewriteEnds(body, type, ownTrailer, replaced) }
 }
 
 /** The failure that an error of Connect stands for, if that is a message which it cannot read. */
@@ -75,6 +60,34 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
 }
 
 type Replace = (error: ConnectError | undefined) => ConnectError | undefined
+
+// Not functions inside of the above: each generator function has a map in the old generation of V8 as soon as it is
+// called, which keeps all that the function can see, a whole request, until the next large collection.
+
+async function* rewriteError(
+  body: AsyncIterable<Uint8Array>,
+  result: { status: number },
+  replaced: Replace,
+): AsyncIterable<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of body) chunks.push(chunk)
+  const bytes = Buffer.concat(chunks)
+  const ours = replaced(errorFromJsonBytes(bytes, undefined, new ConnectError("", Code.Unknown)))
+  // The status is read after the first bytes of the body.
+  if (ours?.code === Code.InvalidArgument) result.status = 400
+  yield ours === undefined ? bytes : errorToJsonBytes(ours, undefined)
+}
+
+async function* rewriteEnds(
+  body: AsyncIterable<Uint8Array>,
+  type: string,
+  trailer: Headers | undefined,
+  replaced: Replace,
+): AsyncIterable<Uint8Array> {
+  for await (const chunk of body) yield rewriteEnd(chunk, type, replaced)
+  const ours = trailer && replaced(findTrailerError(trailer))
+  if (trailer !== undefined && ours !== undefined) setTrailerStatus(trailer, ours)
+}
 
 // Streams of Connect and all of gRPC-Web end with an envelope of their own: a flag, a length of four bytes, the end.
 function rewriteEnd(chunk: Uint8Array, type: string, replaced: Replace): Uint8Array {

@@ -19,7 +19,7 @@ const aloneMs = 0.3
 const share = 0.1
 /** The longest pause, in milliseconds: before more is read, and before a caller hears that it is refused. */
 const maxReadPauseMs = 1_000
-const maxRefusalPauseMs = 250
+const maxRefusalPauseMs = 1_000
 
 /** @param sleep waits for so many milliseconds; default: a timer. */
 export function breather(sleep: (ms: number) => Promise<unknown> = delay): Breather {

@@ -29,8 +29,9 @@ const intervalMs = 100
 const floodShare = 1 / 125
 /** It is a flood as long as one call is refused for so many that are let in. */
 const perRefused = 4
-/** How fast the bound rises again when it is none. */
+/** How fast the bound rises again when it is none, and has been none for so many milliseconds: floods come in waves. */
 const growth = 1.5
+const waveMs = 1_500
 
 /**
  * Turns calls away when those before them would keep them waiting. What is measured is the time from the beginning of a
@@ -40,7 +41,7 @@ const growth = 1.5
  * As long as calls take less than `delayMs`, only `maxCalls` counts: a burst is worked off, and so is what comes while the
  * database stops for a moment. When they take longer for as long, or many are refused because `maxCalls` is reached, no
  * more are let in than will end within a small part of `delayMs` at the pace of the last interval. The bound rises again,
- * interval by interval, when hardly any call has to be refused.
+ * interval by interval, when for a while hardly any call has had to be refused.
  */
 export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   const least = Math.min(minCalls, maxCalls)
@@ -55,6 +56,7 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   let ended = 0
   let refused = 0
   let slowMs = 0
+  let floodAt = Number.NEGATIVE_INFINITY
 
   const look = (): void => {
     const time = now()
@@ -71,11 +73,13 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
     slowMs = isSlow ? slowMs + lengthMs : 0
     const flood = refused * perRefused > entered
     if (flood || slowMs > delayMs) {
+      floodAt = at
       const soon = Math.floor((ended / lengthMs) * delayMs * floodShare)
       return Math.min(Math.max(soon, least), maxCalls)
     }
     // Nobody looks while nobody calls: then this was many intervals.
-    return Math.min(maxCalls, Math.ceil(bound * growth ** Math.min(lengthMs / intervalMs, 100)))
+    const growing = Math.min(lengthMs, at - floodAt - waveMs) / intervalMs
+    return growing <= 0 ? bound : Math.min(maxCalls, Math.ceil(bound * growth ** Math.min(growing, 100)))
   }
 
   const refuses = (): boolean => {
