@@ -26,6 +26,9 @@ const tokens = Array.from({ length: 2_000 }, () => sessionToken(Math.floor(rando
 /** Connections of each way; a connection of Connect is one of HTTP/1.1. */
 const connections = { pipeline: 4, unary: 2, connect: 32 }
 
+/** How those end that the service does not let in. */
+const refusals = ["OVERLOADED again", "REFUSED_STREAM"]
+
 const tickMs = 4
 
 function open(way: Way, heard: Heard): RawCalls[] {
@@ -39,7 +42,7 @@ function tally() {
   return {
     times,
     heard(outcome: string, ms: number) {
-      times[outcome === "ok" ? "ok" : outcome === "OVERLOADED again" ? "overloaded" : "other"].push(ms)
+      times[outcome === "ok" ? "ok" : refusals.includes(outcome) ? "overloaded" : "other"].push(ms)
     },
     result(offered: number, sent: number): Sent {
       const { ok, overloaded, other } = times

@@ -20,8 +20,9 @@ const random = randomNumbers(5)
 let probes: Probe[] = []
 const asIs = (bytes: Buffer) => bytes
 
+const header = new Headers({ authorization: `Bearer ${apiKey}` })
 const transports: Record<string, Transport> = {
-  pipeline: pipelineTransport({ url: grpcUrl }),
+  pipeline: pipelineTransport({ url: grpcUrl, header }),
   unary: grpcTransport({ url: grpcUrl }),
   connect: createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1" }),
 }
@@ -42,7 +43,7 @@ for (const way of ["pipeline", "unary", "connect"] as const) {
   const lookUp = () =>
     sessions.getSessionAndUser(
       { sessionToken: sessionToken(Math.floor(random() * Number(users) * sessionsPerUser)) },
-      { timeoutMs: 5_000, headers: { authorization: `Bearer ${apiKey}` } },
+      { timeoutMs: 5_000, headers: header },
     )
   setInterval(() => probe(way, lookUp), 20)
 }

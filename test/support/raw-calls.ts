@@ -3,7 +3,10 @@ import http2 from "node:http2"
 import { PipelineAnswerSchema, PipelineService, SessionService } from "@authwire/proto"
 import { create, toBinary } from "@bufbuild/protobuf"
 
-/** How a call ended: `ok`, or a reason with when to come again: `SESSION_NOT_FOUND`, `OVERLOADED again`. */
+/**
+ * How a call ended: `ok`, or a reason with when to come again: `SESSION_NOT_FOUND`, `OVERLOADED again`. `REFUSED_STREAM` if
+ * HTTP/2 says that nobody has seen it.
+ */
 export type RawOutcome = string
 
 /** Told of each call that ended, and how long after it was sent, in milliseconds. */
@@ -185,6 +188,10 @@ export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Hea
         stream.on("error", () => {})
         stream.on("close", () => {
           waiting--
+          if (stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM) {
+            heard("REFUSED_STREAM", performance.now() - start)
+            return
+          }
           const details = Buffer.from(String(trailers["grpc-status-details-bin"] ?? ""), "base64")
           heard(trailers["grpc-status"] === "0" ? "ok" : endOf(details), performance.now() - start)
         })

@@ -92,6 +92,8 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
     rmSync(pidFile, { force: true })
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const exit = once(child, "exit")
+    // It was not waited for: now the process must not end before it.
+    child.ref()
     child.kill("SIGKILL")
     await exit
   }
