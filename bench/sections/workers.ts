@@ -32,7 +32,8 @@ export async function measureWorkers(
     await side.check(users)
     turns.push({ name: String(workers), users, side })
   }
-  await warmUp(turns, "getSessionAndUser", warmUpMs)
+  // Of two workers each has half of the calls.
+  await warmUp(turns, "getSessionAndUser", 2 * warmUpMs)
   const figures = await takeTurns(turns, "getSessionAndUser", callers, pace)
   for (const side of sides) await side.stop()
   for (const server of servers) await server.stop()

@@ -39,7 +39,7 @@ export const databaseOptions = [
     min: 0,
     max: 10_000,
     default: "300",
-    help: "How long the process stays awake while it waits for MySQL with one call, and for the next call, in microseconds, as long as these usually come sooner: to be woken takes longer than the processor time that it costs. 0: it sleeps at once, as it should where it has less than two cores.",
+    help: "How long the process stays awake while it waits for MySQL with one call, and for the next call, in microseconds, as long as these usually come sooner: to be woken takes longer than the processor time that it costs. 0: it sleeps at once, as it does anyway where there are no more cores than workers.",
     commands: ["serve"],
   },
   {
