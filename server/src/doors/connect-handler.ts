@@ -19,7 +19,7 @@ import { Failure } from "../errors.js"
 import { emptyRequest } from "./empty-request.js"
 import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
 import { limits } from "./limits.js"
-import { narrow } from "./narrow.js"
+import { narrow, noteLasting } from "./narrow.js"
 import { clampGrpcTimeout } from "./timeout.js"
 
 type Handler = ConnectRouter["handlers"][number]
@@ -54,6 +54,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
     // into the URL, and that into the logs of proxies.
     if (request.method !== "POST") return refuse(response, 405, { allow: "POST" })
+    if ("stream" in request && handler.method.methodKind !== "unary") noteLasting(request.stream)
     const noRoom = methods.get(handler.method)?.noRoom()
     if (noRoom === undefined) return serve(handler, request, response, undefined)
     if ("stream" in request && request.stream.session !== undefined)

@@ -3,7 +3,7 @@ import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { toBinary } from "@bufbuild/protobuf"
 import type { Dispatch } from "../dispatch/dispatch.js"
 import { limits } from "./limits.js"
-import { narrow } from "./narrow.js"
+import { narrow, noteLasting } from "./narrow.js"
 
 /**
  * Refuses calls that there is no room for before grpc-js hears of them: what it makes of a call costs several times as
@@ -18,6 +18,7 @@ export function refuseEarly(server: Http2Server, { services }: Dispatch): void {
   server.on("stream", (stream, headers, ...rest) => {
     stream.once("close", letGo)
     const method = isGrpc(headers) ? methods.get(headers[":path"] ?? "") : undefined
+    if (method !== undefined && method.desc.methodKind !== "unary") noteLasting(stream)
     const noRoom = method?.noRoom()
     if (method !== undefined && noRoom !== undefined) {
       if (stream.session !== undefined) narrow(stream.session, limits.maxConcurrentStreams)

@@ -2,7 +2,7 @@ import { once } from "node:events"
 import http2 from "node:http2"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { narrow } from "./narrow.js"
+import { narrow, noteLasting } from "./narrow.js"
 
 const server = http2.createServer({ settings: { maxConcurrentStreams: 100 } })
 beforeAll(async () => {
@@ -41,6 +41,23 @@ test("a connection may open eight streams, until a second has passed", async () 
   expect(performance.now() - begun).toBeGreaterThan(1_490)
   expect(told).toEqual([8, 100])
   expect(await streams()).toBe(100)
+  client.destroy()
+})
+
+test("streams that last leave the others their room", async () => {
+  const { session, client, streams } = await connection()
+  const opened = once(session, "stream")
+  const pipeline = client.request()
+  const [stream] = (await opened) as [http2.ServerHttp2Stream]
+  noteLasting(stream)
+  narrow(session, 100)
+  expect(await streams()).toBe(9)
+  pipeline.close()
+  stream.close()
+  await once(client, "remoteSettings")
+  expect(await streams()).toBe(100)
+  narrow(session, 100)
+  expect(await streams()).toBe(8)
   client.destroy()
 })
 
