@@ -104,7 +104,8 @@ describe("responses", () => {
         const general = outcomeOf(() => fromBinary(PipelineResponseSchema, encoded))
         expect(outcomeOf(() => decodeResponse(Buffer.from(encoded)))).toBe(general)
       }),
-      { numRuns: 3000 },
+      // The last answer says that it is longer than the rest.
+      { numRuns: 3000, examples: [[Uint8Array.of(0x12, 5, 0x08, 1, 0x12, 0)]] },
     )
   })
 })

@@ -63,7 +63,8 @@ function answerAt(bytes: Buffer, cursor: { at: number }): PipelineAnswer | undef
   if (bytes[cursor.at++] !== 0x12) return undefined
   const messageLength = readVarint(bytes, cursor)
   const message = bytes.subarray(cursor.at, end)
-  if (message.length !== messageLength || !Number.isInteger(end) || !Number.isInteger(id)) return undefined
+  // A view of what is cut off is shorter without a word.
+  if (!(end <= bytes.length) || message.length !== messageLength || !Number.isInteger(id)) return undefined
   cursor.at = end
   return { $typeName: "authwire.v1.PipelineAnswer", id, outcome: { case: "message", value: message } }
 }
