@@ -85,8 +85,11 @@ describeServers("more calls than can be answered, on %s", (target) => {
     await until(() => lines.every(({ waiting }) => waiting === 0))
     expect(heard).toHaveLength(sent)
     const outcomes = tally(heard)
-    // Who has 1,024 calls under way in a pipeline breaks a rule of it.
-    const { TOO_MANY_CALLS: _, SESSION_NOT_FOUND: answered, "OVERLOADED again": refused, ...others } = outcomes
+    // Who has 1,024 calls under way in a pipeline breaks a rule of it; and a client may have opened more streams than it
+    // may now, before it heard of that.
+    const { TOO_MANY_CALLS: _, REFUSED_STREAM: streams = 0, ...told } = outcomes
+    const { SESSION_NOT_FOUND: answered, "OVERLOADED again": refused, ...others } = told
+    expect(streams).toBeLessThan(1_000)
     expect(others).toEqual({})
     expect(refused).toBeGreaterThan(1_000)
     expect(answered).toBeGreaterThan(1_000)

