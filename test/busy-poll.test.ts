@@ -63,6 +63,24 @@ describe.each([
     expect(fast.at(-1)).toBe(true)
   })
 
+  test("again when it only takes longer because it is slept through", () => {
+    const wait = busyPoll(2, 2)
+    const takes = (asleep: number, awake: number) => {
+      wait.begin()
+      const wasAwake = isAwake()
+      for (let i = 0; i < (wasAwake ? awake : asleep); i++) halfMs()
+      wait.end()
+      return wasAwake
+    }
+    while (takes(10, 10));
+    // Tried now and then, in vain.
+    const slow = Array.from({ length: 640 }, () => takes(10, 10))
+    expect(slow.filter(Boolean)).toHaveLength(10)
+    const far = Array.from({ length: 100 }, () => takes(10, 1))
+    expect(far.indexOf(true)).toBeLessThan(64)
+    expect(far.slice(far.indexOf(true)).every(Boolean)).toBe(true)
+  })
+
   test.each([
     ["when it may not", 0, 2],
     ["with a single core", 2, 1],

@@ -10,6 +10,8 @@ export interface BusyPoll {
 
 /** How much each wait counts in what is usual. */
 const gain = 1 / 8
+/** After so many waits without it, staying awake is tried again: a wait that is slept through is longer for it. */
+const tryEvery = 64
 
 /**
  * An event loop that has nothing to do sleeps in the kernel, and to be woken takes it longer than many a service takes to
@@ -24,6 +26,8 @@ export function busyPoll(maxMs: number, cores = availableParallelism()): BusyPol
   let since = 0
   let usualMs = 0
   let isPolling = false
+  let slept = 0
+  let isTrial = false
 
   function poll(): void {
     isPolling = waits === 1 && performance.now() - since < longest
@@ -34,13 +38,20 @@ export function busyPoll(maxMs: number, cores = availableParallelism()): BusyPol
     begin() {
       if (++waits > 1) return
       since = performance.now()
-      if (isPolling || usualMs >= longest) return
+      isTrial = false
+      if (isPolling || longest === 0) return
+      if (usualMs >= longest) {
+        if (++slept < tryEvery) return
+        isTrial = true
+      }
+      slept = 0
       isPolling = true
       setImmediate(poll)
     },
     end() {
       if (--waits > 0) return
-      usualMs += (Math.min(performance.now() - since, 2 * longest) - usualMs) * gain
+      const ms = Math.min(performance.now() - since, 2 * longest)
+      usualMs += (ms - usualMs) * (isTrial ? 1 : gain)
     },
   }
 }
