@@ -18,7 +18,6 @@ import { type Incoming, type Refusal, type Running, requestIdOf } from "../dispa
 import { Failure } from "../errors.js"
 import { emptyRequest } from "./empty-request.js"
 import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
-import { limits } from "./limits.js"
 import { narrow, noteLasting } from "./narrow.js"
 import { clampGrpcTimeout } from "./timeout.js"
 
@@ -57,8 +56,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     if ("stream" in request && handler.method.methodKind !== "unary") noteLasting(request.stream)
     const noRoom = methods.get(handler.method)?.noRoom()
     if (noRoom === undefined) return serve(handler, request, response, undefined)
-    if ("stream" in request && request.stream.session !== undefined)
-      narrow(request.stream.session, limits.maxConcurrentStreams)
+    if ("stream" in request) narrow(request.stream)
     // Before anything is made of it that would stay in memory meanwhile.
     const overload = { failure: overloaded(), identity: undefined }
     noRoom

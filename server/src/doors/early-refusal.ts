@@ -2,7 +2,6 @@ import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:h
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { toBinary } from "@bufbuild/protobuf"
 import type { Dispatch } from "../dispatch/dispatch.js"
-import { limits } from "./limits.js"
 import { narrow, noteLasting } from "./narrow.js"
 
 /**
@@ -21,7 +20,7 @@ export function refuseEarly(server: Http2Server, { services }: Dispatch): void {
     if (method !== undefined && method.desc.methodKind !== "unary") noteLasting(stream)
     const noRoom = method?.noRoom()
     if (method !== undefined && noRoom !== undefined) {
-      if (stream.session !== undefined) narrow(stream.session, limits.maxConcurrentStreams)
+      narrow(stream)
       const error = () => method.refuse("grpc", headers["x-request-id"]?.toString())
       refuse(stream, noRoom, error).catch(() => stream.destroy())
     } else for (const listener of serve) Reflect.apply(listener, server, [stream, headers, ...rest])

@@ -2,9 +2,10 @@ import { once } from "node:events"
 import http2 from "node:http2"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { limits } from "./limits.js"
 import { narrow, noteLasting } from "./narrow.js"
 
-const server = http2.createServer({ settings: { maxConcurrentStreams: 100 } })
+const server = http2.createServer({ settings: { maxConcurrentStreams: limits.maxConcurrentStreams } })
 beforeAll(async () => {
   await once(server.listen(0, "127.0.0.1"), "listening")
 })
@@ -27,20 +28,20 @@ async function connection() {
 
 test("a connection may open eight streams, until a second has passed", async () => {
   const { session, client, streams } = await connection()
-  expect(await streams()).toBe(100)
+  expect(await streams()).toBe(1_000)
   const told: (number | undefined)[] = []
   client.on("remoteSettings", ({ maxConcurrentStreams }) => told.push(maxConcurrentStreams))
   const begun = performance.now()
-  narrow(session, 100)
-  narrow(session, 100)
+  narrow({ session })
+  narrow({ session })
   await once(client, "remoteSettings")
   await new Promise((resolve) => setTimeout(resolve, 500))
   // The second begins anew.
-  narrow(session, 100)
+  narrow({ session })
   await once(client, "remoteSettings")
   expect(performance.now() - begun).toBeGreaterThan(1_490)
-  expect(told).toEqual([8, 100])
-  expect(await streams()).toBe(100)
+  expect(told).toEqual([8, 1_000])
+  expect(await streams()).toBe(1_000)
   client.destroy()
 })
 
@@ -50,13 +51,13 @@ test("streams that last leave the others their room", async () => {
   const pipeline = client.request()
   const [stream] = (await opened) as [http2.ServerHttp2Stream]
   noteLasting(stream)
-  narrow(session, 100)
+  narrow({ session })
   expect(await streams()).toBe(9)
   pipeline.close()
   stream.close()
   await once(client, "remoteSettings")
-  expect(await streams()).toBe(100)
-  narrow(session, 100)
+  expect(await streams()).toBe(1_000)
+  narrow({ session })
   expect(await streams()).toBe(8)
   client.destroy()
 })
@@ -65,18 +66,18 @@ test("a connection that has not acknowledged the last settings is left alone", a
   const { session, client, streams } = await connection()
   session.settings({ initialWindowSize: 70_000 })
   expect(session.pendingSettingsAck).toBe(true)
-  for (let call = 0; call < 100; call++) narrow(session, 100)
+  for (let call = 0; call < 100; call++) narrow({ session })
   await once(session, "localSettings")
-  expect(await streams()).toBe(100)
-  narrow(session, 100)
+  expect(await streams()).toBe(1_000)
+  narrow({ session })
   expect(await streams()).toBe(8)
   client.destroy()
 })
 
 test("a connection that is gone is left alone", async () => {
   const { session, client } = await connection()
-  narrow(session, 100)
+  narrow({ session })
   client.destroy()
   await once(session, "close")
-  narrow(session, 100)
+  narrow({ session })
 })

@@ -1,4 +1,5 @@
 import type { Http2Session, Http2Stream } from "node:http2"
+import { limits } from "./limits.js"
 
 /** Streams that a connection may open at the same time while calls that come over it are refused, beside lasting ones. */
 const narrowStreams = 8
@@ -19,18 +20,17 @@ export function noteLasting(stream: Http2Stream): void {
 }
 
 /**
- * Lets a connection open few streams for a while: what it does not open waits at the client, where it costs nobody
- * anything. Streams that are open stay. A client that opens more all the same, or has not heard of it yet, is told
- * REFUSED_STREAM by HTTP/2 itself.
- *
- * @param usualStreams how many it may open otherwise
+ * Lets the connection of a stream that is refused open few streams for a while: what it does not open waits at the client,
+ * where it costs nobody anything. Streams that are open stay. A client that opens more all the same, or has not heard of
+ * it yet, is told REFUSED_STREAM by HTTP/2 itself.
  */
-export function narrow(session: Http2Session, usualStreams: number): void {
+export function narrow({ session }: Pick<Http2Stream, "session">): void {
+  if (session === undefined) return
   const timer = narrowed.get(session)
   if (timer !== undefined) timer.refresh()
-  else if (set(session, Math.min(narrowStreams + (lasting.get(session)?.count ?? 0), usualStreams))) {
+  else if (set(session, narrowStreams + (lasting.get(session)?.count ?? 0))) {
     const widen = () => {
-      if (session.destroyed || set(session, usualStreams)) narrowed.delete(session)
+      if (session.destroyed || set(session, limits.maxConcurrentStreams)) narrowed.delete(session)
       else narrowed.get(session)?.refresh()
     }
     narrowed.set(session, setTimeout(widen, narrowMs).unref())
@@ -40,6 +40,6 @@ export function narrow(session: Http2Session, usualStreams: number): void {
 /** False if the client has not acknowledged the last settings yet: there may only be so many of them. */
 function set(session: Http2Session, maxConcurrentStreams: number): boolean {
   if (session.destroyed || session.pendingSettingsAck) return false
-  session.settings({ maxConcurrentStreams })
+  session.settings({ maxConcurrentStreams: Math.min(maxConcurrentStreams, limits.maxConcurrentStreams) })
   return true
 }

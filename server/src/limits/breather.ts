@@ -17,18 +17,17 @@ const inMessageMs = 0.005
 const aloneMs = 0.3
 /** The share of the time that refusing may take, of each kind. */
 const share = 0.1
-/** The longest pause, in milliseconds: before more is read, and before a caller hears that it is refused. */
-const maxReadPauseMs = 1_000
-const maxRefusalPauseMs = 1_000
+/** The longest pause, in milliseconds: before more is read, or before a caller hears that it is refused. */
+const maxPauseMs = 1_000
 
 /** @param sleep waits for so many milliseconds; default: a timer. */
 export function breather(sleep: (ms: number) => Promise<unknown> = delay): Breather {
   // Apart, or a few pipelines would wait for many calls that came alone.
-  const pauser = (unitMs: number, maxMs: number) => {
+  const pauser = (unitMs: number) => {
     let waiting = 0
     return async (units: number): Promise<void> => {
       // Everybody pays for its own, as if it had its part of the share.
-      const ms = Math.min(((units * unitMs) / share) * (waiting + 1), maxMs)
+      const ms = Math.min(((units * unitMs) / share) * (waiting + 1), maxPauseMs)
       // Less than a timer can tell; but others get their turn, also where a database answers in the same one (SQLite).
       if (ms < 0.5) {
         await new Promise((resolve) => setImmediate(resolve))
@@ -39,6 +38,6 @@ export function breather(sleep: (ms: number) => Promise<unknown> = delay): Breat
       waiting--
     }
   }
-  const alone = pauser(aloneMs, maxRefusalPauseMs)
-  return { afterMessage: pauser(inMessageMs, maxReadPauseMs), beforeRefusal: () => alone(1) }
+  const alone = pauser(aloneMs)
+  return { afterMessage: pauser(inMessageMs), beforeRefusal: () => alone(1) }
 }

@@ -29,8 +29,9 @@ const intervalMs = 100
 const floodShare = 1 / 125
 /** It is a flood as long as one call is refused for so many that are let in. */
 const perRefused = 4
-/** How fast the bound rises again when it is none, and has been none for so many milliseconds: floods come in waves. */
+/** How fast the bound rises again when it is none. */
 const growth = 1.5
+/** For so long it must have been none, in milliseconds: longer than the breather pauses those who send it. */
 const waveMs = 1_500
 
 /**

@@ -137,8 +137,6 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
         for await (const request of requests) {
           for (const id of request.cancelledIds) giveUp(id)
           for (const frame of request.calls) begin(frame)
-          // They need not stay while more waits to be read.
-          request.calls.length = 0
           if (justRefused > 0) {
             await breather.afterMessage(justRefused)
             justRefused = 0
