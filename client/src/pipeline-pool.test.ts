@@ -71,10 +71,10 @@ describe("createPipelinePool", () => {
     expect(streams.map(({ load }) => load)).toEqual([3, 3, 3, 3])
   })
 
-  test("calls that are made together go together, up to eight and as long as there is room", async () => {
+  test("calls that are made together go together, up to sixteen and as long as there is room", async () => {
     const { send, streams, turn } = await setUpOpen(["a", "b"])
     for (let index = 0; index < 20; index++) send(`${index}`)
-    expect(streams.map(({ load }) => load).sort()).toEqual([12, 8])
+    expect(streams.map(({ load }) => load).sort()).toEqual([16, 4])
     await turn()
     for (const stream of streams) stream.calls = []
     streams[0]!.room = 3

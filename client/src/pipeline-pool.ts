@@ -26,7 +26,7 @@ export interface PoolOptions {
 const relookMs = 1_000
 const lookMs = 30_000
 /** How many calls that are made together go to one stream: the service answers look-ups that come together by one statement. */
-const together = 8
+const together = 16
 /** A stream without calls for so long, twice at the most, ends, and does not keep the process alive. In milliseconds. */
 const restMs = 500
 

@@ -7,8 +7,10 @@ import {
   PipelineResponseSchema,
 } from "@authwire/proto"
 import { create, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
+import { createValidator } from "@bufbuild/protovalidate"
 import { describe, expect, test } from "@jest/globals"
 import fc from "fast-check"
+import { keepsRules } from "../dispatch/validation.js"
 import { pipelineCodec } from "./pipeline-codec.js"
 
 const uint32 = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 0xffffffff }))
@@ -75,6 +77,45 @@ describe("requests", () => {
       }),
       { numRuns: 3000 },
     )
+  })
+})
+
+describe("the rules of the schema", () => {
+  const validator = createValidator()
+  /** Whether a request says of itself that it keeps the rules, and whether it does. */
+  const read = (encoded: Uint8Array) => {
+    const request = pipelineCodec.decode(Buffer.from(encoded))
+    const says = keepsRules in request
+    return { says, keeps: validator.validate(PipelineRequestSchema, request as PipelineRequest).kind === "valid" }
+  }
+  const ofCalls = (calls: { id: number; method: string; message: Uint8Array }[]) =>
+    toBinary(
+      PipelineRequestSchema,
+      create(PipelineRequestSchema, { calls: calls.map((call) => create(PipelineCallSchema, call)) }),
+    )
+
+  test("are kept by every request of which the reader says so", () => {
+    fc.assert(
+      fc.property(requests, (encoded) => {
+        const { says, keeps } = read(encoded)
+        expect(keeps || !says).toBe(true)
+      }),
+    )
+  })
+
+  test.each([
+    ["a call", 1, 10, 1, true],
+    ["as many calls as there may be", 4096, 1, 1, true],
+    ["a call more", 4097, 1, 1, false],
+    ["no method", 1, 0, 1, false],
+    ["the longest name of a method", 1, 255, 1, true],
+    ["a longer one", 1, 256, 1, false],
+    ["the largest message", 1, 10, 67_108_864, true],
+    ["a larger one", 1, 10, 67_108_865, false],
+  ])("are seen to for a request with %s", (_what, count, methodBytes, messageBytes, keeps) => {
+    const message = new Uint8Array(messageBytes)
+    const calls = Array.from({ length: count }, () => ({ id: 7, method: "m".repeat(methodBytes), message }))
+    expect(read(ofCalls(calls))).toEqual({ says: keeps, keeps })
   })
 })
 

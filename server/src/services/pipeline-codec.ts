@@ -9,12 +9,21 @@ import {
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import type { Codec } from "../dispatch/dispatch.js"
+import { keepsRules } from "../dispatch/validation.js"
 
 // What @bufbuild/protobuf does with any message, written out for the two that carry every call. It copies each answer
 // once, where the general way copies it with every level that it stands in. Whatever is out of the ordinary is left to
 // the general way, so that both read and write the same.
 
-/** Reads a request. Throws if it is none. The messages of its calls are views of the bytes. */
+// The rules that the schema has for them (proto/authwire/v1/pipeline_service.proto). A test holds the two together.
+const maxCalls = 4096
+const maxMethodBytes = 255
+const maxMessageBytes = 67108864
+
+/**
+ * Reads a request. Throws if it is none. The messages of its calls are views of the bytes. What is not left to the general
+ * way keeps the rules of the schema.
+ */
 export function decodeRequest(bytes: Buffer): PipelineRequest {
   const calls: PipelineCall[] = []
   const cursor = { at: 0 }
@@ -23,7 +32,8 @@ export function decodeRequest(bytes: Buffer): PipelineRequest {
     if (call === undefined) return fromBinary(PipelineRequestSchema, bytes)
     calls.push(call)
   }
-  return { $typeName: "authwire.v1.PipelineRequest", calls, cancelledIds: [] }
+  const request: PipelineRequest = { $typeName: "authwire.v1.PipelineRequest", calls, cancelledIds: [] }
+  return calls.length > maxCalls ? request : Object.assign(request, { [keepsRules]: true })
 }
 
 /** A call that has id, method, message and perhaps a time-out, in this order; undefined if it is anything else. */
@@ -39,6 +49,7 @@ function callAt(bytes: Buffer, cursor: { at: number }): PipelineCall | undefined
   const timeoutMs = hasTimeout ? readVarint(bytes, cursor) : undefined
   const name = method.toString("latin1")
   if (message === undefined || cursor.at !== end || end > bytes.length || !isAscii(name)) return undefined
+  if (name.length === 0 || name.length > maxMethodBytes || message.length > maxMessageBytes) return undefined
   if (!Number.isInteger(id) || (hasTimeout && !Number.isInteger(timeoutMs))) return undefined
   const call: PipelineCall = { $typeName: "authwire.v1.PipelineCall", id, method: name, message, header: {} }
   if (timeoutMs !== undefined) call.timeoutMs = timeoutMs

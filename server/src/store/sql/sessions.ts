@@ -14,22 +14,24 @@ import { userNotFound } from "./user-not-found.js"
 export function sessionStore(database: Database, clock: () => number): SessionStore {
   const { sessions, users } = database.tables
   const sessionByHash = `SELECT ${sessions.columns("s")} FROM sessions s WHERE ${sessions.keyIs}`
-  const sessionsAndUsers = `SELECT s.token_hash, ${sessions.columns("s")}, ${users.columns("u")}
-    FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id WHERE s.tenant = ? AND s.token_hash`
+  const sessionAndUser = `${sessions.columns("s")}, ${users.columns("u")}`
+  const ofSessions = `FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id
+    WHERE s.tenant = ? AND s.token_hash`
   const deleteSession = `DELETE FROM sessions WHERE ${sessions.keyIs}`
 
   /** By the hashes of their tokens, of one tenant. */
   const loadSessions = async (tenant: Cell, hashes: readonly Buffer[], signal: AbortSignal | undefined) => {
     const [only] = hashes
     if (hashes.length === 1 && only !== undefined) {
-      return await database.statements({ signal }, (sql) => sql.read(`${sessionsAndUsers} = ?`, [tenant, only]))
+      const statement = `SELECT ${sessionAndUser} ${ofSessions} = ?`
+      return await database.statements({ signal }, (sql) => sql.read(statement, [tenant, only]))
     }
     // Few lengths of the list, so that there are few statements to prepare: the last hash stands for those that lack.
     const width = 2 ** Math.ceil(Math.log2(hashes.length))
     const list = Array.from({ length: width }, (_, index) => hashes[Math.min(index, hashes.length - 1)] as Buffer)
-    const statement = `${sessionsAndUsers} IN (${list.map(() => "?").join(", ")})`
+    const statement = `SELECT ${sessionAndUser}, s.token_hash ${ofSessions} IN (${list.map(() => "?").join(", ")})`
     const rows = await database.statements({ signal }, (sql) => sql.read(statement, [tenant, ...list]))
-    const byHash = new Map(rows.map((cells) => [textOf(cells[0]), cells]))
+    const byHash = new Map(rows.map((cells) => [textOf(cells.at(-1)), cells]))
     return hashes.map((hash) => byHash.get(textOf(hash)))
   }
   // There are as many as tenants: callers do not make them up.
@@ -62,9 +64,9 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
       const key = keyOf(caller, sessionToken)
       const cells = await lookupOf(caller.tenant)(key.tokenHash, caller.signal)
       if (cells === undefined) return null
-      const session = { sessionToken, ...sessions.row(cells, 1) }
+      const session = { sessionToken, ...sessions.row(cells) }
       const now = new Date(clock())
-      if (session.expires >= now) return { session, user: users.row(cells, 1 + sessions.width) }
+      if (session.expires >= now) return { session, user: users.row(cells, sessions.width) }
       const expired = [...sessions.keyCells(key), sessions.cell("expires", now)]
       await database.statements(caller, (sql) => sql.write(`${deleteSession} AND expires < ?`, expired))
       return null
