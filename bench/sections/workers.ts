@@ -5,8 +5,8 @@ import { type Figure, type Pace, type Turn, takeTurns, warmUp } from "../load/tu
 import { type ServerProcess, startAuthwire } from "../servers/processes.ts"
 import type { Stage } from "./stage.ts"
 
-/** So many that two workers both have some. */
-export const workerConnections = 8
+/** One for each of two workers: they get connections in turn. */
+export const workerConnections = 2
 
 /** One and two workers, the load generator on the same cores. Figures have the number of workers as name. */
 export async function measureWorkers(
@@ -32,8 +32,8 @@ export async function measureWorkers(
     await side.check(users)
     turns.push({ name: String(workers), users, side })
   }
-  // Of two workers each has half of the calls.
-  await warmUp(turns, "getSessionAndUser", 2 * warmUpMs)
+  // Of two workers each has half of the calls, and V8 makes a process faster over its first 100,000 or so.
+  await warmUp(turns, "getSessionAndUser", 8 * warmUpMs)
   const figures = await takeTurns(turns, "getSessionAndUser", callers, pace)
   for (const side of sides) await side.stop()
   for (const server of servers) await server.stop()

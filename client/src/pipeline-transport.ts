@@ -15,8 +15,8 @@ import { explainTls } from "./tls-error.js"
 export interface PipelineOptions {
   /**
    * How many pipelines to open to each address, each on a connection of its own. One carries tens of thousands of calls
-   * a second; more spread the calls over several workers of the service, or over several replicas behind one address.
-   * From 1 to 64. Default: 1.
+   * a second; more spread the calls over several workers of the service, or over several replicas behind one address:
+   * as many as there are of these. From 1 to 64. Default: 1.
    */
   connections?: number | undefined
   /**
