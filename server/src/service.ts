@@ -15,14 +15,15 @@ import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/ref
 import type { Logger } from "pino"
 import type { Audit } from "./access/audit.js"
 import { createDispatch, type Dispatch, register } from "./dispatch/dispatch.js"
-import type { Interceptor } from "./dispatch/interceptor.js"
+import type { Interceptor, Observer } from "./dispatch/interceptor.js"
 import { logging } from "./dispatch/logging.js"
-import { refuser } from "./dispatch/refuser.js"
+import { type Refuser, refuser } from "./dispatch/refuser.js"
 import { validation } from "./dispatch/validation.js"
 import { breather } from "./limits/breather.js"
 import { rateLimit } from "./limits/rate-limit.js"
 import { refusals } from "./limits/refusals.js"
 import { room } from "./limits/room.js"
+import type { Metrics } from "./metrics/metrics.js"
 import { isOwnMethod } from "./own-methods.js"
 import type { Readiness } from "./readiness.js"
 import { accountService } from "./services/account.js"
@@ -48,6 +49,7 @@ export interface ServiceOptions {
   /** Lets calls in. */
   access: Interceptor
   audit: Audit | undefined
+  metrics: Metrics | undefined
   reflection: boolean
   health: boolean
   /** What encrypts and decrypts the tokens of a tenant, the newest first. */
@@ -94,8 +96,24 @@ export function createService(options: ServiceOptions): Dispatch {
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
   const refused = refusals(options.log)
-  const observer = logging(options.log, options.clock, refused, options.audit?.ended)
-  const refuse = refuser({ refusals: refused, observer, audit: options.audit?.refused })
+  const { audit, metrics } = options
+  const logger = logging(options.log, options.clock, refused, (method, call, failure, ms) => {
+    audit?.ended(method, call, failure)
+    metrics?.ended(method, call.door, failure, ms)
+  })
+  const refuseOnRecord = refuser({ refusals: refused, observer: logger, audit: audit?.refused })
+  const refuse: Refuser = (failure, method, door, givenId) => {
+    const error = refuseOnRecord(failure, method, door, givenId)
+    metrics?.refused(method, door, error.status.code)
+    return error
+  }
+  const observer: Observer = {
+    ...logger,
+    refused(method, door, requestId, code) {
+      logger.refused(method, door, requestId, code)
+      metrics?.refused(method, door, code)
+    },
+  }
   const breath = breather()
   const bounds = room({
     maxCalls: options.maxCallsUnderWay,
@@ -124,11 +142,7 @@ export function createService(options: ServiceOptions): Dispatch {
     },
     observer,
     access: options.access,
-    interceptors: [
-      rateLimit(limits),
-      ...(options.audit === undefined ? [] : [options.audit.interceptor]),
-      validation(),
-    ],
+    interceptors: [rateLimit(limits), ...(audit === undefined ? [] : [audit.interceptor]), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
     // Whatever the load is, the service can be watched.
     roomOf: (method) => (isOwnMethod(method) ? bounds : undefined),

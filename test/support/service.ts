@@ -24,6 +24,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     clock: () => performance.now(),
     access: anybody,
     audit: undefined,
+    metrics: undefined,
     reflection: true,
     health: true,
     secretsOf: () => ["a secret of the tests"],

@@ -5,6 +5,8 @@ import { type Address, formatAddress, isLoopback } from "../doors/listen.js"
 export interface Addresses {
   grpc?: Address | undefined
   http?: Address | undefined
+  /** Of `/metrics`; the workers have none. */
+  metrics?: Address | undefined
 }
 
 interface AnnounceOptions {
@@ -23,6 +25,9 @@ export function announce(addresses: Addresses, options: AnnounceOptions) {
   print(
     (grpc === undefined ? "" : `authwire: grpc door listening on ${grpc}\n`) +
       (http === undefined ? "" : `authwire: http door listening on ${tls ? "https" : "http"}://${http}\n`) +
+      (addresses.metrics === undefined
+        ? ""
+        : `authwire: metrics at http://${formatAddress(addresses.metrics)}/metrics\n`) +
       (dev && !tls ? whatToTry(grpc, http) : ""),
   )
 }

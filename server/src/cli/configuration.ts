@@ -37,6 +37,8 @@ export interface Configuration {
   /** Undefined: the door stays closed. */
   grpcAddr: Address | undefined
   httpAddr: Address | undefined
+  /** Undefined: nothing is measured. */
+  metricsAddr: Address | undefined
   /** Undefined: the doors speak without TLS. */
   tls: CertificateFiles | undefined
   /** How many processes serve; always 1 with SQLite. */
@@ -150,6 +152,7 @@ export function readConfiguration(
     auditLog: readAuditLog(raw("audit-log")?.text),
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
+    metricsAddr: address("metrics-addr"),
     tls,
     workers: integer("workers"),
     reflection: choice("reflection") === "on",

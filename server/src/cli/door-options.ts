@@ -21,6 +21,15 @@ export const doorOptions = [
     commands: ["serve"],
   },
   {
+    flag: "metrics-addr",
+    variable: "AUTHWIRE_METRICS_ADDR",
+    type: "address",
+    placeholder: "HOST:PORT",
+    default: "off",
+    help: "Address at which GET /metrics answers Prometheus, for all workers: calls by method, door and status, how long they took, the database, the processes. Without TLS and without a key; it tells numbers, and nothing of users. Port 0 picks a free one.",
+    commands: ["serve"],
+  },
+  {
     flag: "tls-cert",
     variable: "AUTHWIRE_TLS_CERT",
     type: "file",

@@ -1,3 +1,4 @@
+import type { MetricValues } from "../metrics/metrics.js"
 import type { Addresses } from "./announcement.js"
 import type { Configuration } from "./configuration.js"
 
@@ -7,6 +8,8 @@ export type ToWorker =
   | { type: "start"; worker: number; configuration: Configuration; ready: boolean }
   /** What every worker answers about its health from now on. */
   | { type: "readiness"; ready: boolean }
+  /** Say what you have measured. */
+  | { type: "metrics"; id: number }
   /** Answer that you are not ready, for good, and say that you do: STOPPING. */
   | { type: "stop" }
   /** Take no more connections, finish the calls under way, and end. */
@@ -18,6 +21,8 @@ export type ToPrimary =
   | { type: "database"; answers: boolean }
   /** Every door listens. */
   | { type: "listening"; addresses: Addresses }
+  /** The answer to the question with this id. */
+  | { type: "metrics"; id: number; values: MetricValues }
   | { type: "stopping" }
   /** It cannot start, for a reason outside; the last message. */
   | { type: "failed"; message: string }

@@ -1,3 +1,4 @@
+import { createMetrics } from "../metrics/metrics.js"
 import { readinessSwitch } from "../readiness.js"
 import { requireKeys } from "./access.js"
 import { announce } from "./announcement.js"
@@ -39,7 +40,8 @@ export async function runService(
   let endedWell = true
   if (workers === 1) {
     const readiness = readinessSwitch()
-    await serve(complete, { ...common, store, readiness, onDatabase: readiness.set })
+    const metrics = configuration.metricsAddr && createMetrics()
+    await serve(complete, { ...common, store, readiness, metrics, onDatabase: readiness.set })
   } else {
     // Each worker opens its own.
     await store.close()

@@ -9,7 +9,9 @@ import {
 import type { Door, DoorOptions } from "../doors/door.js"
 import { openGrpcDoor } from "../doors/grpc.js"
 import { openHttpDoor } from "../doors/http.js"
-import { type Address, formatAddress } from "../doors/listen.js"
+import type { Address } from "../doors/listen.js"
+import { openMetricsDoor } from "../doors/metrics.js"
+import { expose, type Metrics } from "../metrics/metrics.js"
 import { monitorDatabase, type ReadinessSwitch } from "../readiness.js"
 import { createService } from "../service.js"
 import type { Store } from "../store/store.js"
@@ -17,6 +19,7 @@ import { openAccess } from "./access.js"
 import type { Addresses } from "./announcement.js"
 import { openAudit } from "./audit.js"
 import type { Configuration } from "./configuration.js"
+import { doorError } from "./door-error.js"
 import { tuneMemory } from "./memory.js"
 import { StartError } from "./start-error.js"
 import { openTenantSecrets } from "./tenant-secrets.js"
@@ -25,6 +28,8 @@ export interface ServeOptions {
   /** Closed at the end. */
   store: Store
   log: Logger
+  /** Hears of calls and of the database; shown at the address for metrics, if this process has one. */
+  metrics: Metrics | undefined
   /** What health and probes answer. Not ready, for good, from `stopped` on. */
   readiness: ReadinessSwitch
   /** Hears whether the database answers, before the doors open and at every change. */
@@ -39,13 +44,20 @@ export interface ServeOptions {
  * StartError when something outside is in the way.
  */
 export async function serve(configuration: Configuration, options: ServeOptions): Promise<void> {
-  const { store, log, readiness } = options
+  const { store, log, readiness, metrics } = options
   tuneMemory()
   const doors: Door[] = []
   let certificate: CertificateSource | undefined
   try {
     certificate = configuration.tls && readCertificate(configuration.tls, log)
-    const monitor = await monitorDatabase({ store, log, onChange: options.onDatabase })
+    const monitor = await monitorDatabase({
+      store,
+      log,
+      onChange: (answers) => {
+        metrics?.database(answers)
+        options.onDatabase(answers)
+      },
+    })
     const access = await openAccess(configuration, { store, log })
     const secrets = openTenantSecrets(configuration, log)
     const audit = openAudit(configuration, log)
@@ -59,6 +71,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       clock: () => performance.now(),
       access: access.interceptor,
       audit,
+      metrics,
       reflection: configuration.reflection,
       health: configuration.health,
       secretsOf: secrets.of,
@@ -88,7 +101,11 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     }
     const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcDoor)
     const http = await open("--http-addr", configuration.httpAddr, (one) => openHttpDoor({ ...one, readiness }))
-    options.onListening({ grpc, http })
+    const read = async () => expose(metrics === undefined ? [] : [await metrics.values()])
+    const metricsAddress = await open("--metrics-addr", configuration.metricsAddr, (one) =>
+      openMetricsDoor({ ...one, read }),
+    )
+    options.onListening({ grpc, http, metrics: metricsAddress })
 
     await options.stopped
     readiness.stop()
@@ -115,17 +132,4 @@ function readCertificate(files: CertificateFiles, log: Logger) {
     const flag = { cert: "--tls-cert", key: "--tls-key", clientCa: "--tls-client-ca" }[error.file]
     throw new StartError(`${flag}: ${files[error.file]} ${error.message}`, { cause: error })
   }
-}
-
-function doorError(flag: string, address: Address, error: unknown): unknown {
-  const code = error instanceof Error && "code" in error ? String(error.code) : ""
-  const place = formatAddress(address)
-  const advice: Record<string, string> = {
-    EADDRINUSE: `${flag}: ${place} is taken by another process: stop that, or choose another address (port 0 picks a free one)`,
-    EACCES: `${flag}: this user may not listen on ${place}: choose a port from 1024 on`,
-    EADDRNOTAVAIL: `${flag}: this machine has no address ${address.host}`,
-    ENOTFOUND: `${flag}: ${address.host} is not known to this machine`,
-  }
-  if (code === "") return error
-  return new StartError(advice[code] ?? `${flag}: cannot listen on ${place} (${code})`, { cause: error })
 }

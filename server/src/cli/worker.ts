@@ -1,4 +1,5 @@
 import cluster from "node:cluster"
+import { createMetrics, type Metrics } from "../metrics/metrics.js"
 import { readinessSwitch } from "../readiness.js"
 import { openStore } from "./database.js"
 import { createLog } from "./log.js"
@@ -16,6 +17,7 @@ export async function worker(): Promise<void> {
   const readiness = readinessSwitch()
   const started = Promise.withResolvers<ToWorker & { type: "start" }>()
   const stopped = Promise.withResolvers<"drain" | "primary gone">()
+  let metrics: Metrics | undefined
   let phase: "starting" | "serving" | "stopping" | "ended" = "starting"
 
   process.on("message", (message: ToWorker) => {
@@ -26,6 +28,9 @@ export async function worker(): Promise<void> {
         break
       case "readiness":
         readiness.set(message.ready)
+        break
+      case "metrics":
+        metrics?.values().then((values) => tell({ type: "metrics", id: message.id, values }))
         break
       case "stop":
         phase = "stopping"
@@ -46,8 +51,12 @@ export async function worker(): Promise<void> {
 
   const { configuration, worker: number } = await started.promise
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat, worker: number })
+  metrics = configuration.metricsAddr && createMetrics(number)
   try {
-    await serve(configuration, {
+    // The primary shows what all have measured.
+    const own = { ...configuration, metricsAddr: undefined }
+    await serve(own, {
+      metrics,
       store: await openStore(configuration, log),
       log,
       readiness,

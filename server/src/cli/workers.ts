@@ -1,8 +1,13 @@
 import { isDeepStrictEqual } from "node:util"
 import type { Logger } from "pino"
+import type { Door } from "../doors/door.js"
+import { openMetricsDoor } from "../doors/metrics.js"
+import { expose, workersMetric } from "../metrics/metrics.js"
 import type { Addresses } from "./announcement.js"
 import type { Configuration } from "./configuration.js"
+import { doorError } from "./door-error.js"
 import { forkWorker, type WorkerEnd, type WorkerProcess } from "./fork.js"
+import { metricsGatherer } from "./gather-metrics.js"
 import type { ToPrimary } from "./messages.js"
 import { StartError } from "./start-error.js"
 
@@ -63,6 +68,9 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
   let wanted: Addresses = { grpc: configuration.grpcAddr, http: configuration.httpAddr }
   let bound: Addresses | undefined
 
+  const gatherer = metricsGatherer()
+  let metricsDoor: Door | undefined
+
   const listening = () => [...living.values()].filter(({ listeningSince }) => listeningSince !== undefined)
 
   const tellReadiness = (): void => {
@@ -121,6 +129,9 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
         tellReadiness()
         if (listening().length === configuration.workers) allListening.resolve(bound)
         fill()
+        break
+      case "metrics":
+        gatherer.hear(message.id, message.values)
         break
       case "failed":
         worker.failure = message.message
@@ -189,16 +200,35 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     clearTimeout(late)
   }
 
+  const readMetrics = async (): Promise<string> => {
+    const workers = listening()
+    const values = await gatherer.ask(workers.map(({ process }) => process))
+    return expose([await workersMetric(workers.length), ...values])
+  }
+
+  const openMetrics = async (): Promise<Door | undefined> => {
+    const { metricsAddr: address, maxConnections, handshakeTimeoutMs } = configuration
+    if (address === undefined) return undefined
+    try {
+      return await openMetricsDoor({ address, maxConnections, handshakeTimeoutMs, log, read: readMetrics })
+    } catch (error) {
+      throw doorError("--metrics-addr", address, error)
+    }
+  }
+
   try {
+    metricsDoor = await openMetrics()
     fill()
     const addresses = await Promise.race([allListening.promise, startFailed.promise, stopped])
     if (addresses !== undefined) {
       phase = "serving"
-      options.onListening(addresses)
+      options.onListening({ ...addresses, metrics: metricsDoor?.address })
       await stopped
     }
   } finally {
     await stop()
+    metricsDoor?.stopAccepting()
+    await metricsDoor?.closed(1_000)
   }
   return endedWell
 }

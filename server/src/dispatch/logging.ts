@@ -11,16 +11,16 @@ import type { Observer } from "./interceptor.js"
  * the status that the caller sees. Calls that are refused because there are too many are only counted. What the service
  * did not expect is in the log with its stack, and only there.
  *
- * @param ended hears of each call when its line is written, or it is counted
+ * @param ended hears of each call, and how many milliseconds it took, when its line is written, or it is counted
  */
 export function logging(
   log: Logger,
   clock: () => number,
   refusals: Refusals,
-  ended: (method: DescMethod, call: Call, failure: Failure | undefined) => void = () => {},
+  ended: (method: DescMethod, call: Call, failure: Failure | undefined, ms: number) => void = () => {},
 ): Observer {
   const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
-    ended(method, call, failure)
+    ended(method, call, failure, end - start)
     if (failure !== undefined && refusals.count(method, call.door, failure.reason)) return
     const entry = {
       method: nameOf(method),

@@ -1,0 +1,37 @@
+import type { MetricValues } from "../metrics/metrics.js"
+import type { WorkerProcess } from "./fork.js"
+
+/** Asks workers for what they have measured. */
+export interface MetricsGatherer {
+  /** What each answers. One that does not within a second, or ends, is left out. */
+  ask(processes: readonly WorkerProcess[]): Promise<MetricValues[]>
+  /** An answer has come. */
+  hear(id: number, values: MetricValues): void
+}
+
+const answerMs = 1_000
+
+export function metricsGatherer(): MetricsGatherer {
+  const waiting = new Map<number, (values: MetricValues | undefined) => void>()
+  let last = 0
+
+  const askOne = (process: WorkerProcess): Promise<MetricValues | undefined> => {
+    const id = ++last
+    const { promise, resolve } = Promise.withResolvers<MetricValues | undefined>()
+    const timer = setTimeout(resolve, answerMs, undefined)
+    process.ended.then(() => resolve(undefined))
+    waiting.set(id, resolve)
+    process.send({ type: "metrics", id })
+    return promise.finally(() => {
+      clearTimeout(timer)
+      waiting.delete(id)
+    })
+  }
+
+  return {
+    async ask(processes) {
+      return (await Promise.all(processes.map(askOne))).filter((values) => values !== undefined)
+    },
+    hear: (id, values) => waiting.get(id)?.(values),
+  }
+}

@@ -1,0 +1,98 @@
+import type { DescMethod } from "@bufbuild/protobuf"
+import { status } from "@grpc/grpc-js"
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
+import { codeOf, type Failure } from "../errors.js"
+
+/** What a process has measured, as it passes between processes. */
+export type MetricValues = object[]
+
+/** Counts and times calls, for Prometheus. */
+export interface Metrics {
+  /** Hears of a call that is over; with a failure if it failed. `ms`: how long it took, in milliseconds. */
+  ended(method: DescMethod, door: string, failure: Failure | undefined, ms: number): void
+  /** Hears of a call that was refused before it began. `code`: the status of gRPC. */
+  refused(method: DescMethod, door: string, code: number): void
+  /** Hears whether the database answers. */
+  database(answers: boolean): void
+  values(): Promise<MetricValues>
+}
+
+/** Seconds: from a look-up on one machine to the longest that a call may take. */
+const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+const types = { unary: "unary", client_streaming: "client_stream", server_streaming: "server_stream" } as const
+
+/** @param worker the number of this process, where several serve: a label of everything. */
+export function createMetrics(worker?: number): Metrics {
+  const registry = new Registry()
+  if (worker !== undefined) registry.setDefaultLabels({ worker: String(worker) })
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry })
+  // The names are those of the gRPC ecosystem, so that its dashboards fit.
+  const labelNames = ["grpc_type", "grpc_service", "grpc_method", "door"] as const
+  const handled = new Counter({
+    name: "grpc_server_handled_total",
+    help: "Calls that are over, by their status. Calls in a pipeline have the door pipeline.",
+    labelNames: [...labelNames, "grpc_code"] as const,
+    registers,
+  })
+  const handling = new Histogram({
+    name: "grpc_server_handling_seconds",
+    help: "How long calls took from when they began until they were answered, those that were refused at once left out.",
+    labelNames,
+    buckets,
+    registers,
+  })
+  const database = new Gauge({
+    name: "authwire_database_up",
+    help: "Whether the database answers: 1 or 0.",
+    registers,
+  })
+
+  const labelsOf = ({ methodKind, parent, name }: DescMethod, door: string) => ({
+    grpc_type: methodKind === "bidi_streaming" ? "bidi_stream" : types[methodKind],
+    grpc_service: parent.typeName,
+    grpc_method: name,
+    door,
+  })
+  /** What counts the calls of a method, a door and a code: there are as many as these. */
+  const series = new Map<string, { inc(): void; observe(seconds: number): void }>()
+  const seriesOf = (method: DescMethod, door: string, code: string) => {
+    const key = `${method.parent.typeName}/${method.name} ${door} ${code}`
+    let one = series.get(key)
+    if (one === undefined) {
+      const labels = labelsOf(method, door)
+      const [count, time] = [handled.labels({ ...labels, grpc_code: code }), handling.labels(labels)]
+      one = { inc: () => count.inc(), observe: (seconds) => time.observe(seconds) }
+      series.set(key, one)
+    }
+    return one
+  }
+
+  return {
+    ended(method, door, failure, ms) {
+      const one = seriesOf(method, door, failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? ""))
+      one.inc()
+      one.observe(ms / 1000)
+    },
+    refused: (method, door, code) => seriesOf(method, door, status[code] ?? "").inc(),
+    database: (answers) => database.set(answers ? 1 : 0),
+    values: () => registry.getMetricsAsJSON(),
+  }
+}
+
+/** How many workers serve, as values of the process that knows. */
+export async function workersMetric(count: number): Promise<MetricValues> {
+  const registry = new Registry()
+  const help = "Processes that serve calls."
+  new Gauge({ name: "authwire_workers", help, registers: [registry] }).set(count)
+  return registry.getMetricsAsJSON()
+}
+
+/** The type of `expose`'s text. */
+export const contentType = Registry.PROMETHEUS_CONTENT_TYPE
+
+/** The text that Prometheus reads, of what one or several processes have measured. */
+export function expose(values: readonly MetricValues[]): Promise<string> {
+  return AggregatorRegistry.aggregate([...values]).metrics()
+}
