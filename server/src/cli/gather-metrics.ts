@@ -3,7 +3,7 @@ import type { WorkerProcess } from "./fork.js"
 
 /** Asks workers for what they have measured. */
 export interface MetricsGatherer {
-  /** What each answers. One that does not within a second, or ends, is left out. */
+  /** What each answers. One that does not within a second is left out. */
   ask(processes: readonly WorkerProcess[]): Promise<MetricValues[]>
   /** An answer has come. */
   hear(id: number, values: MetricValues): void
@@ -19,7 +19,6 @@ export function metricsGatherer(): MetricsGatherer {
     const id = ++last
     const { promise, resolve } = Promise.withResolvers<MetricValues | undefined>()
     const timer = setTimeout(resolve, answerMs, undefined)
-    process.ended.then(() => resolve(undefined))
     waiting.set(id, resolve)
     process.send({ type: "metrics", id })
     return promise.finally(() => {
