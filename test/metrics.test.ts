@@ -9,6 +9,7 @@ import {
   type TestDatabase,
 } from "./support/databases.js"
 import { outcome, pipelineClient, tally } from "./support/pipeline.js"
+import { type RawOutcome, rawPipelineCalls } from "./support/raw-calls.js"
 import { run, type ServerProcess, startServer } from "./support/server.js"
 import { connection, until, workersOf } from "./support/workers.js"
 
@@ -124,6 +125,19 @@ describeServers("on %s", (target) => {
       [Code.NotFound]: counted("NOT_FOUND"),
       [Code.ResourceExhausted]: counted("RESOURCE_EXHAUSTED"),
     })
+
+    // A pipeline refuses without beginning.
+    const heard: RawOutcome[] = []
+    const line = rawPipelineCalls(server.grpcUrl, ["none"], (outcome) => heard.push(outcome))
+    const sent = line.send(250)
+    await until(() => line.waiting === 0)
+    line.close()
+    const { SESSION_NOT_FOUND: answered = 0, ...refused } = tally(heard)
+    expect(Object.keys(refused)).toEqual(["OVERLOADED again"])
+    const afterwards = await samplesOf(server)
+    const lookUps = { grpc_service: "authwire.v1.SessionService", grpc_method: "GetSessionAndUser", door: "pipeline" }
+    const carried = (grpc_code: string) => sum(afterwards, "grpc_server_handled_total", { ...lookUps, grpc_code })
+    expect([carried("NOT_FOUND"), carried("RESOURCE_EXHAUSTED")]).toEqual([answered, sent - answered])
     expect(await server.stop()).toBe(0)
     await database.drop()
   })
