@@ -98,6 +98,8 @@ describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) =
     const samples = await samplesOf(server)
     expect(sum(samples, "authwire_database_up")).toBe(1)
     expect(sum(samples, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
+    const startedMs = sum(samples, "process_start_time_seconds") * 1000
+    expect(Math.abs(Date.now() - startedMs)).toBeLessThan(600_000)
   })
 
   test("answers nothing else", async () => {
@@ -110,7 +112,8 @@ describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) =
 describeServers("on %s", (target) => {
   test("calls that are refused before they begin are counted too", async () => {
     const database = await createDatabase(target)
-    const server = await startServer({ databaseUrl: database.url, args: [metrics, "--max-calls-under-way=16"] })
+    const args = [metrics, "--max-calls-under-way=16"]
+    const server = await startServer({ databaseUrl: database.url, args })
     const { users, close } = connection(server.grpcUrl)
     const calls = Array.from({ length: 200 }, () =>
       users.getUser({ id: "nobody" }).catch((error) => ConnectError.from(error).code),

@@ -22,6 +22,7 @@ export function announce(addresses: Addresses, options: AnnounceOptions) {
   const { print, log, dev, tls } = options
   const [grpc, http] = [addresses.grpc, addresses.http].map((address) => address && formatAddress(address))
   for (const address of [addresses.grpc, addresses.http]) if (address !== undefined) warnIfOpen(address, tls, log)
+  if (addresses.metrics !== undefined) warnIfOpen(addresses.metrics, false, log)
   print(
     (grpc === undefined ? "" : `authwire: grpc door listening on ${grpc}\n`) +
       (http === undefined ? "" : `authwire: http door listening on ${tls ? "https" : "http"}://${http}\n`) +
