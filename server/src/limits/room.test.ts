@@ -120,6 +120,61 @@ describe("room", () => {
     expect(run(1_000, 200).p99).toBeLessThanOrEqual(5)
   })
 
+  test("a flood that is there again after a pause, in which nobody called, is not let in whole", () => {
+    const { run, wait, burst } = service()
+    run(1_600, 200)
+    run(20, 0)
+    // As long as a client may be paused.
+    wait(1_000)
+    expect(burst(2_000)).toBeLessThan(100)
+  })
+
+  test("who calls in bursts is no flood, though a low bound refuses them", () => {
+    const { run, burst } = service()
+    run(5_000, 200)
+    run(20, 0)
+    const entered = Array.from({ length: 5 }, () => {
+      const count = burst(500)
+      run(1_000, 0)
+      return count
+    })
+    expect(entered[1]).toBeLessThan(100)
+    expect(entered.slice(3)).toEqual([500, 500])
+  })
+
+  test("bursts that would not fit are a flood, however seldom they are", () => {
+    const { run, burst } = service()
+    run(1_000, 8)
+    const entered = Array.from({ length: 60 }, () => {
+      const count = burst(4_000)
+      run(1_000, 8)
+      return count
+    })
+    expect(entered[0]).toBe(2_000)
+    expect(entered.filter((count) => count > 100).length).toBeLessThanOrEqual(5)
+  })
+
+  test("a flood that is there again when it is let in is let in ever more seldom", () => {
+    const { run, burst } = service()
+    run(5_000, 200)
+    run(20, 0)
+    const floods: number[] = []
+    for (let second = 0; second < 60; second++) {
+      if (burst(500) === 500) {
+        floods.push(second)
+        run(500, 200)
+      }
+      run(1_000, 8)
+    }
+    expect(floods.length).toBeLessThanOrEqual(4)
+    // It is forgotten when it is over.
+    run(30_000, 8)
+    run(1_000, 200)
+    run(20, 0)
+    run(3_500, 8)
+    expect(burst(1_500)).toBe(1_500)
+  })
+
   test("time without calls counts: a burst after the flood and a pause is let in", () => {
     const { run, wait, burst } = service()
     run(5_000, 200)

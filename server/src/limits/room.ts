@@ -31,8 +31,15 @@ const floodShare = 1 / 125
 const perRefused = 4
 /** How fast the bound rises again when it is none. */
 const growth = 1.5
-/** For so long it must have been none, in milliseconds: longer than the breather pauses those who send it. */
+/**
+ * So far back counts what was, in milliseconds, and for so long at least the bound stays low: longer than the breather
+ * pauses those who send a flood.
+ */
 const waveMs = 1_500
+/** A flood lasts while in this share of the time calls are refused. Who calls in bursts is refused now and then. */
+const lasting = 0.4
+/** When the flood is there again so soon, it was too early, and the bound stays low so many times as long, up to a limit. */
+const patience = { times: 4, maxMs: 24_000 }
 
 /**
  * Turns calls away when those before them would keep them waiting. What is measured is the time from the beginning of a
@@ -42,7 +49,8 @@ const waveMs = 1_500
  * As long as calls take less than `delayMs`, only `maxCalls` counts: a burst is worked off, and so is what comes while the
  * database stops for a moment. When they take longer for as long, or many are refused because `maxCalls` is reached, no
  * more are let in than will end within a small part of `delayMs` at the pace of the last interval. The bound rises again,
- * interval by interval, when for a while hardly any call has had to be refused.
+ * interval by interval, when most of the time hardly any call has to be refused. Not all of the time: a low bound refuses
+ * the bursts of those who are no flood, and only those who are let in show which of both they are.
  */
 export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   const least = Math.min(minCalls, maxCalls)
@@ -57,7 +65,12 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   let ended = 0
   let refused = 0
   let slowMs = 0
-  let floodAt = Number.NEGATIVE_INFINITY
+  /** Whether the bound is kept low, since when it is or is not, and for how long at least. */
+  let isFlood = false
+  let changedAt = Number.NEGATIVE_INFINITY
+  let patienceMs = waveMs
+  /** The share of the time in which many were refused; what is longer ago counts for less. */
+  let refusing = 0
 
   const look = (): void => {
     const time = now()
@@ -72,15 +85,28 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
   const nextBound = (lengthMs: number): number => {
     const isSlow = spent > delayMs * ended && spent > slowCalls * lengthMs
     slowMs = isSlow ? slowMs + lengthMs : 0
-    const flood = refused * perRefused > entered
-    if (flood || slowMs > delayMs) {
-      floodAt = at
-      const soon = Math.floor((ended / lengthMs) * delayMs * floodShare)
-      return Math.min(Math.max(soon, least), maxCalls)
+    const tooSlow = slowMs > delayMs
+    const refusesMany = refused * perRefused > entered
+    refusing *= Math.exp(-lengthMs / waveMs)
+    if (refusesMany) refusing += 1 - Math.exp(-Math.min(lengthMs, intervalMs) / waveMs)
+
+    const waits = isFlood && (at - changedAt < patienceMs || refusing >= lasting)
+    // So many that the bound would have refused them if it were not low.
+    const spare = maxCalls - bound
+    const isTooMany = (refused - spare) * perRefused > entered + spare
+    const wasFlood = isFlood
+    isFlood = waits || tooSlow || isTooMany || (refusesMany && refusing >= lasting)
+    if (isFlood !== wasFlood) {
+      const soonAgain = isFlood && at - changedAt < patienceMs
+      if (isFlood) patienceMs = soonAgain ? Math.min(patienceMs * patience.times, patience.maxMs) : waveMs
+      changedAt = at
     }
-    // Nobody looks while nobody calls: then this was many intervals.
-    const growing = Math.min(lengthMs, at - floodAt - waveMs) / intervalMs
-    return growing <= 0 ? bound : Math.min(maxCalls, Math.ceil(bound * growth ** Math.min(growing, 100)))
+
+    if (isFlood && !refusesMany && !tooSlow) return bound
+    if (isFlood) return Math.min(Math.max(Math.floor((ended / lengthMs) * delayMs * floodShare), least), maxCalls)
+    // Nobody looks while nobody calls: then this was many intervals, the first of which were those of the wave.
+    const risingMs = Math.max(lengthMs - (wasFlood ? waveMs : 0), 0)
+    return Math.min(maxCalls, Math.ceil(bound * growth ** Math.min(risingMs / intervalMs, 100)))
   }
 
   const refuses = (): boolean => {
