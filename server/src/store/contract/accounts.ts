@@ -230,6 +230,8 @@ export function accountContract(context: ContractContext): void {
         expect(await context.store.accounts.get(anyone, account)).toEqual(account)
         expect(await context.store.users.getByAccount(anyone, account)).toMatchObject({ id: account.userId })
       }
+      const together = await Promise.all(accounts.map((account) => context.store.users.getByAccount(anyone, account)))
+      expect(together.map((user) => user?.id)).toEqual([mine, yours, mine, yours])
     })
 
     test("their two parts do not run together", async () => {
@@ -237,6 +239,13 @@ export function accountContract(context: ContractContext): void {
       const unique = newId()
       await context.store.accounts.link(anyone, newAccount(userId, { provider: "ab", providerAccountId: `c${unique}` }))
       expect(await context.store.accounts.get(anyone, { provider: "a", providerAccountId: `bc${unique}` })).toBeNull()
+      // Whatever stands between them where look-ups share a statement.
+      const commas = [`a,${unique},b`, `a,${unique}`, "a"].map((provider, index) => {
+        return { provider, providerAccountId: ["c", "b,c", `${unique},b,c`][index] as string }
+      })
+      await context.store.accounts.link(anyone, newAccount(userId, commas[1]))
+      const together = await Promise.all(commas.map((key) => context.store.users.getByAccount(anyone, key)))
+      expect(together.map((user) => user?.id)).toEqual([undefined, userId, undefined])
     })
   })
 

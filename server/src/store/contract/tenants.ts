@@ -63,15 +63,18 @@ export function tenantContract(context: ContractContext): void {
         await context.store.accounts.link(caller, account)
         await context.store.sessions.create(caller, { sessionToken: "t", userId: "u", expires, extra: {} })
       }
+      const usersOf = async (caller: (typeof callers)[0]) => [
+        await context.store.users.get(caller, "u"),
+        await context.store.users.getByEmail(caller, "E@x"),
+        await context.store.users.getByAccount(caller, account),
+        (await context.store.sessions.getWithUser(caller, "t"))?.user,
+      ]
+      const own = (caller: (typeof callers)[0]) => Array(4).fill(caller.tenant)
       for (const caller of callers) {
-        const users = [
-          await context.store.users.get(caller, "u"),
-          await context.store.users.getByEmail(caller, "E@x"),
-          await context.store.users.getByAccount(caller, account),
-          (await context.store.sessions.getWithUser(caller, "t"))?.user,
-        ]
-        expect(users.map((user) => user?.name)).toEqual(Array(4).fill(caller.tenant))
+        expect((await usersOf(caller)).map((user) => user?.name)).toEqual(own(caller))
       }
+      const together = await Promise.all([...callers, ...callers].map(usersOf))
+      expect(together.map((users) => users.map((user) => user?.name))).toEqual([...callers, ...callers].map(own))
     })
 
     test("is deleted with a user of its own only", async () => {

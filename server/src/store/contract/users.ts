@@ -154,6 +154,9 @@ export function userContract(context: ContractContext): void {
       await context.store.users.create(anyone, second)
       expect(await context.store.users.get(anyone, first.id)).toEqual(first)
       expect(await context.store.users.get(anyone, second.id)).toEqual(second)
+      const ids = [second.id, newId(), first.id, second.id]
+      const together = await Promise.all(ids.map((id) => context.store.users.get(anyone, id)))
+      expect(together).toEqual([second, null, first, second])
       await context.store.users.delete(anyone, second.id)
       expect(await rowsOf(first.id)).toHaveLength(1)
     })
@@ -169,6 +172,8 @@ export function userContract(context: ContractContext): void {
       await context.store.users.create(anyone, user)
       const same = one.replace("ada", `${prefix}ada`)
       expect(await context.store.users.getByEmail(anyone, same)).toEqual(user)
+      const ways = [same, newId(), user.email as string].map((email) => context.store.users.getByEmail(anyone, email))
+      expect(await Promise.all(ways)).toEqual([user, null, user])
       await expect(context.store.users.create(anyone, newUser({ email: same }))).rejects.toMatchObject({
         reason: "EMAIL_ALREADY_EXISTS",
       })
@@ -195,6 +200,9 @@ export function userContract(context: ContractContext): void {
       await context.store.users.create(anyone, second)
       expect(await context.store.users.getByEmail(anyone, first.email as string)).toEqual(first)
       expect(await context.store.users.getByEmail(anyone, second.email as string)).toEqual(second)
+      const emails = [second, newUser({ email: newId() }), first].map(({ email }) => email as string)
+      const together = await Promise.all(emails.map((email) => context.store.users.getByEmail(anyone, email)))
+      expect(together).toEqual([second, null, first])
     })
 
     test("that are absent or blank belong to nobody, and any number of users may have them", async () => {

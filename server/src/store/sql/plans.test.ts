@@ -12,6 +12,7 @@ import {
 } from "../contract/context.js"
 import type { StoreDatabase } from "../contract.js"
 import type { Store } from "../store.js"
+import type { Account, Session, User } from "../types.js"
 import type { Statements } from "./database.js"
 import { type Database, openDatabase, sqlStore } from "./index.js"
 import type { Cell } from "./table.js"
@@ -134,22 +135,57 @@ describe.each(databaseTargets())("plans on %s", (target) => {
   })
 
   if (target !== "sqlite") {
-    test("sessions.getWithUser together are one statement that reads a row for each by unique indexes", async () => {
-      const tokens = []
-      for (const each of users.slice(0, 4)) {
-        const stored = newSession(each.id, Date.now() + 86_400_000)
-        await sqlStore(database, { encryptionKeys }).sessions.create(anyone, stored)
-        tokens.push(stored.sessionToken, newSession(each.id, 0).sessionToken)
+    interface Given {
+      user: User
+      account: Account
+      session: Session
+    }
+    test.each<[string, (store: Store, given: Given) => Promise<unknown>, Access[]]>([
+      [
+        "users.get",
+        (store, given) => store.users.get(anyone, given.user.id),
+        [{ table: "u", type: "range", key: "PRIMARY" }],
+      ],
+      [
+        "users.getByEmail",
+        (store, given) => store.users.getByEmail(anyone, given.user.email as string),
+        [{ table: "u", type: "range", key: "users_email_key" }],
+      ],
+      [
+        "users.getByAccount",
+        (store, given) => store.users.getByAccount(anyone, given.account),
+        [
+          { table: "a", type: "range", key: "PRIMARY" },
+          { table: "u", type: "eq_ref", key: "PRIMARY" },
+        ],
+      ],
+      [
+        "sessions.getWithUser",
+        async (store, given) => (await store.sessions.getWithUser(anyone, given.session.sessionToken))?.user ?? null,
+        [
+          { table: "s", type: "range", key: "PRIMARY" },
+          { table: "u", type: "eq_ref", key: "PRIMARY" },
+        ],
+      ],
+    ])("%s together are one statement that reads a row for each by unique indexes", async (_, call, plan) => {
+      const stored = sqlStore(database, { encryptionKeys })
+      const given: Given[] = []
+      for (const index of range(7)) {
+        const one = newUser({ email: `${crypto.randomUUID()}@example.com` })
+        const each = { user: one, account: newAccount(one.id), session: newSession(one.id, Date.now() + 86_400_000) }
+        given.push(each)
+        // Every other one is not there.
+        if (index % 2 === 1) continue
+        await stored.users.create(anyone, one)
+        await stored.accounts.link(anyone, each.account)
+        await stored.sessions.create(anyone, each.session)
       }
       recorded.length = 0
       const store = recordingStore()
-      const found = await Promise.all(tokens.slice(0, 7).map((token) => store.sessions.getWithUser(anyone, token)))
-      expect(found.map((each) => each !== null)).toEqual([true, false, true, false, true, false, true])
+      const found = await Promise.all(given.map((each) => call(store, each)))
+      expect(found).toEqual(given.map((each, index) => (index % 2 === 1 ? null : each.user)))
       expect(recorded).toHaveLength(1)
-      expect(await planOf(recorded[0] as (typeof recorded)[0])).toEqual([
-        { table: "s", type: "range", key: "PRIMARY" },
-        { table: "u", type: "eq_ref", key: "PRIMARY" },
-      ])
+      expect(await planOf(recorded[0] as (typeof recorded)[0])).toEqual(plan)
     })
   }
 

@@ -2,49 +2,24 @@ import { hash } from "node:crypto"
 import { StoreError } from "../error.js"
 import type { Caller, SessionStore } from "../store.js"
 import type { Session } from "../types.js"
-import { coalesce, type Lookup } from "./coalesce.js"
 import type { Database } from "./database.js"
 import type { SessionRow } from "./entities.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import { sharedLookup } from "./shared-lookup.js"
 import { failsBy } from "./statement-error.js"
-import type { Cell } from "./table.js"
 import { userNotFound } from "./user-not-found.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(database: Database, clock: () => number): SessionStore {
   const { sessions, users } = database.tables
   const sessionByHash = `SELECT ${sessions.columns("s")} FROM sessions s WHERE ${sessions.keyIs}`
-  const sessionAndUser = `${sessions.columns("s")}, ${users.columns("u")}`
-  const ofSessions = `FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id
-    WHERE s.tenant = ? AND s.token_hash`
+  const sessionAndUserByHash = sharedLookup(database, {
+    columns: `${sessions.columns("s")}, ${users.columns("u")}`,
+    from: "FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id WHERE s.tenant = ?",
+    key: ["s.token_hash"],
+    tenantCell: (tenant) => sessions.cell("tenant", tenant),
+  })
   const deleteSession = `DELETE FROM sessions WHERE ${sessions.keyIs}`
-
-  /** By the hashes of their tokens, of one tenant. */
-  const loadSessions = async (tenant: Cell, hashes: readonly Buffer[], signal: AbortSignal | undefined) => {
-    const [only] = hashes
-    if (hashes.length === 1 && only !== undefined) {
-      const statement = `SELECT ${sessionAndUser} ${ofSessions} = ?`
-      return await database.statements({ signal }, (sql) => sql.read(statement, [tenant, only]))
-    }
-    // Few lengths of the list, so that there are few statements to prepare: the last hash stands for those that lack.
-    const width = 2 ** Math.ceil(Math.log2(hashes.length))
-    const list = Array.from({ length: width }, (_, index) => hashes[Math.min(index, hashes.length - 1)] as Buffer)
-    const statement = `SELECT ${sessionAndUser}, s.token_hash ${ofSessions} IN (${list.map(() => "?").join(", ")})`
-    const rows = await database.statements({ signal }, (sql) => sql.read(statement, [tenant, ...list]))
-    const byHash = new Map(rows.map((cells) => [textOf(cells.at(-1)), cells]))
-    return hashes.map((hash) => byHash.get(textOf(hash)))
-  }
-  // There are as many as tenants: callers do not make them up.
-  const lookups = new Map<string, Lookup<Buffer, Cell[]>>()
-  const lookupOf = (tenant: string): Lookup<Buffer, Cell[]> => {
-    let lookup = lookups.get(tenant)
-    if (lookup === undefined) {
-      const cell = sessions.cell("tenant", tenant)
-      lookup = coalesce(database.lookups, (hashes, signal) => loadSessions(cell, hashes, signal))
-      lookups.set(tenant, lookup)
-    }
-    return lookup
-  }
 
   return {
     async create(caller, session) {
@@ -62,7 +37,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
 
     async getWithUser(caller, sessionToken) {
       const key = keyOf(caller, sessionToken)
-      const cells = await lookupOf(caller.tenant)(key.tokenHash, caller.signal)
+      const cells = await sessionAndUserByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
       if (cells === undefined) return null
       const session = { sessionToken, ...sessions.row(cells) }
       const now = new Date(clock())
@@ -107,10 +82,6 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
 
 function keyOf({ tenant }: Caller, sessionToken: string): Pick<SessionRow, "tenant" | "tokenHash"> {
   return { tenant, tokenHash: hash("sha256", sessionToken, "buffer") }
-}
-
-function textOf(hash: Cell | undefined): string {
-  return Buffer.isBuffer(hash) ? hash.toString("latin1") : ""
 }
 
 function rowOf(caller: Caller, { sessionToken, ...rest }: Session): SessionRow {

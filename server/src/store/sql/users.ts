@@ -5,19 +5,35 @@ import type { Database } from "./database.js"
 import { emailKey } from "./email-key.js"
 import type { UserRow } from "./entities.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import { sharedLookup } from "./shared-lookup.js"
 import { failsBy } from "./statement-error.js"
+import type { Cell } from "./table.js"
 
 export function userStore(database: Database): UserStore {
   const { users, accounts } = database.tables
   const selectUser = `SELECT ${users.columns("u")} FROM users u`
   const userById = `${selectUser} WHERE ${users.keyIs}`
   const userByEmail = `${selectUser} WHERE u.tenant = ? AND u.email_key = ?`
-  const userByAccount = `SELECT ${users.columns("u")} FROM accounts a JOIN users u ON u.tenant = a.tenant AND u.id = a.user_id
-    WHERE a.tenant = ? AND a.provider = ? AND a.provider_account_id = ?`
   const emailCells = (row: Pick<UserRow, "tenant" | "emailKey">) => [
     users.cell("tenant", row.tenant),
     users.cell("emailKey", row.emailKey),
   ]
+  const columns = users.columns("u")
+  const tenantCell = (tenant: string) => users.cell("tenant", tenant)
+  const byId = sharedLookup(database, { columns, from: "FROM users u WHERE u.tenant = ?", key: ["u.id"], tenantCell })
+  const byEmail = sharedLookup(database, {
+    columns,
+    from: "FROM users u WHERE u.tenant = ?",
+    key: ["u.email_key"],
+    tenantCell,
+  })
+  const byAccount = sharedLookup(database, {
+    columns,
+    from: "FROM accounts a JOIN users u ON u.tenant = a.tenant AND u.id = a.user_id WHERE a.tenant = ?",
+    key: ["a.provider", "a.provider_account_id"],
+    tenantCell,
+  })
+  const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
   const ofUser = "WHERE tenant = ? AND user_id = ?"
 
   return {
@@ -41,22 +57,19 @@ export function userStore(database: Database): UserStore {
       })
     },
 
-    get: (caller, id) => {
-      const { tenant } = caller
-      const key = users.keyCells({ tenant, id })
-      return database.statements(caller, async (sql) => users.first(await sql.read(userById, key)))
+    async get(caller, id) {
+      return first(await byId(caller, [users.cell("id", id)]))
     },
 
     async getByEmail(caller, email) {
       const key = emailKey(email)
       if (key === undefined) return null
-      const cells = emailCells({ tenant: caller.tenant, emailKey: key })
-      return database.statements(caller, async (sql) => users.first(await sql.read(userByEmail, cells)))
+      return first(await byEmail(caller, [users.cell("emailKey", key)]))
     },
 
-    getByAccount: (caller, { provider, providerAccountId }) => {
-      const key = accounts.keyCells({ tenant: caller.tenant, provider, providerAccountId })
-      return database.statements(caller, async (sql) => users.first(await sql.read(userByAccount, key)))
+    async getByAccount(caller, { provider, providerAccountId }) {
+      const key = [accounts.cell("provider", provider), accounts.cell("providerAccountId", providerAccountId)]
+      return first(await byAccount(caller, key))
     },
 
     update: (caller, id, patch) =>
