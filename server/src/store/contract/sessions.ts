@@ -221,6 +221,36 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.delete(anyone, session.sessionToken)).toBeNull()
     })
 
+    test("returns it and removes it, whatever it holds", async () => {
+      const extra = {
+        zoë: "Ünï ✓ 🦊",
+        minusZero: -0,
+        tiny: 5e-324,
+        none: null,
+        list: [[], {}, " "],
+        long: "é".repeat(30_000),
+      }
+      const session = await context.store.sessions.create(
+        anyone,
+        newSession(await newUserId(), context.clock.now + 1, { extra, sessionToken: `\u0000 ${newId()} é ` }),
+      )
+      expect(await context.store.sessions.delete(anyone, session.sessionToken)).toEqual(session)
+      expect(await rowsOf(session.sessionToken)).toEqual([])
+    })
+
+    test("returns what it removes, when it is changed meanwhile", async () => {
+      const session = await created()
+      const hash = createHash("sha256").update(session.sessionToken).digest()
+      await context.database.sql("BEGIN")
+      // As somebody might write it who is not this store.
+      await context.database.sql("UPDATE sessions SET extra = ? WHERE token_hash = ?", ['{ "changed": 1.0 }', hash])
+      const deleting = context.store.sessions.delete(anyone, session.sessionToken)
+      await delay(100)
+      await context.database.sql("COMMIT")
+      expect(await deleting).toEqual({ ...session, extra: { changed: 1 } })
+      expect(await rowsOf(session.sessionToken)).toEqual([])
+    })
+
     test("of 10 concurrent calls one returns the session", async () => {
       const session = await created()
       const answers = await Promise.all(

@@ -21,6 +21,8 @@ export interface Table<Row, Key extends keyof Row> {
   readonly update: string
   /** `tenant = ? AND id = ?`: the condition that selects one row by its key. */
   readonly keyIs: string
+  /** The condition that a row is as it was read, with the cells of `columns` as parameters, none of which is null. */
+  readonly isAsRead: string
   /** The columns that `row` expects, in its order: `u.id, u.email, …`. */
   columns(alias: string): string
   /** Makes a row of the cells from index `from` on. A column that is null becomes a property that is undefined. */
@@ -82,6 +84,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row>(
     insert: `INSERT INTO ${metadata.tableName} (${all.map((column) => column.databaseName).join(", ")}) VALUES (${all.map(() => "?").join(", ")})`,
     update: `UPDATE ${metadata.tableName} SET ${others.map(assign).join(", ")} WHERE ${keyIs}`,
     keyIs,
+    isAsRead: selected.map(assign).join(" AND "),
     columns: (alias) => selected.map((column) => `${alias}.${column.databaseName}`).join(", "),
     row: toRow,
     first: ([cells]) => (cells === undefined ? null : toRow(cells)),
