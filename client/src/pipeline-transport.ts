@@ -23,7 +23,7 @@ export interface PipelineOptions {
    * How long this process stays awake while it waits for the answer to one call alone, in microseconds, instead of
    * sleeping until it is woken: it answers other events meanwhile, and does so only while most answers come sooner.
    * A call to a service that is near takes a third less time, for up to as much processor time. 0 for never, as in a
-   * process that has less than a core. From 0 to 10,000. Default: 1,000.
+   * process that has less than a core. From 0 to 10,000. Default: 2,000.
    */
   busyPollUs?: number | undefined
 }
@@ -54,7 +54,7 @@ const maxHeaderLength = 4096
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
 export function pipelineTransport(options: PipelineTransportOptions): GrpcTransport {
-  const { connections = 1, busyPollUs = 1_000, header = new Headers(), resolve = systemResolve } = options
+  const { connections = 1, busyPollUs = 2_000, header = new Headers(), resolve = systemResolve } = options
   const { now = () => performance.now(), random = Math.random } = options
   if (!Number.isInteger(connections) || connections < 1 || connections > 64)
     throw wrongOption("connections", "must be a whole number from 1 to 64")

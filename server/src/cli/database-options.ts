@@ -38,7 +38,7 @@ export const databaseOptions = [
     type: "integer",
     min: 0,
     max: 10_000,
-    default: "1000",
+    default: "2000",
     help: "How long the process stays awake while it waits for MySQL with one call, and for the next call, in microseconds, as long as most of them come sooner: to be woken takes longer than the processor time that it costs. 0: it sleeps at once, as it does anyway where there are no more cores than workers.",
     commands: ["serve"],
   },
