@@ -37,7 +37,7 @@ const growth = 1.5
  */
 const waveMs = 1_500
 /** A flood lasts while in this share of the time calls are refused. Who calls in bursts is refused now and then. */
-const lasting = 0.4
+const lasting = 0.5
 /** When the flood is there again so soon, it was too early, and the bound stays low so many times as long, up to a limit. */
 const patience = { times: 4, maxMs: 24_000 }
 
