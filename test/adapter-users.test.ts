@@ -5,12 +5,7 @@ import { authenticator, describeAdapter, failure, inAnHour } from "./support/ada
 describeAdapter("users", (on) => {
   describe("createUser", () => {
     test("keeps the id that it is given, and every property, exactly", async () => {
-      const user = {
-        id: crypto.randomUUID(),
-        email: "Zoë.Ünïcode@Example.COM",
-        emailVerified: new Date("2024-02-29T23:59:59.987Z"),
-        name: "Ada 🦊 Lovelace",
-        image: `data:image/png;base64,${"A".repeat(100_000)}`,
+      const extra = {
         role: "admin",
         level: 3.25,
         minusZero: -0,
@@ -20,20 +15,19 @@ describeAdapter("users", (on) => {
         "key with spaces, and ümlaut": "✓",
         nested: { list: [1, "two", null, { three: [true] }], empty: {}, none: [] },
       }
+      const user = {
+        id: crypto.randomUUID(),
+        email: "Zoë.Ünïcode@Example.COM",
+        emailVerified: new Date("2024-02-29T23:59:59.987Z"),
+        name: "Ada 🦊 Lovelace",
+        image: `data:image/png;base64,${"A".repeat(100_000)}`,
+        ...extra,
+      }
       expect(await on.adapter.createUser(user)).toEqual(user)
       expect(await on.adapter.getUser(user.id)).toEqual(user)
       const [row] = await on.rows("SELECT id, email, name, image, extra FROM users WHERE id = ?", [user.id])
       expect(row).toMatchObject({ id: user.id, email: user.email, name: user.name, image: user.image })
-      expect(JSON.parse(String(row?.extra))).toEqual({
-        role: "admin",
-        level: 3.25,
-        minusZero: -0,
-        big: Number.MAX_SAFE_INTEGER,
-        active: false,
-        nothing: null,
-        "key with spaces, and ümlaut": "✓",
-        nested: user.nested,
-      })
+      expect(JSON.parse(String(row?.extra))).toEqual(extra)
     })
 
     test("makes a UUID where no id is given", async () => {

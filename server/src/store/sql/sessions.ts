@@ -17,7 +17,6 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
     columns: `${sessions.columns("s")}, ${users.columns("u")}`,
     from: "FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id WHERE s.tenant = ?",
     key: ["s.token_hash"],
-    tenantCell: (tenant) => sessions.cell("tenant", tenant),
   })
   const deleteSession = `DELETE FROM sessions WHERE ${sessions.keyIs}`
 

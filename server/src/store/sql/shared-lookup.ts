@@ -10,7 +10,6 @@ export interface SharedLookupOptions {
   from: string
   /** The columns that are unique together within the tenant, all of them of bytes on a server. */
   key: readonly string[]
-  tenantCell(tenant: string): Cell
 }
 
 /**
@@ -19,7 +18,7 @@ export interface SharedLookupOptions {
  *
  * @returns a function of the caller and the cells of the key.
  */
-export function sharedLookup(database: Database, { columns, from, key, tenantCell }: SharedLookupOptions) {
+export function sharedLookup(database: Database, { columns, from, key }: SharedLookupOptions) {
   const is = key.map((column) => `${column} = ?`).join(" AND ")
   const parameters = `(${key.map(() => "?").join(", ")})`
   // For 1, 2, 4 … keys: few statements to prepare.
@@ -45,7 +44,7 @@ export function sharedLookup(database: Database, { columns, from, key, tenantCel
   return ({ tenant, signal }: Caller, cells: Cell[]): Promise<Cell[] | undefined> => {
     let lookup = lookups.get(tenant)
     if (lookup === undefined) {
-      const tenantIs = tenantCell(tenant)
+      const tenantIs = database.tables.users.cell("tenant", tenant)
       lookup = coalesce(database.lookups, (keys, signals) => load(tenantIs, keys, signals))
       lookups.set(tenant, lookup)
     }

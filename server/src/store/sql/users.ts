@@ -11,27 +11,21 @@ import type { Cell } from "./table.js"
 
 export function userStore(database: Database): UserStore {
   const { users, accounts } = database.tables
-  const selectUser = `SELECT ${users.columns("u")} FROM users u`
+  const columns = users.columns("u")
+  const selectUser = `SELECT ${columns} FROM users u`
   const userById = `${selectUser} WHERE ${users.keyIs}`
   const userByEmail = `${selectUser} WHERE u.tenant = ? AND u.email_key = ?`
   const emailCells = (row: Pick<UserRow, "tenant" | "emailKey">) => [
     users.cell("tenant", row.tenant),
     users.cell("emailKey", row.emailKey),
   ]
-  const columns = users.columns("u")
-  const tenantCell = (tenant: string) => users.cell("tenant", tenant)
-  const byId = sharedLookup(database, { columns, from: "FROM users u WHERE u.tenant = ?", key: ["u.id"], tenantCell })
-  const byEmail = sharedLookup(database, {
-    columns,
-    from: "FROM users u WHERE u.tenant = ?",
-    key: ["u.email_key"],
-    tenantCell,
-  })
+  const ofTenant = "FROM users u WHERE u.tenant = ?"
+  const byId = sharedLookup(database, { columns, from: ofTenant, key: ["u.id"] })
+  const byEmail = sharedLookup(database, { columns, from: ofTenant, key: ["u.email_key"] })
   const byAccount = sharedLookup(database, {
     columns,
     from: "FROM accounts a JOIN users u ON u.tenant = a.tenant AND u.id = a.user_id WHERE a.tenant = ?",
     key: ["a.provider", "a.provider_account_id"],
-    tenantCell,
   })
   const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
   const ofUser = "WHERE tenant = ? AND user_id = ?"
