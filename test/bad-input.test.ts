@@ -12,6 +12,7 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Authwire, startAuthwire } from "./support/authwire.js"
 import { breachesOf, brokenRequest, unruledFields } from "./support/breaches.js"
+import { http1Options } from "./support/http1.js"
 
 const services = [UserService, AccountService, SessionService, VerificationTokenService, AuthenticatorService]
 const methods = services.flatMap((service) => service.methods as DescMethodUnary[])
@@ -25,8 +26,8 @@ describe("every rule of the schema is enforced, and the error names the field", 
     authwire = await startAuthwire("sqlite")
     transports.grpc = createGrpcTransport({ baseUrl: authwire.server.grpcUrl })
     transports.http = createConnectTransport({
+      ...http1Options,
       baseUrl: authwire.server.httpUrl,
-      httpVersion: "1.1",
       useBinaryFormat: true,
     })
   })

@@ -9,6 +9,7 @@ import { Code, createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Authwire, startAuthwire } from "./support/authwire.js"
+import { http1Options } from "./support/http1.js"
 import { startServer } from "./support/server.js"
 import { hasTool } from "./support/tools.js"
 
@@ -17,8 +18,8 @@ describe("health and reflection", () => {
   const transports = () => [
     createGrpcTransport({ baseUrl: authwire.server.grpcUrl }),
     createGrpcTransport({ baseUrl: authwire.server.httpUrl }),
-    createGrpcWebTransport({ baseUrl: authwire.server.httpUrl, httpVersion: "1.1" }),
-    createConnectTransport({ baseUrl: authwire.server.httpUrl, httpVersion: "1.1" }),
+    createGrpcWebTransport({ ...http1Options, baseUrl: authwire.server.httpUrl }),
+    createConnectTransport({ ...http1Options, baseUrl: authwire.server.httpUrl }),
   ]
   // Reflection is a two-way stream, which HTTP/1.1 cannot carry.
   const twoWay = () => transports().slice(0, 2)

@@ -10,6 +10,7 @@ import { errorOf, frame, openBarePipeline } from "./support/bare-pipeline.js"
 import { createDatabase } from "./support/databases.js"
 import { endsAfterEach } from "./support/endings.js"
 import { unaryMethods } from "./support/every-method.js"
+import { http1Options } from "./support/http1.js"
 import { command, createKey, revokeKey } from "./support/keys.js"
 import { planted } from "./support/planted.js"
 import { givenKey, run, startServer } from "./support/server.js"
@@ -64,8 +65,8 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
   const { grpcUrl, httpUrl } = server
   const transports = [
     createGrpcTransport({ baseUrl: grpcUrl }),
-    createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1", useHttpGet: true }),
-    createGrpcWebTransport({ baseUrl: httpUrl, httpVersion: "1.1" }),
+    createConnectTransport({ ...http1Options, baseUrl: httpUrl, useHttpGet: true }),
+    createGrpcWebTransport({ ...http1Options, baseUrl: httpUrl }),
   ]
   const keys = [given, ofAcme, revoked, ...strangers].map(({ text }) => `Bearer ${text}`)
   const headers = [...keys, `Bearer ${plain("bearer")}`, `Basic ${btoa(plain("password"))}`, plain("header")]

@@ -21,10 +21,12 @@ let probes: Probe[] = []
 const asIs = (bytes: Buffer) => bytes
 
 const header = new Headers({ authorization: `Bearer ${apiKey}` })
+// Node's own agent takes the connection that was used last, even if it has just closed it itself.
+const agent = new http.Agent({ keepAlive: true, timeout: 5_000, scheduling: "fifo" })
 const transports: Record<string, Transport> = {
   pipeline: pipelineTransport({ url: grpcUrl, header }),
   unary: grpcTransport({ url: grpcUrl }),
-  connect: createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1" }),
+  connect: createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1", nodeOptions: { agent } }),
 }
 
 async function probe(what: Probe[0], question: () => Promise<unknown>): Promise<void> {

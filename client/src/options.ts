@@ -24,7 +24,8 @@ export interface ConnectionOptions {
   /**
    * Your own Connect transport to carry the calls: for another protocol, for interceptors, for tests. It gets the
    * headers, deadlines and repeated tries of the other options; `url` then only names the service in messages, and
-   * closing the client does not close the transport. Default: one made for `url`.
+   * closing the client does not close the transport. One of `@connectrpc/connect-node` over HTTP/1.1 wants an agent with
+   * `scheduling: "fifo"`: Node's own may hand out a connection that it has just closed. Default: one made for `url`.
    */
   transport?: Transport | undefined
 }

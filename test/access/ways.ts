@@ -9,6 +9,7 @@ import type {
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { errorOf, frame, openBarePipeline } from "../support/bare-pipeline.js"
+import { http1Options } from "../support/http1.js"
 import type { ServerProcess } from "../support/server.js"
 
 /** How a call ended: the code, and the reason of an error. */
@@ -47,10 +48,10 @@ export const ways: readonly Way[] = [
   ),
   over(
     "Connect over HTTP/1.1",
-    ({ httpUrl }) => createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1" }),
+    ({ httpUrl }) => createConnectTransport({ ...http1Options, baseUrl: httpUrl }),
     isUnary,
   ),
-  over("gRPC-Web", ({ httpUrl }) => createGrpcWebTransport({ baseUrl: httpUrl, httpVersion: "1.1" }), isUnary),
+  over("gRPC-Web", ({ httpUrl }) => createGrpcWebTransport({ ...http1Options, baseUrl: httpUrl }), isUnary),
   pipelined("the pipeline", ({ grpcUrl }) => grpcUrl),
   pipelined("the pipeline, through the HTTP door", ({ httpUrl }) => httpUrl),
 ]

@@ -5,6 +5,7 @@ import { createConnectTransport } from "@connectrpc/connect-node"
 import { createGrpcWebTransport } from "@connectrpc/connect-web"
 import { fetchTransport } from "../../client/src/fetch-transport.js"
 import { pipelineTransport } from "../../client/src/pipeline-transport.js"
+import { http1Options } from "../support/http1.js"
 import type { ServerProcess } from "../support/server.js"
 
 type Options = Omit<ConnectionOptions, "url" | "transport">
@@ -38,7 +39,7 @@ export const carriers: readonly Carrier[] = [
     connect: ({ httpUrl }, options) => createEdgeClient({ ...options, url: httpUrl }),
   },
   overHttp("Connect over HTTP/1.1", ({ httpUrl }) =>
-    createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1", useBinaryFormat: true }),
+    createConnectTransport({ ...http1Options, baseUrl: httpUrl, useBinaryFormat: true }),
   ),
   overHttp("gRPC-Web", ({ httpUrl }) => createGrpcWebTransport({ baseUrl: httpUrl })),
 ]
