@@ -30,16 +30,19 @@ export interface World {
 export const maxMessageBytes = 2 * 1024 * 1024
 export const maxPipelinedBytes = maxMessageBytes - 64 * 1024
 
+/** For clients that start many calls at once. A busy machine is slow: how soon they give up is not what transports are about. */
+export const patient = { timeoutMs: 30_000 }
+
 /** Starts it before the tests of the block, and ends it after them. */
 export function useWorld(target: DatabaseTarget): World {
   const world = {} as World
   beforeAll(async () => {
-    // A busy machine is slow: how soon it refuses for that is not what transports are about.
-    const patient = "--overload-delay-ms=0"
-    const authwire = await startAuthwire(target, [patient, `--max-message-bytes=${maxMessageBytes}`])
+    // How soon it refuses for slowness is not either.
+    const noOverload = "--overload-delay-ms=0"
+    const authwire = await startAuthwire(target, [noOverload, `--max-message-bytes=${maxMessageBytes}`])
     const { server, database } = authwire
-    const small = await startServer({ databaseUrl: database.url, args: [patient, "--max-message-bytes=1024"] })
-    const clients = Object.fromEntries(carriers.map((carrier) => [carrier.name, carrier.connect(server)]))
+    const small = await startServer({ databaseUrl: database.url, args: [noOverload, "--max-message-bytes=1024"] })
+    const clients = Object.fromEntries(carriers.map((carrier) => [carrier.name, carrier.connect(server, patient)]))
     Object.assign(world, { authwire, server, small, clients, reference: clients[unary.name] })
   })
   afterAll(async () => {
