@@ -30,7 +30,7 @@ export interface World {
 export const maxMessageBytes = 2 * 1024 * 1024
 export const maxPipelinedBytes = maxMessageBytes - 64 * 1024
 
-/** For clients that start many calls at once. A busy machine is slow: how soon they give up is not what transports are about. */
+/** For clients. A busy machine is slow: how soon they give up for that is not what transports are about. */
 export const patient = { timeoutMs: 30_000 }
 
 /** Starts it before the tests of the block, and ends it after them. */

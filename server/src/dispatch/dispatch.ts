@@ -191,14 +191,13 @@ export function overloaded(): Failure {
 
 function allOf(admissions: readonly Admission[]): Admission {
   const from = (index: number, call: Call): Promise<void> | undefined => {
-    for (const [offset, admit] of admissions.slice(index).entries()) {
-      const asking = admit(call)
-      if (asking !== undefined) return asking.then(() => from(index + offset + 1, call))
+    for (let at = index; at < admissions.length; at++) {
+      const asking = admissions[at]?.(call)
+      if (asking !== undefined) return asking.then(() => from(at + 1, call))
     }
     return undefined
   }
-  const [only] = admissions
-  return admissions.length === 1 && only !== undefined ? only : (call) => from(0, call)
+  return (call) => from(0, call)
 }
 
 // A caller is answered when its deadline passes, even if the handler cannot stop at once: the handler's outcome is then
