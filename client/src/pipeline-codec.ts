@@ -62,9 +62,8 @@ function answerAt(bytes: Buffer, cursor: { at: number }): PipelineAnswer | undef
   const id = readVarint(bytes, cursor)
   if (bytes[cursor.at++] !== 0x12) return undefined
   const messageLength = readVarint(bytes, cursor)
+  if (!(end <= bytes.length) || cursor.at + messageLength !== end || !Number.isInteger(id)) return undefined
   const message = bytes.subarray(cursor.at, end)
-  // A view of what is cut off is shorter without a word.
-  if (!(end <= bytes.length) || message.length !== messageLength || !Number.isInteger(id)) return undefined
   cursor.at = end
   return { $typeName: "authwire.v1.PipelineAnswer", id, outcome: { case: "message", value: message } }
 }

@@ -45,7 +45,8 @@ function callAt(bytes: Buffer, cursor: { at: number }): PipelineCall | undefined
   const method = partAt(bytes, cursor, end)
   if (method === undefined || bytes[cursor.at++] !== 0x1a) return undefined
   const message = partAt(bytes, cursor, end)
-  const hasTimeout = cursor.at < end && bytes[cursor.at++] === 0x20
+  const hasTimeout = cursor.at < end
+  if (hasTimeout && bytes[cursor.at++] !== 0x20) return undefined
   const timeoutMs = hasTimeout ? readVarint(bytes, cursor) : undefined
   const name = method.toString("latin1")
   if (message === undefined || cursor.at !== end || end > bytes.length || !isAscii(name)) return undefined
