@@ -48,6 +48,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   TOKEN_NOT_YET_VALID: [Code.Unauthenticated, "the token is not valid yet"],
   METHOD_UNKNOWN: [Code.Unimplemented, "no unary method has this name here"],
   TOO_MANY_CALLS: [Code.ResourceExhausted, "too many calls of this pipeline are under way"],
+  ANSWERS_NOT_TAKEN: [Code.ResourceExhausted, "the client does not take the answers of earlier calls"],
   API_KEY_MISSING: [Code.Unauthenticated, "the call has no API key: send it as authorization: Bearer awk_…"],
   API_KEY_INVALID: [Code.Unauthenticated, "the API key is unknown, revoked or expired"],
   SCOPE_MISSING: [Code.PermissionDenied, "the API key lacks the scope of this method"],

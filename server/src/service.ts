@@ -126,6 +126,8 @@ export function createService(options: ServiceOptions): Dispatch {
     overrides: options.rateLimitOverrides,
     now: options.clock,
   }
+  const rates = rateLimit(limits)
+  const unknownRate = rates.admit?.(PipelineService.method.pipeline)
   const dispatch = createDispatch({
     services,
     carrier: (inside) => {
@@ -136,13 +138,14 @@ export function createService(options: ServiceOptions): Dispatch {
         maxInFlight,
         maxMessageBytes,
         refuse,
+        limitUnknown: (stream) => unknownRate?.(stream),
         breather: breath,
       })
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
     observer,
     access: options.access,
-    interceptors: [rateLimit(limits), ...(audit === undefined ? [] : [audit.interceptor]), validation()],
+    interceptors: [rates, ...(audit === undefined ? [] : [audit.interceptor]), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
     // Whatever the load is, the service can be watched.
     roomOf: (method) => (isOwnMethod(method) ? bounds : undefined),

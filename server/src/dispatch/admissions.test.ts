@@ -4,8 +4,8 @@ import { Failure } from "../errors.js"
 import { createDispatch, type Method, register } from "./dispatch.js"
 import type { Admission, Interceptor } from "./interceptor.js"
 
-/** Makes a call that has to be let in by all of these, in this order. Resolves to how it failed. */
-async function call(...admissions: Admission[]): Promise<unknown> {
+/** Makes a call, read by `read`, that has to be let in by all of these, in this order. Resolves to how it failed. */
+async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise<unknown> {
   const nobody = async () => {
     throw new Failure("USER_NOT_FOUND")
   }
@@ -25,7 +25,7 @@ async function call(...admissions: Admission[]): Promise<unknown> {
   })
   const method = dispatch.services[0]?.methods[0] as Method
   const running = method.begin({ door: "test", timeoutMs: undefined, header: () => undefined })
-  const failure = await method.unaryBytes(new Uint8Array(), running.call).catch((error: unknown) => error)
+  const failure = await method.unaryBytes(read, running.call).catch((error: unknown) => error)
   running.end()
   await dispatch.drain(0)
   return failure
@@ -37,26 +37,33 @@ test.each([
   ["later, at once and at once", true, false, false],
   ["at once, later and at once", false, true, false],
   ["later, later and later", true, true, true],
-])("who lets a call in %s is asked in order, and each may refuse it", async (_, ...isLater) => {
-  const asked: number[] = []
-  const admission =
-    (index: number, refuses: boolean): Admission =>
-    () => {
-      const answer = () => {
-        asked.push(index)
-        if (refuses) throw new Failure("RATE_LIMITED")
-      }
-      if (isLater[index]) return new Promise<void>((resolve) => setImmediate(resolve)).then(answer)
-      answer()
-      return undefined
+])(
+  "who lets a call in %s is asked in order before the request is read, and each may refuse it",
+  async (_, ...isLater) => {
+    const asked: (number | "read")[] = []
+    const read = () => {
+      asked.push("read")
+      return new Uint8Array()
     }
-  const reasonAndAsked = async (refusing: number) => {
-    asked.length = 0
-    const failure = await call(...isLater.map((_, index) => admission(index, index === refusing)))
-    return [(failure as Failure).reason, ...asked]
-  }
-  expect(await reasonAndAsked(-1)).toEqual(["USER_NOT_FOUND", 0, 1, 2])
-  expect(await reasonAndAsked(0)).toEqual(["RATE_LIMITED", 0])
-  expect(await reasonAndAsked(1)).toEqual(["RATE_LIMITED", 0, 1])
-  expect(await reasonAndAsked(2)).toEqual(["RATE_LIMITED", 0, 1, 2])
-})
+    const admission =
+      (index: number, refuses: boolean): Admission =>
+      () => {
+        const answer = () => {
+          asked.push(index)
+          if (refuses) throw new Failure("RATE_LIMITED")
+        }
+        if (isLater[index]) return new Promise<void>((resolve) => setImmediate(resolve)).then(answer)
+        answer()
+        return undefined
+      }
+    const reasonAndAsked = async (refusing: number) => {
+      asked.length = 0
+      const failure = await call(read, ...isLater.map((_, index) => admission(index, index === refusing)))
+      return [(failure as Failure).reason, ...asked]
+    }
+    expect(await reasonAndAsked(-1)).toEqual(["USER_NOT_FOUND", 0, 1, 2, "read"])
+    expect(await reasonAndAsked(0)).toEqual(["RATE_LIMITED", 0])
+    expect(await reasonAndAsked(1)).toEqual(["RATE_LIMITED", 0, 1])
+    expect(await reasonAndAsked(2)).toEqual(["RATE_LIMITED", 0, 1, 2])
+  },
+)

@@ -1,4 +1,5 @@
 import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
+import type { ConnectionBudgets } from "../limits/budget.js"
 import type { Caller } from "../store/store.js"
 import type { Identity } from "./identity.js"
 
@@ -19,6 +20,8 @@ export interface Call extends Caller {
   readonly certificateNames: readonly string[]
   /** The stream that carries the call, if one does. */
   readonly carrier: Call | undefined
+  /** What the connection that the call came over may hold. */
+  readonly connection: ConnectionBudgets | undefined
   /** Who makes the call, once it was let in. */
   identity: Identity | undefined
   /** The id of the user that it is about, for the audit log, once that is known. */

@@ -8,40 +8,46 @@ import {
   type Message,
   toBinary,
 } from "@bufbuild/protobuf"
-import { Failure, toFailure } from "../errors.js"
+import { Failure } from "../errors.js"
 import type { Room } from "../limits/room.js"
 import { orAborted, waitsUntil } from "../or-aborted.js"
 import type { Call, Implementation } from "./call.js"
 import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 import type { Refuser } from "./refuser.js"
-import { CallUnderWay, callsUnderWay, type Incoming, type Refusal, type Running } from "./under-way.js"
+import { callsUnderWay, type Incoming, type Running } from "./under-way.js"
+
+/** Fields that the schema does not know have no bound, and nobody would read them. */
+const withoutUnknown = { readUnknownFields: false }
 
 /** One method, as a door offers it. */
 export interface Method {
   readonly desc: DescMethod
-  /** Starts a call. If there is no room for it, it fails with OVERLOADED. */
+  /** Whether the method is open to callers without a key, as those of health and reflection are. */
+  readonly isOpen: boolean
+  /** Starts a call, on its header. */
   begin(incoming: Incoming): Running
-  /** The same for who can say cheaper that there is no room: undefined. */
-  beginIfRoom(incoming: Incoming): Running | undefined
-  /**
-   * Undefined if there is room for a call; else resolves when it may be refused. For a door that asks before it makes
-   * anything of a call. It then refuses it, or begins it with `overloaded` as refusal.
-   */
-  noRoom(): Promise<void> | undefined
-  /** What a call is told that is refused for that, before it begins. Puts it on record. */
+  /** Whether the concurrency limit is reached, so that a call can be rejected before anything is made of it. */
+  isFull(): boolean
+  /** Resolves when a call may be rejected for that. */
+  beforeRefusal(): Promise<void>
+  /** What a call is told that is rejected for that, before it begins. Puts it on record. */
   refuse(door: string, requestId: string | undefined): Status
   /**
-   * Says why the caller may not make such a call, by what is known before its request is read; undefined if it may. `unary`
-   * and `stream` see to it themselves: this is for a door that would have read the request by then. It then begins the
-   * call with the refusal.
+   * Makes a unary call. Key, scope, rate and concurrency limit are decided before the request is read: a call that is
+   * rejected never reads it.
+   *
+   * @param read Reads the request. Called at most once.
    */
-  refusalOf(incoming: Incoming): Promise<Refusal | undefined>
-  readonly unary: Unary
+  readonly unary: (read: Read<Message>, call: Call) => Promise<Message>
   /** The same from bytes to bytes. */
-  readonly unaryBytes: (request: Uint8Array, call: Call) => Promise<Uint8Array>
+  readonly unaryBytes: (read: Read<Uint8Array>, call: Call) => Promise<Uint8Array>
+  /** Makes a streaming call. As with `unary`, nothing is asked of `requests` before the call is let in. */
   readonly stream: Stream
   readonly codec: Codec
 }
+
+/** Reads the request of a call. */
+export type Read<T> = () => T | Promise<T>
 
 /** Reads and writes the messages of a method. */
 export interface Codec {
@@ -106,10 +112,6 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const { observer, access, maxDeadlineMs, roomOf } = options
   const interceptors = [access, ...options.interceptors]
   const noRoom = overloaded()
-  const refuse = async (reason: unknown): Promise<never> => {
-    if (reason === noRoom) await options.beforeRefusal()
-    throw reason
-  }
   const underWay = callsUnderWay(maxDeadlineMs)
 
   const serve = ({ desc, implementation, codec }: Registration, carries: boolean) => ({
@@ -124,47 +126,40 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         stream = interceptor.stream?.(method, stream) ?? stream
       }
       const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
-      const known = access.admit?.(method)
       const room = method.methodKind === "unary" ? roomOf(method) : undefined
-      // Who waits to hear whether his key is one does not keep the service busy, whatever keys strangers bring.
-      const admitted: Admission = (call) => {
-        const asking = admit(call)
-        return asking === undefined || room === undefined ? asking : room.away(asking)
-      }
-      const kind = { carries, onEnd: room?.leave }
-      const beginIfRoom = (incoming: Incoming) =>
-        room?.enter() === false ? undefined : underWay.begin(method, incoming, kind)
+      /** Who waits to be let in, or for the request to arrive, takes no place of the concurrency limit. */
+      const making =
+        <I, O>(decode: (input: I) => Message, encode: (answer: Message) => O) =>
+        async (read: Read<I>, call: Call): Promise<O> => {
+          if (call.signal.aborted) throw call.signal.reason
+          const asking = admit(call)
+          if (asking !== undefined) await asking
+          const arriving = read()
+          const input = arriving instanceof Promise ? await orAborted(arriving, call.signal) : arriving
+          if (room?.enter() === false) {
+            await options.beforeRefusal()
+            throw noRoom
+          }
+          try {
+            return encode(await unary(decode(input), call))
+          } finally {
+            room?.leave()
+          }
+        }
+      const fromBytes = (bytes: Uint8Array) =>
+        wellFormed(method.input, () => fromBinary(method.input, bytes, withoutUnknown))
       return {
         desc: method,
-        beginIfRoom,
-        noRoom: () => (room?.refuses() ? options.beforeRefusal() : undefined),
+        isOpen: access.admit?.(method) === undefined,
+        isFull: () => room?.refuses() === true,
+        beforeRefusal: options.beforeRefusal,
         refuse: (door, requestId) => options.refuse(noRoom, method, door, requestId).status,
-        begin: (incoming) =>
-          incoming.refusal === undefined
-            ? (beginIfRoom(incoming) ?? underWay.begin(method, incoming, { refusal: noRoom }))
-            : underWay.begin(method, incoming, { refusal: incoming.refusal.failure }),
-        async refusalOf(incoming) {
-          const call = new CallUnderWay(method, incoming, undefined, new AbortController().signal)
-          try {
-            const asking = known?.(call)
-            // Only who waits needs a timer, which would stay for all of its time.
-            if (asking !== undefined) await orAborted(asking, AbortSignal.timeout(maxDeadlineMs))
-          } catch (error) {
-            return { failure: toFailure(error), identity: call.identity }
-          }
-        },
-        unary: observer.unary(method, async (request: Message, call) => {
-          if (call.signal.aborted) await refuse(call.signal.reason)
-          await admitted(call)
-          return await unary(request, call)
-        }),
-        unaryBytes: observer.unary(method, async (bytes: Uint8Array, call) => {
-          if (call.signal.aborted) await refuse(call.signal.reason)
-          const asking = admitted(call)
-          if (asking !== undefined) await asking
-          const request = wellFormed(method.input, () => fromBinary(method.input, bytes))
-          return toBinary(method.output, await unary(request, call))
-        }),
+        begin: (incoming) => underWay.begin(method, incoming, carries),
+        unary: observer.unary(method, making(asIs, asIs)),
+        unaryBytes: observer.unary(
+          method,
+          making(fromBytes, (answer) => toBinary(method.output, answer)),
+        ),
         stream: observer.stream(method, async function* (requests, call) {
           await admit(call)
           yield* stream(requests, call)
@@ -187,6 +182,10 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 /** Refuses a call that there is no room for. */
 export function overloaded(): Failure {
   return new Failure("OVERLOADED", { retryAfterMs: 1_000 })
+}
+
+function asIs(message: Message): Message {
+  return message
 }
 
 function allOf(admissions: readonly Admission[]): Admission {
@@ -251,7 +250,7 @@ async function first(requests: AsyncIterable<Message>): Promise<Message> {
 
 function codecOf({ input, output }: DescMethod, codec: Codec | undefined): Codec {
   return {
-    decode: (bytes) => wellFormed(input, () => codec?.decode(bytes) ?? fromBinary(input, bytes)),
+    decode: (bytes) => wellFormed(input, () => codec?.decode(bytes) ?? fromBinary(input, bytes, withoutUnknown)),
     encode: (answer) => codec?.encode(answer) ?? toBinary(output, answer),
   }
 }

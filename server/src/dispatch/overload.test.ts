@@ -41,17 +41,18 @@ describe("a call that there is no room for", () => {
       throw new Error("left without a place")
     },
     refuses: () => true,
-    away: (waited) => waited,
   }
 
   test.each([
-    ["as a message", ({ unary }: Method, call: Call) => unary(create(UserService.method.getUser.input), call)],
-    ["as bytes, which nobody reads", ({ unaryBytes }: Method, call: Call) => unaryBytes(Uint8Array.of(0xff), call)],
+    ["as a message", ({ unary }: Method, call: Call) => unary(() => create(UserService.method.getUser.input), call)],
+    [
+      "as bytes, which nobody decodes",
+      ({ unaryBytes }: Method, call: Call) => unaryBytes(() => Uint8Array.of(0xff), call),
+    ],
   ])(
     "is refused after the pause that others leave it, %s",
     async (_, make: (method: Method, call: Call) => Promise<unknown>) => {
       const { dispatch, method, pauses } = setUp(full)
-      expect(method.beginIfRoom(incoming)).toBeUndefined()
       const running = method.begin(incoming)
       let ended: unknown
       const call = make(method, running.call).catch((error: unknown) => {
@@ -70,7 +71,8 @@ describe("a call that there is no room for", () => {
 
   test("is refused after a pause before it begins, where a door can do that", async () => {
     const { method, pauses } = setUp(full)
-    const pause = method.noRoom()
+    expect(method.isFull()).toBe(true)
+    const pause = method.beforeRefusal()
     expect(pauses).toHaveLength(1)
     pauses[0]?.()
     await pause
@@ -79,35 +81,40 @@ describe("a call that there is no room for", () => {
 
   test("is refused without another pause where the door brings the refusal", async () => {
     const { method, pauses } = setUp(full)
-    const running = method.begin({ ...incoming, refusal: { failure: overloaded(), identity: undefined } })
-    await expect(method.unaryBytes(Uint8Array.of(), running.call)).rejects.toMatchObject({ reason: "OVERLOADED" })
+    const running = method.begin({ ...incoming, rejection: overloaded() })
+    await expect(method.unaryBytes(() => Uint8Array.of(), running.call)).rejects.toMatchObject({ reason: "OVERLOADED" })
     expect(pauses).toEqual([])
     running.end()
   })
 })
 
-test("a call that there is room for leaves it when it ends, however that is", async () => {
+test("a call takes its place when its request is there, and leaves it when it ends, however that is", async () => {
+  const places: number[] = []
   let inside = 0
   const { dispatch, method, pauses } = setUp({
     enter: () => {
-      inside++
+      places.push(++inside)
       return true
     },
     refuses: () => false,
-    away: (waited) => waited,
     leave: () => {
-      inside--
+      places.push(--inside)
     },
   })
-  expect(method.noRoom()).toBeUndefined()
-  const running = [method.begin(incoming), method.beginIfRoom(incoming), method.begin(incoming)]
-  expect(inside).toBe(3)
-  await expect(method.unaryBytes(Uint8Array.of(), running[0]?.call as never)).rejects.toMatchObject({
-    reason: "USER_NOT_FOUND",
-  })
-  running[1]?.cancel()
-  for (const one of running) one?.end()
-  expect(inside).toBe(0)
+  expect(method.isFull()).toBe(false)
+  const request = Promise.withResolvers<Uint8Array>()
+  const failing = method.begin(incoming)
+  const failed = method.unaryBytes(() => request.promise, failing.call)
+  const leaving = method.begin(incoming)
+  const left = method.unaryBytes(() => new Promise(() => {}), leaving.call)
+  leaving.cancel()
+  await expect(left).rejects.toMatchObject({ reason: "CANCELLED" })
+  expect(places).toEqual([])
+  request.resolve(Uint8Array.of())
+  await expect(failed).rejects.toMatchObject({ reason: "USER_NOT_FOUND" })
+  expect(places).toEqual([1, 0])
+  failing.end()
+  leaving.end()
   expect(pauses).toEqual([])
   await dispatch.drain(0)
 })

@@ -2,15 +2,9 @@ import { randomUUID } from "node:crypto"
 import { setMaxListeners } from "node:events"
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
+import type { ConnectionBudgets } from "../limits/budget.js"
 import type { Call } from "./call.js"
 import type { Identity } from "./identity.js"
-
-/** Why a call is over before it begins. */
-export interface Refusal {
-  readonly failure: Failure
-  /** Who made it, as far as that is known. */
-  readonly identity: Identity | undefined
-}
 
 /** What a door knows of a call before it reads the request. */
 export interface Incoming {
@@ -23,8 +17,10 @@ export interface Incoming {
    * verified.
    */
   certificateNames?: readonly string[] | undefined
-  /** The call is refused, and its request was not read. */
-  refusal?: Refusal | undefined
+  /** Why the transport rejects the call; undefined if it does not. */
+  rejection?: Failure | undefined
+  /** What the connection may hold; undefined where a test has none. */
+  connection?: ConnectionBudgets | undefined
   /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
   carrier?: Call
 }
@@ -42,22 +38,14 @@ export interface Running {
   end(): void
 }
 
-export interface Kind {
-  carries?: boolean
-  onEnd?: (() => void) | undefined
-  refusal?: Failure
-}
-
 /** The calls that are under way. */
 export interface UnderWay {
   /**
    * Starts a call; one that comes while the service drains fails with SHUTTING_DOWN.
    *
-   * @param kind.carries whether it is a stream that carries calls.
-   * @param kind.onEnd called when it is over.
-   * @param kind.refusal what it fails with at once.
+   * @param carries whether it is a stream that carries calls. Default: false.
    */
-  begin(method: DescMethod, incoming: Incoming, kind?: Kind): Running
+  begin(method: DescMethod, incoming: Incoming, carries?: boolean): Running
   /** Aborts when the service begins to drain: a stream that carries calls asks its client to go elsewhere. */
   readonly draining: AbortSignal
   /**
@@ -89,12 +77,13 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
   return {
     draining: drain.signal,
 
-    begin(method, incoming, { carries = false, onEnd, refusal } = {}) {
+    begin(method, incoming, carries = false) {
       const abort = new AbortController()
+      const { rejection } = incoming
       const unary = method.methodKind === "unary"
       const timeoutMs = unary ? Math.min(incoming.timeoutMs ?? maxDeadlineMs, maxDeadlineMs) : incoming.timeoutMs
       const timer =
-        timeoutMs === undefined || refusal !== undefined
+        timeoutMs === undefined || rejection !== undefined
           ? undefined
           : setTimeout(
               () => abort.abort(new Failure("DEADLINE_EXCEEDED")),
@@ -103,7 +92,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       const entry: Entry = { endsAtOnce: !unary && !carries, abort }
       const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs
       if (timeoutMs !== undefined && timeoutMs <= 0) abort.abort(new Failure("DEADLINE_EXCEEDED"))
-      if (refusal !== undefined) abort.abort(refusal)
+      if (rejection !== undefined) abort.abort(rejection)
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
@@ -120,7 +109,6 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
           running.delete(entry)
           // See above.
           entry.abort = undefined
-          onEnd?.()
           if (running.size === 0) drained?.()
         },
       }
@@ -151,6 +139,7 @@ export class CallUnderWay implements Call {
   readonly deadline: number | undefined
   readonly signal: AbortSignal
   readonly carrier: Call | undefined
+  readonly connection: ConnectionBudgets | undefined
   readonly #incoming: Incoming
   identity: Identity | undefined
   subject: string | undefined
@@ -163,7 +152,8 @@ export class CallUnderWay implements Call {
     this.signal = signal
     this.carrier = incoming.carrier
     this.#incoming = incoming
-    this.identity = incoming.refusal?.identity
+    this.connection = incoming.connection
+    this.identity = undefined
     this.subject = undefined
   }
 

@@ -1,4 +1,4 @@
-import http2 from "node:http2"
+import type { Http2Stream } from "node:http2"
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import {
   Code,
@@ -14,12 +14,18 @@ import {
 } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import { type Dispatch, type Method, overloaded } from "../dispatch/dispatch.js"
-import { type Incoming, type Refusal, type Running, requestIdOf } from "../dispatch/under-way.js"
-import { Failure } from "../errors.js"
-import { emptyRequest } from "./empty-request.js"
-import { asUnreadable, withoutForeignErrors } from "./foreign-errors.js"
+import { type Incoming, requestIdOf } from "../dispatch/under-way.js"
+import type { Failure } from "../errors.js"
+import type { Connection } from "./connection.js"
+import { closeWhenAnswered, cut } from "./cut.js"
+import { withoutForeignErrors } from "./foreign-errors.js"
+import { answering, arriving, streaming } from "./http-body.js"
+import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./http-call.js"
+import { limits } from "./limits.js"
 import { narrow, noteLasting } from "./narrow.js"
-import { clampGrpcTimeout } from "./timeout.js"
+import { openMethods, tooManyRequests } from "./open-methods.js"
+import { shareOf } from "./share-of.js"
+import { clampTimeouts } from "./timeout.js"
 
 type Handler = ConnectRouter["handlers"][number]
 type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
@@ -30,47 +36,66 @@ export interface ConnectHandlerOptions {
   maxMessageBytes: number
   /** Answers requests for paths that are no method's. */
   otherwise: (request: NodeRequest, response: NodeResponse) => void
-  /** Whom the client's certificate names, see Incoming. */
-  certificateNames: (request: NodeRequest) => readonly string[] | undefined
+  /** The connection that a request came over. */
+  connectionOf: (request: NodeRequest) => Connection
 }
 
-const clientNames = createContextKey<readonly string[] | undefined>(undefined)
-const refusalOfCall = createContextKey<Refusal | undefined>(undefined)
+/** What Connect is to know of a call when it has read the header. */
+interface Arrival {
+  readonly method: Method
+  readonly connection: Connection
+  readonly rejection: Failure | undefined
+  call?: HttpUnaryCall | HttpStreamCall
+}
+
+const arrivalKey = createContextKey<Arrival | undefined>(undefined)
 
 /** Serves the methods of the dispatch over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
   const { dispatch } = options
-  const router = createConnectRouter({ readMaxBytes: options.maxMessageBytes })
+  const router = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
   route(router, dispatch)
   const methods = new Map(dispatch.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
-  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
+  const handlers = new Map(
+    router.handlers.map((handler) => [handler.requestPath, { handler, method: methods.get(handler.method) as Method }]),
+  )
+  const open = openMethods()
 
   return (request, response) => {
     // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
     request.on("error", () => {})
-    const handler = handlers.get(request.url?.split("?", 1)[0] ?? "")
-    if (handler === undefined) return options.otherwise(request, response)
+    if ("stream" in request) closeWhenAnswered(request.stream)
+    const found = handlers.get(request.url?.split("?", 1)[0] ?? "")
+    if (found === undefined) {
+      if ("stream" in request) limitTime(request.stream)
+      return options.otherwise(request, response)
+    }
     // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
     // into the URL, and that into the logs of proxies.
     if (request.method !== "POST") return refuse(response, 405, { allow: "POST" })
-    if ("stream" in request && handler.method.methodKind !== "unary") noteLasting(request.stream)
-    const noRoom = methods.get(handler.method)?.noRoom()
-    if (noRoom === undefined) return serve(handler, request, response, undefined)
+    const { handler, method } = found
+    if ("stream" in request && method.desc.methodKind !== "unary") noteLasting(request.stream)
+    if (!method.isFull()) return serve(handler, method, request, response, undefined)
     if ("stream" in request) narrow(request.stream)
     // Before anything is made of it that would stay in memory meanwhile.
-    const overload = { failure: overloaded(), identity: undefined }
-    noRoom
-      .then(() => isGone(request) || serve(handler, request, response, overload))
+    method
+      .beforeRefusal()
+      .then(() => isGone(request) || serve(handler, method, request, response, overloaded()))
       // It went while it waited.
       .catch(() => response.destroy())
   }
 
-  function serve(handler: Handler, request: NodeRequest, response: NodeResponse, overload: Refusal | undefined): void {
-    const { method } = handler
+  function serve(
+    handler: Handler,
+    method: Method,
+    request: NodeRequest,
+    response: NodeResponse,
+    overload: Failure | undefined,
+  ): void {
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
     request.headers["x-request-id"] = requestId
-    clampTimeouts(request)
-    const contextValues = createContextValues().set(clientNames, options.certificateNames(request))
+    clampTimeouts(request.headers)
+    const contextValues = createContextValues()
     const asked = read(request, response, contextValues)
     if (asked === undefined) {
       response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
@@ -78,39 +103,82 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       request.resume()
       return
     }
-    if (method.methodKind === "unary") limitArrival(request, dispatch.maxDeadlineMs)
+    const connection = options.connectionOf(request)
+    const { share, rejection } = shareOf("stream" in request ? request.stream : response, {
+      method,
+      connection,
+      openMethods: open,
+      maxDeadlineMs: dispatch.maxDeadlineMs,
+      cut: () => ("stream" in request ? cut(request.stream) : request.destroy()),
+    })
+    const arrival: Arrival = { method, connection, rejection: overload ?? rejection }
+    contextValues.set(arrivalKey, arrival)
     // What is answered before it is read, because it is too large, must not stay in the way of the connection's next
     // request: nobody destroys it, and the rest is thrown away.
-    const body = request.iterator({ destroyOnReturn: false })
-    // Asked of the stream itself: the response of HTTP/2 says that it is finished only when the request is too.
-    const sent = "stream" in request ? request.stream : response
+    const iterator = request.iterator({ destroyOnReturn: false })
     // By a listener, which also takes over from a reader that lets go later.
-    sent.once("finish", () => request.on("data", () => {}).resume())
-    const certificateNames = options.certificateNames(request)
-    const caller: Incoming = {
-      door: "http",
-      timeoutMs: undefined,
-      header: (name) => firstOf(request.headers[name]),
-      ...(certificateNames && { certificateNames }),
-    }
-    // Connect reads a unary request before it calls anybody. Whoever may not call is refused with an empty one in its
-    // place, and nobody decodes what was sent.
-    const refusal = method.methodKind === "unary" ? (overload ?? methods.get(method)?.refusalOf(caller)) : undefined
-    Promise.resolve(refusal)
-      .then((refusal) => {
-        if (refusal === undefined) return handler({ ...asked, body })
-        contextValues.set(refusalOfCall, refusal)
-        return handler({ ...asked, ...emptyRequest(asked.header) })
+    if (!("stream" in request)) response.once("finish", () => request.on("data", () => {}).resume())
+    const body = arriving(iterator, share, () => callOf(arrival).running.call)
+    handler({ ...asked, body })
+      .then((answer) => {
+        const own = withoutForeignErrors(answer, method.desc, requestId, (code) =>
+          dispatch.refused(method.desc, "http", requestId, code),
+        )
+        const isUnary = method.desc.methodKind === "unary"
+        // Its status is read after the first bytes of the body, so this is no copy.
+        if (own.body !== undefined) own.body = isUnary ? answering(own.body, share) : streaming(own.body, share)
+        return universalResponseToNodeResponse(own, response)
       })
-      .then((answer) =>
-        universalResponseToNodeResponse(
-          withoutForeignErrors(answer, method, requestId, (code) => dispatch.refused(method, "http", requestId, code)),
-          response,
-        ),
-      )
-      // The client is gone: there is nobody to tell.
+      // The client is gone, or takes nothing: there is nobody to tell.
       .catch(() => response.destroy())
   }
+}
+
+/** Begins a call when its header is read, and lets Connect read the request if it is let in. */
+async function requestGate(context: HandlerContext): Promise<void> {
+  const arrival = arrivalOf(context)
+  const { method, connection } = arrival
+  const incoming: Incoming = {
+    door: "http",
+    timeoutMs: context.timeoutMs(),
+    header: (name) => context.requestHeader.get(name) ?? undefined,
+    certificateNames: connection.certificateNames,
+    rejection: arrival.rejection,
+    connection,
+  }
+  const call =
+    method.desc.methodKind === "unary"
+      ? beginUnary(method, incoming)
+      : beginStream(method, incoming, () => {
+          const tooMany = method.isOpen ? tooManyRequests(connection) : undefined
+          if (tooMany !== undefined) throw tooMany
+        })
+  arrival.call = call
+  const onAbort = () => {
+    // A timer may be a millisecond ahead of the clock.
+    const { reason } = context.signal
+    call.running.cancel(reason instanceof ConnectError && reason.code === Code.DeadlineExceeded)
+  }
+  context.signal.addEventListener("abort", onAbort, { once: true })
+  await call.admitted
+  if (call.running.call.identity !== undefined) connection.isKnown = true
+}
+
+function arrivalOf(context: HandlerContext): Arrival {
+  const arrival = context.values.get(arrivalKey)
+  if (arrival === undefined) throw new Error("a request without an arrival")
+  return arrival
+}
+
+function callOf({ call }: Arrival): HttpUnaryCall | HttpStreamCall {
+  if (call === undefined) throw new Error("a request is read before its call has begun")
+  return call
+}
+
+// What is no call has little to say, and has as long for it as one message of a stream.
+function limitTime(stream: Http2Stream): void {
+  const timer = setTimeout(() => cut(stream), limits.messageMs)
+  stream.once("close", () => clearTimeout(timer))
 }
 
 function isGone(request: NodeRequest): boolean {
@@ -132,24 +200,6 @@ function read(request: NodeRequest, response: NodeResponse, contextValues: Conte
   }
 }
 
-// A time-out beyond what a timer of Node can hold would end at once.
-function clampTimeouts(request: NodeRequest): void {
-  const { headers } = request
-  if (/^\d{9,}$/.test(firstOf(headers["connect-timeout-ms"]) ?? "")) headers["connect-timeout-ms"] = "99999999"
-  clampGrpcTimeout(headers)
-}
-
-// The deadline of a call counts from when it is there whole; this is for those that never are.
-function limitArrival(request: NodeRequest, maxMs: number): void {
-  const timer = setTimeout(() => {
-    if ("stream" in request) request.stream.close(http2.constants.NGHTTP2_CANCEL)
-    else request.destroy()
-  }, maxMs)
-  const arrived = () => clearTimeout(timer)
-  request.once("end", arrived)
-  request.once("close", arrived)
-}
-
 function firstOf(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
@@ -164,55 +214,15 @@ function route(router: ConnectRouter, dispatch: Dispatch): void {
 
 function adapt(method: Method): MethodImpl<DescMethod> {
   if (method.desc.methodKind === "unary") {
-    return (async (request: Message, context: HandlerContext) => {
-      const running = begin(method, context)
-      try {
-        return await method.unary(request, running.call)
-      } finally {
-        running.end()
-      }
-    }) as MethodImpl<DescMethod>
+    return ((request: Message, context: HandlerContext) =>
+      (callOf(arrivalOf(context)) as HttpUnaryCall).answer(request)) as MethodImpl<DescMethod>
   }
-  return async function* (requests: Message | AsyncIterable<Message>, context: HandlerContext) {
-    const running = begin(method, context)
-    let tooLarge: unknown
-    async function* readable(messages: AsyncIterable<Message>): AsyncIterable<Message> {
-      try {
-        yield* messages
-      } catch (error) {
-        if (error instanceof ConnectError && error.code === Code.ResourceExhausted) tooLarge = error
-        throw asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
-      }
-    }
-    try {
-      yield* method.stream(Symbol.asyncIterator in requests ? readable(requests) : single(requests), running.call)
-    } catch (error) {
-      throw tooLarge ?? error
-    } finally {
-      running.end()
-    }
-  } as MethodImpl<DescMethod>
+  return ((requests: Message | AsyncIterable<Message>, context: HandlerContext) =>
+    (callOf(arrivalOf(context)) as HttpStreamCall).answers(
+      Symbol.asyncIterator in requests ? requests : single(requests),
+    )) as MethodImpl<DescMethod>
 }
 
 async function* single(request: Message): AsyncIterable<Message> {
   yield request
-}
-
-function begin(method: Method, context: HandlerContext): Running {
-  const names = context.values.get(clientNames)
-  const incoming: Incoming = {
-    door: "http",
-    timeoutMs: context.timeoutMs(),
-    header: (name) => context.requestHeader.get(name) ?? undefined,
-    ...(names && { certificateNames: names }),
-    refusal: context.values.get(refusalOfCall),
-  }
-  const running = method.begin(incoming)
-  const onAbort = () => {
-    // A timer may be a millisecond ahead of the clock.
-    const { reason } = context.signal
-    running.cancel(reason instanceof ConnectError && reason.code === Code.DeadlineExceeded)
-  }
-  context.signal.addEventListener("abort", onAbort, { once: true })
-  return running
 }

@@ -1,76 +1,97 @@
-import type { Http2Server, IncomingHttpHeaders } from "node:http2"
+import type { Http2Server, ServerHttp2Session } from "node:http2"
 import { createServer, type Socket } from "node:net"
-import { createServer as createTlsServer, Server as TlsServer } from "node:tls"
-import { StatusSchema } from "@authwire/proto/rpc/status"
-import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
+import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from "node:tls"
+import type { DescMethod } from "@bufbuild/protobuf"
 import {
   logVerbosity,
-  Metadata,
   type MethodDefinition,
   Server,
   ServerCredentials,
-  type ServerDuplexStream,
-  ServerInterceptingCall,
-  type ServerInterceptor,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type sendUnaryData,
   setLogVerbosity,
-  status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
-import type { Dispatch, Method } from "../dispatch/dispatch.js"
 import type { Incoming } from "../dispatch/under-way.js"
-import { wireStatus } from "../dispatch/wire-status.js"
-import { waitsUntil } from "../or-aborted.js"
+import { Connection, closeWhenIdle } from "./connection.js"
+import { cut } from "./cut.js"
 import type { Door, DoorOptions } from "./door.js"
-import { refuseEarly } from "./early-refusal.js"
+import { handover } from "./grpc-handover.js"
+import { serveStream, serveUnary } from "./grpc-method.js"
+import { type GrpcStream, takeStreams } from "./grpc-streams.js"
 import { limits } from "./limits.js"
 import { listen } from "./listen.js"
-import { clampGrpcTimeout } from "./timeout.js"
-import { admits, followCertificate, namesOf, tlsServerOptions } from "./tls.js"
+import { openMethods } from "./open-methods.js"
+import { shareOf } from "./share-of.js"
+import { grpcTimeout } from "./timeout.js"
+import { admits, followCertificate, tlsServerOptions, verifiedNames } from "./tls.js"
 
 /** The length of the preface of HTTP/2 (RFC 9113, section 3.4). */
 const prefaceBytes = 24
-
-type UnaryCall = ServerUnaryCall<Buffer, Uint8Array>
-type StreamCall = ServerWritableStream<Buffer, Uint8Array> | ServerDuplexStream<Buffer, Uint8Array>
 
 /** Opens the gRPC door, served by grpc-js. Rejects as `listen` does. */
 export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
   // It writes headers that it cannot read to the error output, keys and cookies too.
   setLogVerbosity(logVerbosity.NONE)
-  const { certificate, handshakeTimeoutMs, log } = options
-  const asksClients = certificate?.asksClients === true
+  const { certificate, dispatch, handshakeTimeoutMs, maxMessageBytes, log } = options
   const server = new Server({
-    "grpc.max_receive_message_length": options.maxMessageBytes,
+    "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     // A client that is gone without a word is noticed.
     "grpc.keepalive_time_ms": 60_000,
     "grpc.keepalive_timeout_ms": 20_000,
-    "grpc.max_connection_idle_ms": options.idleTimeoutMs,
     "grpc.max_concurrent_streams": limits.maxConcurrentStreams,
     // What channelz would count of each call, nobody could ask for.
     "grpc.enable_channelz": 0,
-    interceptors: [arrivalLimit(options.dispatch.maxDeadlineMs)],
   })
-  for (const { methods } of options.dispatch.services) {
+  const calls = handover()
+  for (const { methods } of dispatch.services) {
     const definition: Record<string, MethodDefinition<Uint8Array, Uint8Array>> = {}
     const implementation: UntypedServiceImplementation = {}
-    for (const method of methods) {
-      definition[method.desc.localName] = methodDefinition(method.desc)
-      implementation[method.desc.localName] =
-        method.desc.methodKind === "unary" ? unary(method, asksClients) : stream(method, asksClients)
+    for (const { desc } of methods) {
+      definition[desc.localName] = methodDefinition(desc)
+      implementation[desc.localName] = calls.take
     }
     server.addService(definition, implementation)
   }
-  const connections = server.createConnectionInjector(ServerCredentials.createInsecure())
-  tune(server, options.dispatch)
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
+  const http2Server = http2ServerOf(server)
+  http2Server.updateSettings({
+    maxConcurrentStreams: limits.maxConcurrentStreams,
+    maxHeaderListSize: limits.maxHeaderBytes,
+  })
+  const connections = new WeakMap<ServerHttp2Session, Connection>()
+  const open = openMethods()
+  const { maxDeadlineMs } = dispatch
+  takeStreams(http2Server, dispatch, (method, stream) => {
+    const connection = stream.stream.session && connections.get(stream.stream.session as ServerHttp2Session)
+    // The connection went in the same moment.
+    if (connection === undefined) return
+    const { share, rejection } = shareOf(stream.stream, {
+      method,
+      connection,
+      openMethods: open,
+      maxDeadlineMs,
+      cut: () => cut(stream.stream),
+    })
+    const incoming = incomingOf(stream, connection, rejection)
+    const arrival = { method, incoming, connection, stream, share, handover: calls }
+    if (method.desc.methodKind === "unary") serveUnary(arrival)
+    else serveStream(arrival)
+  })
+  const asksClients = certificate?.asksClients === true
   const accept = (socket: Socket) => {
     // A connection that does not say in time that it speaks HTTP/2 is closed.
     const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), handshakeTimeoutMs)
     socket.once("close", () => clearTimeout(timer))
-    connections.injectConnection(socket)
+    const names = socket instanceof TLSSocket && asksClients ? verifiedNames(socket) : undefined
+    const remember = (session: ServerHttp2Session) => {
+      const connection = new Connection(maxMessageBytes, names)
+      connections.set(session, connection)
+      closeWhenIdle(session, connection, options.idleTimeoutMs)
+    }
+    http2Server.once("session", remember)
+    injector.injectConnection(socket)
+    // Whatever became of it, the next connection is somebody else's.
+    http2Server.off("session", remember)
   }
   const acceptor =
     certificate === undefined
@@ -96,18 +117,13 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
   }
 }
 
-// grpc-js makes its server of HTTP/2 by itself and takes no option for these. The server's map of them is its own
-// affair: where it is another one day, calls with a time-out of months fail as they did before, and a test says so.
-function tune(server: Server, dispatch: Dispatch): void {
-  const { http2Servers } = server as unknown as { http2Servers: Map<Http2Server, unknown> }
-  for (const http2Server of http2Servers.keys()) {
-    http2Server.updateSettings({
-      maxConcurrentStreams: limits.maxConcurrentStreams,
-      maxHeaderListSize: limits.maxHeaderBytes,
-    })
-    refuseEarly(http2Server, dispatch)
-    http2Server.prependListener("stream", (_stream, headers: IncomingHttpHeaders) => clampGrpcTimeout(headers))
-  }
+// grpc-js makes its server of HTTP/2 by itself, and has no public way to it. What stands between its streams and it is
+// no matter of speed, so there is no other way: with a version that keeps it elsewhere the service does not start.
+function http2ServerOf(server: Server): Http2Server {
+  const { http2Servers } = server as unknown as { http2Servers?: Map<Http2Server, unknown> }
+  const [http2Server] = http2Servers instanceof Map ? http2Servers.keys() : []
+  if (http2Server === undefined) throw new Error("this version of @grpc/grpc-js keeps its HTTP/2 server elsewhere")
+  return http2Server
 }
 
 // Messages pass grpc-js as bytes: a request that cannot be decoded is then the caller's fault by our own words.
@@ -124,104 +140,17 @@ function methodDefinition(method: DescMethod): MethodDefinition<Uint8Array, Uint
   }
 }
 
-// The deadline of a call counts from when its request is there whole; this is for those that never are.
-function arrivalLimit(maxMs: number): ServerInterceptor {
-  return (method, call) => {
-    if (method.requestStream) return new ServerInterceptingCall(call)
-    let timer: NodeJS.Timeout | undefined
-    const late = { code: status.DEADLINE_EXCEEDED, details: "the request did not arrive in time", metadata: null }
-    return new ServerInterceptingCall(call, {
-      start: (next) =>
-        next({
-          onReceiveMetadata(metadata, nextMetadata) {
-            timer = setTimeout(() => call.sendStatus(late), maxMs)
-            nextMetadata(metadata)
-          },
-          onReceiveHalfClose(nextHalfClose) {
-            clearTimeout(timer)
-            nextHalfClose()
-          },
-          onCancel: () => clearTimeout(timer),
-        }),
-    })
-  }
-}
-
-function unary(method: Method, asksClients: boolean) {
-  return (call: UnaryCall, callback: sendUnaryData<Uint8Array>): void => {
-    const running = method.begin(incoming(call, asksClients))
-    call.on("cancelled", () => running.cancel())
-    method
-      .unaryBytes(call.request, running.call)
-      .then(
-        (answer) => callback(null, answer),
-        (error: unknown) => callback(toServiceError(error)),
-      )
-      // grpc-js throws where it cannot send, because the client has gone.
-      .catch(() => running.cancel())
-      .finally(running.end)
-  }
-}
-
-function stream(method: Method, asksClients: boolean) {
-  const { codec } = method
-  return async (call: StreamCall): Promise<void> => {
-    const running = method.begin(incoming(call, asksClients))
-    call.on("cancelled", () => running.cancel())
-    // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
-    call.on("error", () => running.cancel())
-    const { signal } = running.call
-    async function* requests(): AsyncIterable<Message> {
-      if ("request" in call) yield codec.decode(call.request)
-      // A stream that its reader leaves early must still be able to say why.
-      else for await (const bytes of call.iterator({ destroyOnReturn: false })) yield codec.decode(bytes)
-    }
-    const waits = waitsUntil(signal)
-    try {
-      let last: Promise<void> | undefined
-      for await (const answer of method.stream(requests(), running.call)) {
-        const bytes = codec.encode(answer)
-        const sent = new Promise<void>((resolve) => call.write(bytes, () => resolve()))
-        // One on its way, one that waits. The stream would take sixteen, of any size, from those who do not read.
-        // Once the call is over, the method says why.
-        if (last !== undefined) await waits.for(last).catch(() => {})
-        last = sent
-      }
-      call.end()
-    } catch (error) {
-      call.emit("error", toServiceError(error))
-    } finally {
-      waits.end()
-      running.end()
-    }
-  }
-}
-
-function incoming(call: UnaryCall | StreamCall, asksClients: boolean): Incoming {
-  const deadline = Number(call.getDeadline())
+function incomingOf({ headers }: GrpcStream, connection: Connection, rejection: Incoming["rejection"]): Incoming {
   return {
     door: "grpc",
-    timeoutMs: Number.isFinite(deadline) ? deadline - Date.now() : undefined,
-    header: (name) => call.metadata.get(name)[0]?.toString(),
-    ...(asksClients && { certificateNames: certificateNames(call) }),
+    timeoutMs: grpcTimeout(headers),
+    header: (name) => firstOf(headers[name]),
+    certificateNames: connection.certificateNames,
+    rejection,
+    connection,
   }
 }
 
-// Reading the certificate takes a while, so only a door that asks for one does it.
-function certificateNames(call: UnaryCall | StreamCall): readonly string[] | undefined {
-  try {
-    // There only if it was verified.
-    const { sslPeerCertificate } = call.getAuthContext()
-    return sslPeerCertificate && namesOf(sslPeerCertificate.subjectaltname)
-  } catch {
-    // The connection is gone, and so is whoever would hear the answer.
-    return undefined
-  }
-}
-
-function toServiceError(error: unknown): { code: number; details: string; metadata: Metadata } {
-  const failure = wireStatus(error)
-  const metadata = new Metadata()
-  metadata.set("grpc-status-details-bin", Buffer.from(toBinary(StatusSchema, failure)))
-  return { code: failure.code, details: failure.message, metadata }
+function firstOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
 }

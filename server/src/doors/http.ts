@@ -5,8 +5,9 @@ import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 import type { Readiness } from "../readiness.js"
 import { connectHandler } from "./connect-handler.js"
+import { Connection, closeWhenIdle } from "./connection.js"
 import type { Door, DoorOptions } from "./door.js"
-import { closeWhenIdle, limits } from "./limits.js"
+import { limits } from "./limits.js"
 import { listen } from "./listen.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "./tls.js"
 
@@ -27,13 +28,15 @@ const withTls = { "strict-transport-security": "max-age=31536000" }
  */
 export async function openHttpDoor(options: DoorOptions & { readiness: Readiness }): Promise<Door> {
   const { dispatch, maxMessageBytes, certificate, handshakeTimeoutMs, idleTimeoutMs, log } = options
-  const namesOfClients = new WeakMap<object, readonly string[] | undefined>()
+  const connections = new WeakMap<object, Connection>()
   const answer = connectHandler({
     dispatch,
     maxMessageBytes,
     otherwise: probes(options.readiness),
-    certificateNames: (request) =>
-      namesOfClients.get(("stream" in request ? request.stream.session : request.socket) ?? request),
+    connectionOf: (request) =>
+      connections.get(("stream" in request ? request.stream.session : request.socket) ?? request) ??
+      // It has gone, and so is whoever would hear the answer.
+      new Connection(maxMessageBytes, undefined),
   })
   const headers = Object.entries({ ...securityHeaders, ...(certificate && withTls) })
   const handler: typeof answer = (request, response) => {
@@ -68,7 +71,6 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
   http2Server.on("session", (session) => {
     sessions.add(session)
     session.once("close", () => sessions.delete(session))
-    closeWhenIdle(session, idleTimeoutMs)
   })
   // A broken connection is the client's affair; without a listener it would be an uncaught exception.
   http2Server.on("sessionError", () => {})
@@ -83,18 +85,22 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
     if (secure && certificate !== undefined && !admits(socket, certificate, log)) return
     const names = secure ? verifiedNames(socket) : undefined
     byPreface(socket, handshakeTimeoutMs, (protocol) => {
+      const connection = new Connection(maxMessageBytes, names)
       // With TLS both sides have agreed on one before.
       if (secure && (socket.alpnProtocol === "h2") !== (protocol === "h2")) socket.destroy()
       else if (protocol === "h2") {
         // HTTP/1.1 answers a client that has ended its side; to HTTP/2 that is the end of the connection.
         socket.allowHalfOpen = false
-        const remember = (session: http2.ServerHttp2Session) => namesOfClients.set(session, names)
+        const remember = (session: http2.ServerHttp2Session) => {
+          connections.set(session, connection)
+          closeWhenIdle(session, connection, idleTimeoutMs)
+        }
         http2Server.once("session", remember)
         http2Server.emit("connection", socket)
         // Whatever became of it, the next connection is somebody else's.
         http2Server.off("session", remember)
       } else {
-        namesOfClients.set(socket, names)
+        connections.set(socket, connection)
         for (const accept of toHttp1) accept.call(http1, socket)
       }
     })

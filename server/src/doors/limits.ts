@@ -1,27 +1,34 @@
-import type { ServerHttp2Session } from "node:http2"
-
 /**
- * What one connection may hold, at both doors. Beyond these, HTTP/2 of Node bounds a connection by itself: header
- * fields (128 in a request), streams reset by the client (a burst of 1,000 and 33 a second after it, against rapid
- * reset), invalid frames (1,000), and answers to settings and pings that the client does not read (1,000).
+ * What one connection may hold, at both listeners. SECURITY.md has the same as a table. Beyond these, HTTP/2 of Node
+ * bounds a connection by itself: header fields (128 in a request), streams reset by the client (a burst of 1,000 and 33 a
+ * second after it, against rapid reset), invalid frames (1,000), and answers to settings and pings that the client does
+ * not read (1,000).
  */
 export const limits = {
   /** Streams of HTTP/2 that are open at the same time. A pipeline is one, whatever it carries. */
-  maxConcurrentStreams: 1_000,
+  maxConcurrentStreams: 100,
   /** The header of a request, in bytes. Until a client of HTTP/2 has acknowledged that, it is 64 KiB. */
   maxHeaderBytes: 16 * 1024,
+  /** Bytes of requests that are not whole, or whose calls are not over; of twice `--max-message-bytes` if that is more. */
+  requestBytes: 16 * 1024 * 1024,
+  /** Bytes of answers that the client has not taken; of twice `--max-message-bytes` if that is more. */
+  answerBytes: 16 * 1024 * 1024,
+  /** Streams of methods that need no key, which are health and reflection: of one connection, and of all. */
+  openStreams: 16,
+  openStreamsInAll: 256,
+  /** Bytes of a request to one of these, also in a stream. */
+  openRequestBytes: 16 * 1024,
+  /** Requests to them, also in a stream, that a connection may make in a second; as many at once after a pause. */
+  openRequestsPerSecond: 100,
+  /**
+   * How long a message of a stream may take to arrive whole, and how long the client may take to take one, in
+   * milliseconds. For unary calls it is `closeMs` that counts.
+   */
+  messageMs: 20_000,
+  /** How long the stream of a unary call may be open when `--max-deadline-ms` has passed, in milliseconds. */
+  closeMs: 5_000,
+  /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
+  strangerIdleMs: 30_000,
+  /** How long a socket may take nothing of what waits for it, in milliseconds. */
+  socketMs: 20_000,
 } as const
-
-/** Closes a connection of HTTP/2 that has no stream for `idleMs`, with a GOAWAY: its client may connect again. */
-export function closeWhenIdle(session: ServerHttp2Session, idleMs: number): void {
-  let streams = 0
-  const timer = setTimeout(() => streams === 0 && session.close(), idleMs).unref()
-  session.on("stream", (stream) => {
-    streams++
-    stream.once("close", () => {
-      streams--
-      if (streams === 0) timer.refresh()
-    })
-  })
-  session.once("close", () => clearTimeout(timer))
-}

@@ -1,4 +1,5 @@
 import { Server, type Socket } from "node:net"
+import { cutStalled } from "./cut-stalled.js"
 import type { DoorOptions } from "./door.js"
 
 /** Where a door listens: a host or IP address, and a port (0 picks a free one). */
@@ -38,6 +39,7 @@ export async function listen(
     loggedAt = performance.now()
     log.warn({ address: formatAddress(address), max_connections: maxConnections }, "turning connections away: too many")
   })
+  cutStalled(server)
   const sockets = new Set<Socket>()
   let allClosed = () => {}
   server.prependListener("connection", (socket: Socket) => {

@@ -13,6 +13,14 @@ export interface MetricsDoorOptions
 export async function openMetricsDoor(options: MetricsDoorOptions): Promise<Door> {
   const { read, handshakeTimeoutMs, log } = options
   const server = http.createServer({ headersTimeout: handshakeTimeoutMs, requestTimeout: handshakeTimeoutMs })
+  // Anybody may ask, as often as they like: who asks at the same time gets the same text.
+  let reading: Promise<string> | undefined
+  const readOnce = () => {
+    reading ??= read().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
   server.on("request", async (request, response) => {
     const answer = (code: number, text: string, headers: http.OutgoingHttpHeaders = {}) =>
       response.writeHead(code, { "content-type": "text/plain; charset=utf-8", ...headers }).end(text)
@@ -21,7 +29,7 @@ export async function openMetricsDoor(options: MetricsDoorOptions): Promise<Door
       return answer(405, "only GET\n", { allow: "GET, HEAD" })
     }
     try {
-      answer(200, await read(), { "content-type": contentType, "cache-control": "no-store" })
+      answer(200, await readOnce(), { "content-type": contentType, "cache-control": "no-store" })
     } catch (err) {
       log.error({ err }, "metrics could not be read")
       answer(500, "metrics could not be read; the log says why\n")

@@ -70,3 +70,9 @@ export function buckets(perSecond: number, now: () => number): Take {
     return 0
   }
 }
+
+/** One such bucket. */
+export function bucket(perSecond: number, now: () => number): () => number {
+  const take = buckets(perSecond, now)
+  return () => take("")
+}

@@ -3,19 +3,35 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import type { Logger } from "pino"
 import type { Reason } from "../errors.js"
 
-/** Counts the calls that are refused because there are too many: a line in the log for each would be one more load. */
+/**
+ * Counts rejected calls in place of a line in the log for each: of those that are rejected because there are too many,
+ * and of those that anybody can make at any rate, such as calls without a key, beyond the first ten in a second.
+ */
 export interface Refusals {
   /** A request id for refused calls that bring none and share an error: the line of the log with this second's has it. */
   readonly requestId: string
-  /** Whether calls with this reason are counted; others have a line each. */
+  /** Whether all calls with this reason are counted, and none has a line. */
   counts(reason: Reason): boolean
-  /** Counts a refused call, if calls with this reason are. */
+  /** Counts a rejected call; false if it is to have a line. */
   count(method: DescMethod, door: string, reason: Reason): boolean
   /** Writes what was counted. */
   flush(): void
 }
 
-const counted: ReadonlySet<Reason> = new Set(["OVERLOADED", "RATE_LIMITED", "TOO_MANY_CALLS", "QUEUE_FULL"])
+const counted: ReadonlySet<Reason> = new Set([
+  "OVERLOADED",
+  "RATE_LIMITED",
+  "TOO_MANY_CALLS",
+  "ANSWERS_NOT_TAKEN",
+  "QUEUE_FULL",
+  "METHOD_UNKNOWN",
+])
+
+/** The rate limit of a key does not hold for calls with these: it is not known whose they are, or that it may make them. */
+const unlimited: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID", "SCOPE_MISSING"])
+
+/** How many of those have a line of their own in a second. */
+export const linesPerSecond = 10
 
 /** How often a line is written while calls are refused, in milliseconds. */
 const lineMs = 1_000
@@ -23,11 +39,13 @@ const lineMs = 1_000
 export function refusals(log: Logger): Refusals {
   let requestId = randomUUID()
   let timer: NodeJS.Timeout | undefined
+  let lines = 0
   const counts = new Map<string, { method: string; door: string; reason: Reason; calls: number }>()
 
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
+    lines = 0
     if (counts.size === 0) return
     log.warn({ refused: [...counts.values()], request_id: requestId }, "calls refused")
     counts.clear()
@@ -40,13 +58,14 @@ export function refusals(log: Logger): Refusals {
       return requestId
     },
     count(method, door, reason) {
-      if (!counted.has(reason)) return false
+      if (!counted.has(reason) && !unlimited.has(reason)) return false
+      timer ??= setTimeout(flush, lineMs)
+      if (unlimited.has(reason) && lines++ < linesPerSecond) return false
       const name = `${method.parent.typeName}/${method.name}`
       const key = `${name} ${door} ${reason}`
       const entry = counts.get(key)
       if (entry === undefined) counts.set(key, { method: name, door, reason, calls: 1 })
       else entry.calls++
-      timer ??= setTimeout(flush, lineMs)
       return true
     },
     flush,

@@ -20,6 +20,7 @@ test("who is refused much is read again only after a pause", async () => {
       observer: { refused: () => {} },
       audit: undefined,
     }),
+    limitUnknown: () => {},
     breather: {
       afterMessage: (refused) => new Promise((end) => pauses.push({ refused, end })),
       beforeRefusal: async () => {},

@@ -1,11 +1,11 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Call, Implementation } from "../dispatch/call.js"
-import { type Inside, overloaded } from "../dispatch/dispatch.js"
+import { type Inside, type Method, overloaded } from "../dispatch/dispatch.js"
 import { type Refuser, sizeOf } from "../dispatch/refuser.js"
 import type { Running } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
-import { Failure } from "../errors.js"
+import { Failure, toFailure, toStatus } from "../errors.js"
 import type { Breather } from "../limits/breather.js"
 import { type Outbox, outbox } from "./outbox.js"
 
@@ -15,6 +15,8 @@ export interface PipelineOptions extends Inside {
   /** The largest message of a call, in bytes. */
   maxMessageBytes: number
   refuse: Refuser
+  /** Counts a call of a method that does not exist against the rate of the stream's key. Throws RATE_LIMITED. */
+  limitUnknown: (stream: Call) => void
   breather: Breather
 }
 
@@ -46,6 +48,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
         for (let batch = await waiting.take(); batch !== undefined; batch = await waiting.take()) {
           const answers = batch.filter((item) => item !== "draining")
           yield { $typeName: responseType, answers, draining: answers.length < batch.length }
+          calls.sent(answers)
         }
       } finally {
         clearTimeout(moving)
@@ -61,8 +64,11 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   const { find, maxInFlight, breather } = options
   // A Map may hold on to what has left it (see dispatch/under-way.ts): so it has no call itself.
   const underWay = new Map<number, { running: Running | undefined }>()
+  const budgets = stream.connection
   let finishing = false
   let justRefused = 0
+  /** Bytes of answers that wait to be sent. */
+  let waitingBytes = 0
 
   const refuse = (frame: PipelineCall, method: DescMethod, failure: Failure): void => {
     const { status, bytes } = options.refuse(failure, method, "pipeline", frame.header["x-request-id"])
@@ -70,19 +76,28 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     justRefused++
   }
 
+  /** Why there is no place for a call; if there is, its request is counted. */
+  const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
+    if (underWay.size >= maxInFlight) return tooManyCalls
+    if (method.isFull()) return noRoom
+    return budgets?.requests.take(requestBytes) === false ? tooManyCalls : undefined
+  }
+
   const begin = (frame: PipelineCall): void => {
     const { id, header } = frame
     if (underWay.has(id)) throw brokenRule("calls.id", "must not be that of a call under way")
     const method = find(frame.method)
     if (method === undefined) {
-      refuse(frame, stream.method, unknownMethod)
+      refuse(frame, stream.method, unknown())
       return
     }
-    if (underWay.size >= maxInFlight) {
-      refuse(frame, method.desc, tooManyCalls)
+    const requestBytes = frame.message.length
+    const rejection = rejectionOf(method, requestBytes)
+    if (rejection !== undefined) {
+      refuse(frame, method.desc, rejection)
       return
     }
-    const running = method.beginIfRoom({
+    const running = method.begin({
       door: "pipeline",
       timeoutMs: frame.timeoutMs,
       header: (name) => {
@@ -92,14 +107,11 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       },
       carrier: stream,
     })
-    if (running === undefined) {
-      refuse(frame, method.desc, noRoom)
-      return
-    }
     const entry: { running: Running | undefined } = { running }
     underWay.set(id, entry)
     const end = (answer: PipelineAnswer, bytes: number): void => {
       running.end()
+      budgets?.requests.give(requestBytes)
       // Given up, and perhaps its id belongs to another call by now.
       if (underWay.get(id) !== entry) return
       underWay.delete(id)
@@ -107,13 +119,29 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       answers.put(answer, bytes, underWay.size > 0)
       if (finishing && underWay.size === 0) answers.close()
     }
-    method.unaryBytes(frame.message, running.call).then(
-      (message) => end({ $typeName: answerType, id, outcome: { case: "message", value: message } }, message.length),
-      (thrown: unknown) => {
-        const error = wireStatus(thrown)
-        end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
-      },
-    )
+    const fail = (thrown: unknown): void => {
+      const error = wireStatus(thrown)
+      end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
+    }
+    method.unaryBytes(given(frame.message), running.call).then((message) => {
+      if (underWay.get(id) === entry && !hold(message.length)) fail(toStatus(notTaken, running.call.requestId))
+      else end({ $typeName: answerType, id, outcome: { case: "message", value: message } }, message.length)
+    }, fail)
+  }
+
+  const unknown = (): Failure => {
+    try {
+      options.limitUnknown(stream)
+      return unknownMethod
+    } catch (error) {
+      return toFailure(error)
+    }
+  }
+
+  const hold = (bytes: number): boolean => {
+    if (budgets?.answers.take(bytes) === false) return false
+    waitingBytes += bytes
+    return true
   }
 
   const giveUp = (id: number): void => {
@@ -147,17 +175,32 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       }
       reading().then(finish, answers.fail)
     },
+    /** The client takes these answers. */
+    sent(answers: readonly PipelineAnswer[]): void {
+      let bytes = 0
+      for (const { outcome } of answers) if (outcome.case === "message") bytes += outcome.value.length
+      waitingBytes -= bytes
+      budgets?.answers.give(bytes)
+    },
     /** Ends the stream once no call is under way. */
     finish,
     /** The client is gone. */
     cancel(): void {
       for (const { running } of underWay.values()) running?.cancel()
       underWay.clear()
+      budgets?.answers.give(waitingBytes)
+      waitingBytes = 0
     },
   }
 }
 
+// Not a function inside of `begin`: what that sees would stay with it for as long as the call takes.
+function given(message: Uint8Array): () => Uint8Array {
+  return () => message
+}
+
 const unknownMethod = new Failure("METHOD_UNKNOWN")
+const notTaken = new Failure("ANSWERS_NOT_TAKEN")
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
 const noRoom = overloaded()
 

@@ -28,10 +28,17 @@ export function reflectionService(deps: {
   descriptorSet: Uint8Array
   serviceNames: readonly string[]
 }): Implementation<typeof ServerReflectionV1> & Implementation<typeof ServerReflectionV1Alpha> {
-  const index = indexFiles(fromBinary(FileDescriptorSetSchema, deps.descriptorSet).file)
+  const files = fromBinary(FileDescriptorSetSchema, deps.descriptorSet).file
+  const index = indexFiles(files)
+
+  // Anybody may ask, and a file has many imports: so each is encoded once, and each set of imports is found once.
+  const encoded = new Map(files.map((file) => [file, toBinary(FileDescriptorProtoSchema, file)]))
+  const closures = new Map<FileDescriptorProto, Answer>()
 
   const withImports = (file: FileDescriptorProto | undefined, what: string): Answer => {
     if (file === undefined) return notFound(what)
+    const known = closures.get(file)
+    if (known !== undefined) return known
     const closure = new Set<FileDescriptorProto>()
     const visit = (one: FileDescriptorProto | undefined): void => {
       if (one === undefined || closure.has(one)) return
@@ -39,10 +46,10 @@ export function reflectionService(deps: {
       for (const name of one.dependency) visit(index.byName.get(name))
     }
     visit(file)
-    return {
-      case: "fileDescriptorResponse",
-      value: { fileDescriptorProto: [...closure].map((one) => toBinary(FileDescriptorProtoSchema, one)) },
-    }
+    const fileDescriptorProto = [...closure].flatMap((one) => encoded.get(one) ?? [])
+    const found: Answer = { case: "fileDescriptorResponse", value: { fileDescriptorProto } }
+    closures.set(file, found)
+    return found
   }
 
   const answer = (request: ServerReflectionRequest["messageRequest"]): Answer => {

@@ -102,6 +102,9 @@ const (
 	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 35
 	// FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with.
 	ErrorReason_ERROR_REASON_ENCRYPTION_KEY_MISSING ErrorReason = 36
+	// RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
+	// connection. What the call asked for was done; only its answer is not sent.
+	ErrorReason_ERROR_REASON_ANSWERS_NOT_TAKEN ErrorReason = 37
 )
 
 // Enum value maps for ErrorReason.
@@ -144,6 +147,7 @@ var (
 		34: "ERROR_REASON_RATE_LIMITED",
 		35: "ERROR_REASON_OVERLOADED",
 		36: "ERROR_REASON_ENCRYPTION_KEY_MISSING",
+		37: "ERROR_REASON_ANSWERS_NOT_TAKEN",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -183,6 +187,7 @@ var (
 		"ERROR_REASON_RATE_LIMITED":                      34,
 		"ERROR_REASON_OVERLOADED":                        35,
 		"ERROR_REASON_ENCRYPTION_KEY_MISSING":            36,
+		"ERROR_REASON_ANSWERS_NOT_TAKEN":                 37,
 	}
 )
 
@@ -217,7 +222,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xc3\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xe7\n" +
 	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
@@ -257,7 +262,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\x1aERROR_REASON_SCOPE_MISSING\x10!\x12\x1d\n" +
 	"\x19ERROR_REASON_RATE_LIMITED\x10\"\x12\x1b\n" +
 	"\x17ERROR_REASON_OVERLOADED\x10#\x12'\n" +
-	"#ERROR_REASON_ENCRYPTION_KEY_MISSING\x10$BO\n" +
+	"#ERROR_REASON_ENCRYPTION_KEY_MISSING\x10$\x12\"\n" +
+	"\x1eERROR_REASON_ANSWERS_NOT_TAKEN\x10%BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

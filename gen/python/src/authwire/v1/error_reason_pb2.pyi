@@ -100,6 +100,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     ERROR_REASON_ENCRYPTION_KEY_MISSING: _ErrorReason.ValueType  # 36
     """FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with."""
+    ERROR_REASON_ANSWERS_NOT_TAKEN: _ErrorReason.ValueType  # 37
+    """RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
+    connection. What the call asked for was done; only its answer is not sent.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. Every error carries a google.rpc.ErrorInfo with the domain `authwire` and the name of one of these
@@ -184,4 +188,8 @@ to come again. Nothing was done.
 """
 ERROR_REASON_ENCRYPTION_KEY_MISSING: ErrorReason.ValueType  # 36
 """FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with."""
+ERROR_REASON_ANSWERS_NOT_TAKEN: ErrorReason.ValueType  # 37
+"""RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
+connection. What the call asked for was done; only its answer is not sent.
+"""
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

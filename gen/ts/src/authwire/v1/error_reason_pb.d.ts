@@ -276,6 +276,14 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_ENCRYPTION_KEY_MISSING = 36;
    */
   ENCRYPTION_KEY_MISSING = 36,
+
+  /**
+   * RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
+   * connection. What the call asked for was done; only its answer is not sent.
+   *
+   * @generated from enum value: ERROR_REASON_ANSWERS_NOT_TAKEN = 37;
+   */
+  ANSWERS_NOT_TAKEN = 37,
 }
 
 /**

@@ -1,0 +1,50 @@
+import type { ServerHttp2Session } from "node:http2"
+import { Budget, type ConnectionBudgets } from "../limits/budget.js"
+import { bucket } from "../limits/rate-limit.js"
+import { limits } from "./limits.js"
+
+/** What is known of a connection, and what it may hold. */
+export class Connection implements ConnectionBudgets {
+  readonly requests: Budget
+  readonly answers: Budget
+  /** Whom the client's certificate names, see Incoming. */
+  readonly certificateNames: readonly string[] | undefined
+  /** Takes one of the requests that it may make in a second without a key; 0, or for how many milliseconds there is none. */
+  readonly takeOpenRequest = bucket(limits.openRequestsPerSecond, () => performance.now())
+  /** Whether a call that came over it was let in by a key. */
+  isKnown = false
+
+  /** @param maxMessageBytes The largest request, in bytes. */
+  constructor(maxMessageBytes: number, certificateNames: readonly string[] | undefined) {
+    this.requests = new Budget(Math.max(limits.requestBytes, 2 * maxMessageBytes))
+    this.answers = new Budget(Math.max(limits.answerBytes, 2 * maxMessageBytes))
+    this.certificateNames = certificateNames
+  }
+}
+
+/** How long a client may take to read that its connection is closed, in milliseconds. */
+const farewellMs = 5_000
+
+/** Closes a connection of HTTP/2 that has had no stream for `idleMs`, with a GOAWAY: its client may connect again. */
+export function closeWhenIdle(session: ServerHttp2Session, connection: Connection, idleMs: number): void {
+  let streams = 0
+  let timer: NodeJS.Timeout
+  const close = () => {
+    if (streams > 0) return
+    session.close()
+    timer = setTimeout(() => session.destroy(), farewellMs).unref()
+  }
+  const wait = () => {
+    clearTimeout(timer)
+    timer = setTimeout(close, connection.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()
+  }
+  wait()
+  session.on("stream", (stream) => {
+    streams++
+    stream.once("close", () => {
+      streams--
+      if (streams === 0) wait()
+    })
+  })
+  session.once("close", () => clearTimeout(timer))
+}
