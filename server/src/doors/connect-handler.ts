@@ -1,8 +1,7 @@
+import type { EventEmitter } from "node:events"
 import type { Http2Stream } from "node:http2"
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import {
-  Code,
-  ConnectError,
   type ConnectRouter,
   type ContextValues,
   createConnectRouter,
@@ -45,6 +44,8 @@ interface Arrival {
   readonly method: Method
   readonly connection: Connection
   readonly rejection: Failure | undefined
+  /** What closes when the request is over, or its client has gone. */
+  readonly closing: EventEmitter
   call?: HttpUnaryCall | HttpStreamCall
 }
 
@@ -104,26 +105,29 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       return
     }
     const connection = options.connectionOf(request)
-    const { share, rejection } = shareOf("stream" in request ? request.stream : response, {
+    // The stream itself: the response of HTTP/2 says that it is finished only when the request is too.
+    const closing = "stream" in request ? request.stream : response
+    const { share, rejection } = shareOf(closing, {
       method,
       connection,
       openMethods: open,
       maxDeadlineMs: dispatch.maxDeadlineMs,
       cut: () => ("stream" in request ? cut(request.stream) : request.destroy()),
     })
-    const arrival: Arrival = { method, connection, rejection: overload ?? rejection }
+    const arrival: Arrival = { method, connection, rejection: overload ?? rejection, closing }
     contextValues.set(arrivalKey, arrival)
     // What is answered before it is read, because it is too large, must not stay in the way of the connection's next
     // request: nobody destroys it, and the rest is thrown away.
     const iterator = request.iterator({ destroyOnReturn: false })
     // By a listener, which also takes over from a reader that lets go later.
-    if (!("stream" in request)) response.once("finish", () => request.on("data", () => {}).resume())
+    closing.once("finish", () => request.on("data", () => {}).resume())
     const body = arriving(iterator, share, () => callOf(arrival).running.call)
     handler({ ...asked, body })
       .then((answer) => {
-        const own = withoutForeignErrors(answer, method.desc, requestId, (code) =>
-          dispatch.refused(method.desc, "http", requestId, code),
-        )
+        const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
+          if (failure === undefined) dispatch.refused(method.desc, "http", requestId, code)
+          else arrival.call?.fail(failure)
+        })
         const isUnary = method.desc.methodKind === "unary"
         // Its status is read after the first bytes of the body, so this is no copy.
         if (own.body !== undefined) own.body = isUnary ? answering(own.body, share) : streaming(own.body, share)
@@ -154,12 +158,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
           if (tooMany !== undefined) throw tooMany
         })
   arrival.call = call
-  const onAbort = () => {
-    // A timer may be a millisecond ahead of the clock.
-    const { reason } = context.signal
-    call.running.cancel(reason instanceof ConnectError && reason.code === Code.DeadlineExceeded)
-  }
-  context.signal.addEventListener("abort", onAbort, { once: true })
+  arrival.closing.once("close", () => call.running.cancel())
   await call.admitted
   if (call.running.call.identity !== undefined) connection.isKnown = true
 }

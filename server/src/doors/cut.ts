@@ -1,4 +1,5 @@
 import { constants, type Http2Stream } from "node:http2"
+import { limits } from "./limits.js"
 
 /** Ends a stream at once, with all that waits for its client. */
 export function cut(stream: Http2Stream): void {
@@ -8,13 +9,23 @@ export function cut(stream: Http2Stream): void {
 }
 
 /**
- * Closes a stream when its answer is sent. A client that sends on is told to stop, or the stream would stay open for as
- * long as it likes.
+ * Closes a stream soon after its answer was sent, if its client sends on: or it would stay open for as long as the client
+ * likes. Until then what comes is thrown away, which lets most clients come to their own end.
  */
 export function closeWhenAnswered(stream: Http2Stream): void {
-  stream.once("finish", closeAnswered)
+  stream.once("wantTrailers", closeSoon)
+  stream.once("finish", closeAfterHeaders)
 }
 
-function closeAnswered(this: Http2Stream): void {
-  if (!this.readableEnded) this.close()
+// It comes before the trailers do, where there are any: then somebody listens beside us who will send them.
+function closeAfterHeaders(this: Http2Stream): void {
+  if (this.sentTrailers === undefined && this.listenerCount("wantTrailers") <= 1) closeSoon.call(this)
+}
+
+// Not at once: a reset takes the place of headers that HTTP/2 has not sent yet.
+function closeSoon(this: Http2Stream): void {
+  if (this.readableEnded || this.destroyed) return
+  this.resume()
+  const timer = setTimeout(() => this.close(), limits.lingerMs)
+  this.once("close", () => clearTimeout(timer))
 }

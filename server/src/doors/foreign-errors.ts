@@ -12,8 +12,8 @@ import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
 import { Failure, toStatus } from "../errors.js"
 
-/** Told of every call that ended before it reached the dispatch. */
-export type Refused = (code: Code) => void
+/** Told of every call whose request was not read: with the failure, if that is because it is no message. */
+export type Refused = (code: Code, failure?: Failure) => void
 
 /**
  * Puts our own error in the place of those that Connect makes by itself when it cannot read a request: they quote what
@@ -34,7 +34,7 @@ export function withoutForeignErrors(
       return new ConnectError("no such compression is taken here", error.code)
     }
     const unreadable = asUnreadable(error, method)
-    refused(unreadable ? Code.InvalidArgument : error.code)
+    refused(unreadable ? Code.InvalidArgument : error.code, unreadable)
     return unreadable && toStatus(unreadable, requestId)
   }
   const type = response.header?.get("content-type") ?? ""

@@ -50,16 +50,14 @@ export function takeStreams(
   })
 }
 
-/** Ends a stream with an error, if nothing was answered yet, and tells its client to send no more. */
+/** Ends a stream with an error, if nothing was answered yet. */
 export function endWithStatus(stream: ServerHttp2Stream, status: Pick<Status, "code" | "message" | "details">): void {
-  if (stream.headersSent) stream.close()
-  else end(stream, trailersOf(status as Status))
+  if (!stream.headersSent) end(stream, trailersOf(status as Status))
 }
 
 function end(stream: ServerHttp2Stream, headers: http2.OutgoingHttpHeaders): void {
   if (stream.closed || stream.destroyed) return
   stream.respond(headers, { endStream: true })
-  stream.close()
 }
 
 function rejectLater(stream: ServerHttp2Stream, method: Method, requestId: string | undefined): void {

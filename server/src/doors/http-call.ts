@@ -11,6 +11,8 @@ export interface HttpCall {
   readonly running: Running
   /** Resolves when the request may be read; rejects with why the call is rejected. */
   readonly admitted: Promise<void>
+  /** The request cannot be read. */
+  fail(failure: Failure): void
 }
 
 export interface HttpUnaryCall extends HttpCall {
@@ -35,6 +37,7 @@ export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
   return {
     running,
     admitted: admitted.promise,
+    fail: request.reject,
     answer(message) {
       request.resolve(message)
       return answer
@@ -77,6 +80,7 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
   return {
     running,
     admitted: admitted.promise,
+    fail: requests.reject,
     async *answers(messages) {
       isMade = true
       const fault: Fault = {}

@@ -27,6 +27,8 @@ export const limits = {
   messageMs: 20_000,
   /** How long the stream of a unary call may be open when `--max-deadline-ms` has passed, in milliseconds. */
   closeMs: 5_000,
+  /** How long a request may still be sent that was answered before it was read, in milliseconds. */
+  lingerMs: 1_000,
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
   /** How long a socket may take nothing of what waits for it, in milliseconds. */

@@ -24,6 +24,7 @@ export class Share {
   readonly #envelopes: Envelopes | undefined
   #requestBytes = 0
   #answerBytes = 0
+  #isOver = false
   /** For all of the request, or for the message of a stream that is not whole. */
   #arriving: NodeJS.Timeout | undefined
   /** For what was sent over a stream and is not taken. */
@@ -40,6 +41,8 @@ export class Share {
 
   /** Bytes of the request have come. */
   received(chunk: Uint8Array): void {
+    // What came before may be read after.
+    if (this.#isOver) return
     const { requests } = this.#connection
     const envelopes = this.#envelopes
     const bytes = envelopes === undefined ? this.#requestBytes + chunk.length : this.#partialBytes(envelopes, chunk)
@@ -85,6 +88,7 @@ export class Share {
 
   /** Gives all of it back. */
   end(): void {
+    this.#isOver = true
     clearTimeout(this.#arriving)
     clearTimeout(this.#leaving)
     this.#connection.requests.give(this.#requestBytes)

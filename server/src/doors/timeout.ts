@@ -7,14 +7,14 @@ const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1
 
 /** How long the caller waits, in milliseconds, as `grpc-timeout` says; undefined if it does not say, or not well. */
 export function grpcTimeout(headers: IncomingHttpHeaders): number | undefined {
-  const [, value, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(first(headers["grpc-timeout"])) ?? []
+  const [, value, unit = ""] = /^(\d{1,15})([HMSmun])$/.exec(first(headers["grpc-timeout"])) ?? []
   return value === undefined ? undefined : Math.min(Number(value) * (unitMs[unit] ?? 1), longest)
 }
 
 /** The same for Connect, by `connect-timeout-ms`. */
 export function connectTimeout(headers: IncomingHttpHeaders): number | undefined {
   const value = first(headers["connect-timeout-ms"])
-  return /^\d{1,10}$/.test(value) ? Math.min(Number(value), longest) : undefined
+  return /^\d{1,15}$/.test(value) ? Math.min(Number(value), longest) : undefined
 }
 
 /** Cuts time-outs beyond what a timer of Node can hold: the call would end at once. */

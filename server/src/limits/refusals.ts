@@ -5,7 +5,7 @@ import type { Reason } from "../errors.js"
 
 /**
  * Counts rejected calls in place of a line in the log for each: of those that are rejected because there are too many,
- * and of those that anybody can make at any rate, such as calls without a key, beyond the first ten in a second.
+ * and of those that anybody can make at any rate, such as calls without a key, beyond the first ten in a second for each reason.
  */
 export interface Refusals {
   /** A request id for refused calls that bring none and share an error: the line of the log with this second's has it. */
@@ -30,7 +30,7 @@ const counted: ReadonlySet<Reason> = new Set([
 /** The rate limit of a key does not hold for calls with these: it is not known whose they are, or that it may make them. */
 const unlimited: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID", "SCOPE_MISSING"])
 
-/** How many of those have a line of their own in a second. */
+/** How many of those have a line of their own in a second, for each reason. */
 export const linesPerSecond = 10
 
 /** How often a line is written while calls are refused, in milliseconds. */
@@ -39,13 +39,13 @@ const lineMs = 1_000
 export function refusals(log: Logger): Refusals {
   let requestId = randomUUID()
   let timer: NodeJS.Timeout | undefined
-  let lines = 0
+  const lines = new Map<Reason, number>()
   const counts = new Map<string, { method: string; door: string; reason: Reason; calls: number }>()
 
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
-    lines = 0
+    lines.clear()
     if (counts.size === 0) return
     log.warn({ refused: [...counts.values()], request_id: requestId }, "calls refused")
     counts.clear()
@@ -60,7 +60,11 @@ export function refusals(log: Logger): Refusals {
     count(method, door, reason) {
       if (!counted.has(reason) && !unlimited.has(reason)) return false
       timer ??= setTimeout(flush, lineMs)
-      if (unlimited.has(reason) && lines++ < linesPerSecond) return false
+      if (unlimited.has(reason)) {
+        const written = lines.get(reason) ?? 0
+        lines.set(reason, written + 1)
+        if (written < linesPerSecond) return false
+      }
       const name = `${method.parent.typeName}/${method.name}`
       const key = `${name} ${door} ${reason}`
       const entry = counts.get(key)
