@@ -28,7 +28,7 @@ async function connection() {
 
 test("a connection may open eight streams, until a second has passed", async () => {
   const { session, client, streams } = await connection()
-  expect(await streams()).toBe(1_000)
+  expect(await streams()).toBe(limits.maxConcurrentStreams)
   const told: (number | undefined)[] = []
   client.on("remoteSettings", ({ maxConcurrentStreams }) => told.push(maxConcurrentStreams))
   const begun = performance.now()
@@ -40,8 +40,8 @@ test("a connection may open eight streams, until a second has passed", async () 
   narrow({ session })
   await once(client, "remoteSettings")
   expect(performance.now() - begun).toBeGreaterThan(1_490)
-  expect(told).toEqual([8, 1_000])
-  expect(await streams()).toBe(1_000)
+  expect(told).toEqual([8, limits.maxConcurrentStreams])
+  expect(await streams()).toBe(limits.maxConcurrentStreams)
   client.destroy()
 })
 
@@ -56,7 +56,7 @@ test("streams that last leave the others their room", async () => {
   pipeline.close()
   stream.close()
   await once(client, "remoteSettings")
-  expect(await streams()).toBe(1_000)
+  expect(await streams()).toBe(limits.maxConcurrentStreams)
   narrow({ session })
   expect(await streams()).toBe(8)
   client.destroy()
@@ -68,7 +68,7 @@ test("a connection that has not acknowledged the last settings is left alone", a
   expect(session.pendingSettingsAck).toBe(true)
   for (let call = 0; call < 100; call++) narrow({ session })
   await once(session, "localSettings")
-  expect(await streams()).toBe(1_000)
+  expect(await streams()).toBe(limits.maxConcurrentStreams)
   narrow({ session })
   expect(await streams()).toBe(8)
   client.destroy()

@@ -11,12 +11,6 @@ export function grpcTimeout(headers: IncomingHttpHeaders): number | undefined {
   return value === undefined ? undefined : Math.min(Number(value) * (unitMs[unit] ?? 1), longest)
 }
 
-/** The same for Connect, by `connect-timeout-ms`. */
-export function connectTimeout(headers: IncomingHttpHeaders): number | undefined {
-  const value = first(headers["connect-timeout-ms"])
-  return /^\d{1,15}$/.test(value) ? Math.min(Number(value), longest) : undefined
-}
-
 /** Cuts time-outs beyond what a timer of Node can hold: the call would end at once. */
 export function clampTimeouts(headers: IncomingHttpHeaders): void {
   if (grpcTimeout(headers) === longest) headers["grpc-timeout"] = `${longest}m`
