@@ -70,7 +70,7 @@ export interface ServiceOptions {
 }
 
 /** How many calls of one pipeline may be under way, and what a message of it may hold beside one call's, in bytes. */
-const maxInFlight = 1024
+export const maxInFlight = 1024
 const frameRoomBytes = 64 * 1024
 
 /** Everything that Authwire serves, behind one dispatch. */

@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs"
+import { expect, test } from "@jest/globals"
+import { options } from "../../server/src/cli/options.js"
+import { limits as all } from "../../server/src/doors/limits.js"
+import { linesPerSecond } from "../../server/src/limits/refusals.js"
+import { maxInFlight } from "../../server/src/service.js"
+
+/** The limits of the code, and which of them the table below has used. */
+const told = new Set<string | symbol>()
+const limits = new Proxy(all, {
+  get(target, name: keyof typeof all) {
+    told.add(name)
+    return target[name]
+  },
+})
+
+const defaultOf = (flag: string): number => {
+  const option = options.find((one) => "flag" in one && one.flag === flag)
+  if (option === undefined || !("default" in option)) throw new Error(`no option --${flag}`)
+  return Number(option.default)
+}
+
+const count = (value: number) => value.toLocaleString("en-US")
+const seconds = (ms: number) => `${ms / 1000} s`
+const bytes = (value: number) => (value < 1024 * 1024 ? `${value / 1024} KiB` : `${value / 1024 / 1024} MiB`)
+const perSecond = (value: number) => `${count(value)} a second`
+
+/** What the table of SECURITY.md has to say, in its order. */
+const bounds = [
+  ["connections", "listener and worker", count(defaultOf("max-connections"))],
+  [
+    "TLS handshake; first bytes; header of HTTP/1.1",
+    "connection",
+    `${seconds(defaultOf("handshake-timeout-ms"))} each`,
+  ],
+  ["time without a stream", "connection", seconds(defaultOf("idle-timeout-ms"))],
+  ["the same, before a call with a valid key", "connection", seconds(limits.strangerIdleMs)],
+  ["time in which nothing is taken of what waits", "socket", seconds(limits.socketMs)],
+  ["streams of HTTP/2", "connection", count(limits.maxConcurrentStreams)],
+  ["header", "request", bytes(limits.maxHeaderBytes)],
+  ["message", "request", bytes(defaultOf("max-message-bytes"))],
+  ["requests that are not whole, or whose calls are not over", "connection", bytes(limits.requestBytes)],
+  ["answers that are not taken", "connection", bytes(limits.answerBytes)],
+  ["time until a unary call is over", "call", seconds(defaultOf("max-deadline-ms"))],
+  ["time until its stream is closed", "stream", seconds(defaultOf("max-deadline-ms") + limits.closeMs)],
+  ["time for one message of a stream to arrive, or to be taken", "stream", seconds(limits.messageMs)],
+  ["time for the rest of a request that was answered", "stream", seconds(limits.lingerMs)],
+  ["streams of methods that need no key (health, reflection)", "connection", count(limits.openStreams)],
+  ["the same, in all", "listener and worker", count(limits.openStreamsInAll)],
+  ["requests to these methods, also in a stream", "connection", perSecond(limits.openRequestsPerSecond)],
+  ["message to these methods", "request", bytes(limits.openRequestBytes)],
+  ["calls at the same time", "pipeline", count(maxInFlight)],
+  ["calls at the same time", "worker", count(defaultOf("max-calls-under-way"))],
+  ["calls of a method", "key and worker", perSecond(defaultOf("rate-limit"))],
+  ["lines of the log about calls that no key limits", "reason and worker", perSecond(linesPerSecond)],
+]
+
+function tableOf(text: string): string[][] {
+  const section = text.split("### Denial of service")[1]?.split("\n## ")[0] ?? ""
+  return section
+    .split("\n")
+    .filter((line) => line.startsWith("| "))
+    .slice(2)
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split("|")
+        .map((cell) => cell.trim()),
+    )
+}
+
+const table = tableOf(readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8"))
+
+test("the bounds that SECURITY.md tells are those of the code", () => {
+  expect(table.map((row) => row.slice(0, 3))).toEqual(bounds)
+})
+
+test("every bound of the code is told, and every option that it names exists", () => {
+  expect([...told].sort()).toEqual(Object.keys(all).sort())
+  const flags = table.flatMap((row) => [...(row[4] ?? "").matchAll(/`--([a-z-]+)`/g)].map(([, flag]) => flag))
+  expect(flags.length).toBeGreaterThan(8)
+  for (const flag of flags) expect(options.map((one) => ("flag" in one ? one.flag : undefined))).toContain(flag)
+})
