@@ -49,7 +49,7 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
     headersTimeout: handshakeTimeoutMs,
     // Longer than what balancers and agents keep an idle connection (60 s is common): who closes first must not be us,
     // for a request may be on its way just then.
-    keepAliveTimeout: Math.min(idleTimeoutMs, 75_000),
+    keepAliveTimeout: Math.min(idleTimeoutMs, limits.keepAliveMs),
     // Beside the time that the header may take; the handler gives each method less.
     requestTimeout: handshakeTimeoutMs + dispatch.maxDeadlineMs,
     connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),

@@ -31,6 +31,8 @@ export const limits = {
   lingerMs: 1_000,
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
+  /** How long a connection of HTTP/1.1 stays open between two requests, in milliseconds. */
+  keepAliveMs: 75_000,
   /** How long a socket may take nothing of what waits for it, in milliseconds. */
   socketMs: 20_000,
 } as const
