@@ -97,19 +97,22 @@ describe("a door bounds what clients can take", () => {
       used.destroy()
     })
 
-    test("lets 100 streams of a connection be open at the same time", async () => {
+    test("lets 100 streams of a connection be at work at the same time; others wait", async () => {
       const session = http2.connect(urlOf(door, roomy))
       await once(session, "remoteSettings")
-      expect(session.remoteSettings.maxConcurrentStreams).toBe(100)
+      expect(session.remoteSettings.maxConcurrentStreams).toBe(1_000)
       let responses = 0
-      for (let i = 0; i < 101; i++) {
+      const streams = Array.from({ length: 110 }, () => {
         const stream = session.request(pipeline)
         stream.on("error", () => {})
         stream.on("response", () => responses++)
-      }
+        return stream
+      })
       await until(() => responses >= 100)
       await new Promise((resolve) => session.ping(resolve))
       expect(responses).toBe(100)
+      for (const stream of streams.slice(0, 10)) stream.close(http2.constants.NGHTTP2_CANCEL)
+      await until(() => responses >= 110)
       session.destroy()
     })
 

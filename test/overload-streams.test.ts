@@ -45,7 +45,7 @@ describeServers("a connection whose calls are refused, on %s", (target) => {
         expect(new Set(await Promise.all(Array.from({ length: 40 }, call)))).toEqual(new Set(["8"]))
       })
       if (told.length < 2) await once(session, "remoteSettings")
-      expect(told).toEqual([8, 100])
+      expect(told).toEqual([8, 1_000])
       expect(await call()).toBe("0")
       session.close()
     },

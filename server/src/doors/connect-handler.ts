@@ -18,7 +18,7 @@ import type { Failure } from "../errors.js"
 import type { Connection } from "./connection.js"
 import { closeWhenAnswered, cut } from "./cut.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
-import { answering, arriving, streaming } from "./http-body.js"
+import { answering, arriving, statusOf, streaming } from "./http-body.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./http-call.js"
 import { limits } from "./limits.js"
 import { narrow, noteLasting } from "./narrow.js"
@@ -160,7 +160,14 @@ async function requestGate(context: HandlerContext): Promise<void> {
   arrival.call = call
   arrival.closing.once("close", () => call.running.cancel())
   await call.admitted
-  if (call.running.call.identity !== undefined) connection.isKnown = true
+  const { identity, signal, requestId } = call.running.call
+  if (identity !== undefined) connection.isKnown = true
+  if (method.isOpen) return
+  try {
+    await connection.slots.take(arrival.closing, signal)
+  } catch (error) {
+    throw statusOf(error, requestId)
+  }
 }
 
 function arrivalOf(context: HandlerContext): Arrival {

@@ -2,11 +2,14 @@ import type { ServerHttp2Session } from "node:http2"
 import { Budget, type ConnectionBudgets } from "../limits/budget.js"
 import { bucket } from "../limits/rate-limit.js"
 import { limits } from "./limits.js"
+import { Slots } from "./slots.js"
 
 /** What is known of a connection, and what it may hold. */
 export class Connection implements ConnectionBudgets {
   readonly requests: Budget
   readonly answers: Budget
+  /** For the streams of methods that need a key. */
+  readonly slots = new Slots(limits.streamsAtWork)
   /** Whom the client's certificate names, see Incoming. */
   readonly certificateNames: readonly string[] | undefined
   /** Takes one of the requests that it may make in a second without a key; 0, or for how many milliseconds there is none. */

@@ -1,4 +1,4 @@
-import { constants, type Http2Stream } from "node:http2"
+import { constants, type Http2Session, type Http2Stream } from "node:http2"
 import { limits } from "./limits.js"
 
 /** Ends a stream at once, with all that waits for its client. */
@@ -22,10 +22,26 @@ function closeAfterHeaders(this: Http2Stream): void {
   if (this.sentTrailers === undefined && this.listenerCount("wantTrailers") <= 1) closeSoon.call(this)
 }
 
+const lingering = new WeakMap<Http2Session, { streams: number }>()
+
 // Not at once: a reset takes the place of headers that HTTP/2 has not sent yet.
 function closeSoon(this: Http2Stream): void {
-  if (this.readableEnded || this.destroyed) return
+  const { session } = this
+  if (session === undefined || this.readableEnded || this.state.remoteClose === 1) {
+    this.resume()
+    return
+  }
+  const count = lingering.get(session) ?? { streams: 0 }
+  lingering.set(session, count)
+  if (count.streams >= limits.lingeringStreams) {
+    this.close()
+    return
+  }
+  count.streams++
   this.resume()
   const timer = setTimeout(() => this.close(), limits.lingerMs)
-  this.once("close", () => clearTimeout(timer))
+  this.once("close", () => {
+    count.streams--
+    clearTimeout(timer)
+  })
 }

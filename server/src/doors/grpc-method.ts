@@ -101,8 +101,16 @@ function begin({ method, incoming, stream: { stream } }: GrpcArrival): Running {
   return running
 }
 
-function give({ stream, share, connection, handover }: GrpcArrival, { call }: Running): Promise<HandedCall> {
+/** Has grpc-js read the request of a call that was let in, when it is its turn. */
+async function give(
+  { method, stream, share, connection, handover }: GrpcArrival,
+  { call }: Running,
+): Promise<HandedCall> {
   if (call.identity !== undefined) connection.isKnown = true
+  if (!method.isOpen) {
+    const turn = connection.slots.take(stream.stream, call.signal)
+    if (turn !== undefined) await turn
+  }
   const handed = handover.give(stream)
   // Beside grpc-js, which has paused the stream and decides when it is read.
   stream.stream.on("data", (chunk: Buffer) => share.received(chunk))

@@ -3,6 +3,11 @@ import { Failure, toStatus } from "../errors.js"
 import { waitsUntil } from "../or-aborted.js"
 import type { Share } from "./share.js"
 
+/** The end of a call in the form that Connect tells its client. */
+export function statusOf(error: unknown, requestId: string): unknown {
+  return error instanceof Failure ? toStatus(error, requestId) : error
+}
+
 // Not functions inside of others: see foreign-errors.ts.
 
 /** The body of a request, as it arrives; ends with the error of the call when that is over before. */
@@ -21,9 +26,11 @@ export async function* arriving(
       yield next.value
     }
   } catch (error) {
-    throw error instanceof Failure ? toStatus(error, requestId) : error
+    throw statusOf(error, requestId)
   } finally {
     waits.end()
+    // Its listener would keep the rest of the body from being thrown away.
+    body.return?.().catch(() => {})
   }
 }
 

@@ -5,12 +5,19 @@
  * not read (1,000).
  */
 export const limits = {
-  /** Streams of HTTP/2 that are open at the same time. A pipeline is one, whatever it carries. */
-  maxConcurrentStreams: 100,
+  /**
+   * Streams of HTTP/2 that are open at the same time. Not fewer: Node counts those that are over until it comes to them, and
+   * resets new ones of a client that keeps to the limit.
+   */
+  maxConcurrentStreams: 1_000,
+  /** Of them, those whose requests are read and answered; others wait. A pipeline is one, whatever it carries. */
+  streamsAtWork: 100,
+  /** Of them, those that were answered and whose clients send on; others are closed at once. */
+  lingeringStreams: 100,
   /** The header of a request, in bytes. Until a client of HTTP/2 has acknowledged that, it is 64 KiB. */
   maxHeaderBytes: 16 * 1024,
   /** Bytes of requests that are not whole, or whose calls are not over; of twice `--max-message-bytes` if that is more. */
-  requestBytes: 16 * 1024 * 1024,
+  requestBytes: 8 * 1024 * 1024,
   /** Bytes of answers that the client has not taken; of twice `--max-message-bytes` if that is more. */
   answerBytes: 16 * 1024 * 1024,
   /** Streams of methods that need no key, which are health and reflection: of one connection, and of all. */

@@ -39,9 +39,9 @@ describe("a unary call", () => {
 
   test("takes the bytes of its request from its connection until it ends; one that would take too many is cut", () => {
     const connection = new Connection(4 * MiB, undefined)
-    const calls = Array.from({ length: 5 }, () => setUp(35_000, false, connection))
+    const calls = Array.from({ length: 3 }, () => setUp(35_000, false, connection))
     for (const { share } of calls) share.received(Buffer.alloc(4 * MiB))
-    expect(calls.map(({ cut }) => cut.mock.calls.length)).toEqual([0, 0, 0, 0, 1])
+    expect(calls.map(({ cut }) => cut.mock.calls.length)).toEqual([0, 0, 1])
     for (const { share } of calls) share.end()
     expect(isWhole(connection)).toBe(true)
   })

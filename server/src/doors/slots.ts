@@ -1,0 +1,44 @@
+import type { EventEmitter } from "node:events"
+
+/** Lets a bounded number of streams of one connection be at work; the others wait in order. */
+export class Slots {
+  #free: number
+  readonly #waiting: (() => void)[] = []
+
+  constructor(count: number) {
+    this.#free = count
+  }
+
+  /**
+   * Takes a slot, at once or when the promise resolves, until the stream closes.
+   *
+   * @param signal Ends the wait, with its reason. Aborts when the stream closes.
+   */
+  take(stream: EventEmitter, signal: AbortSignal): Promise<void> | undefined {
+    signal.throwIfAborted()
+    if (this.#free > 0) {
+      this.#free--
+      stream.once("close", this.#give)
+      return undefined
+    }
+    return new Promise((resolve, reject) => {
+      const admit = () => {
+        signal.removeEventListener("abort", leave)
+        stream.once("close", this.#give)
+        resolve()
+      }
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(admit), 1)
+        reject(signal.reason)
+      }
+      signal.addEventListener("abort", leave, { once: true })
+      this.#waiting.push(admit)
+    })
+  }
+
+  readonly #give = (): void => {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#free++
+    else next()
+  }
+}
