@@ -26,7 +26,10 @@ export interface AuthwireClient extends ServiceClients {
   jwt: RemoteJwtMethods
   /** The token service: issues and reads the tokens of Auth.js. */
   tokens: Client<typeof TokenService>
-  /** Closes the connection. Calls in progress may still end; later calls fail. */
+  /**
+   * Closes the client: calls in progress may still end, later calls fail. Its connection closes with the last client that
+   * shares it.
+   */
   close(): void
 }
 

@@ -4,7 +4,8 @@ import { wrongOption } from "./error.js"
 import { type GrpcTargetOptions, grpcAddress } from "./grpc-target.js"
 import type { RemoteJwtMethods } from "./jwt.js"
 import { type ConnectionOptions, checkOptions, headersOf } from "./options.js"
-import { type PipelineOptions, pipelineTransport } from "./pipeline-transport.js"
+import type { PipelineOptions } from "./pipeline-transport.js"
+import { sharedTransport } from "./shared-transport.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter.js"
 export type { AuthwireClient } from "./client.js"
@@ -20,8 +21,11 @@ export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, P
 
 /**
  * The adapter of Auth.js that keeps its users, accounts, sessions, verification tokens and authenticators in Authwire.
- * It connects at the first call, and keeps the process alive for a second after the last one at the most. Make one and
- * keep it: each has its own connection.
+ * It connects at the first call, and keeps the process alive for a second after the last one at the most.
+ *
+ * Adapters and clients of a process with equal options share their connection, whatever module or bundle made them, so
+ * one may be made for every request. What counts is `url`, `tls`, `apiKey`, `headers`, `connections` and `busyPollUs`.
+ * Without calls the connection closes after 30 to 60 seconds; the next call opens another.
  *
  * Every method throws AuthwireError if the service cannot be asked; null only ever means that there is no such thing.
  *
@@ -50,7 +54,8 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
 }
 
 /**
- * The adapter and a typed client of each service over one connection, which is made at the first call.
+ * The adapter and a typed client of each service over one connection, which is made at the first call and shared as that
+ * of AuthwireAdapter is.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  * @example
@@ -69,7 +74,8 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
       throw wrongOption(name, "must not stand beside the option transport")
   }
   if (options.transport) return { ...clientOver(options.transport, address, options), close() {} }
+  const { url, tls, connections, busyPollUs } = options
   const header = headersOf(options)
-  const transport = pipelineTransport({ ...options, header })
+  const transport = sharedTransport({ url, tls, connections, busyPollUs, header })
   return { ...clientOver(transport, address, options, header), close: transport.close }
 }

@@ -7,6 +7,8 @@ import type { Holder, PipelinedCall, Slot } from "./pipelined-call.js"
 /** Spreads calls over the streams to all places that serve. */
 export interface PipelinePool {
   send(call: PipelinedCall): void
+  /** Whether it has neither a stream nor a call that waits for one. */
+  readonly isIdle: boolean
   /** Lets the calls under way end, and takes no more. */
   close(): void
 }
@@ -184,6 +186,9 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     send(call) {
       look(members.length > 0 ? lookMs : relookMs)
       if (!place(call)) wait(call)
+    },
+    get isIdle() {
+      return waiting.size === 0 && members.every((one) => one.stream === undefined && one.leaving === undefined)
     },
     close() {
       closed = true

@@ -38,6 +38,12 @@ export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOpt
   random?: () => number
 }
 
+/** A transport that carries calls in pipelines. */
+export interface PipelineTransport extends GrpcTransport {
+  /** Whether no pipeline is open: there was no call for a while. */
+  readonly isIdle: boolean
+}
+
 /** The largest answer, in bytes: one message of a stream may hold several. */
 const maxReceiveBytes = 64 * 1024 * 1024
 /** A call with more header than this goes alone, in characters. */
@@ -53,7 +59,7 @@ const maxHeaderLength = 4096
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
-export function pipelineTransport(options: PipelineTransportOptions): GrpcTransport {
+export function pipelineTransport(options: PipelineTransportOptions): PipelineTransport {
   const { connections = 1, busyPollUs = 2_000, header = new Headers(), resolve = systemResolve } = options
   const { now = () => performance.now(), random = Math.random } = options
   if (!Number.isInteger(connections) || connections < 1 || connections > 64)
@@ -107,6 +113,9 @@ export function pipelineTransport(options: PipelineTransportOptions): GrpcTransp
       }
     },
     stream: (...call) => alone.stream(...call),
+    get isIdle() {
+      return pool.isIdle
+    },
     close() {
       closed = true
       pool.close()
