@@ -210,6 +210,21 @@ describe("createPipelinePool", () => {
     expect(world.looks).toBe(2)
   })
 
+  test("it is idle without a stream and without a call that waits", async () => {
+    const { pool, members, send, turn } = await setUp(["a"])
+    expect(pool.isIdle).toBe(true)
+    send("1")
+    expect(pool.isIdle).toBe(false)
+    await turn()
+    members[0]!.settle()
+    expect(pool.isIdle).toBe(false)
+    members[0]!.leaving = members[0]!.stream
+    members[0]!.stream = undefined
+    expect(pool.isIdle).toBe(false)
+    members[0]!.leaving = undefined
+    expect(pool.isIdle).toBe(true)
+  })
+
   test("closed, it fails what waits, and closes its members", async () => {
     const { pool, send, members, turn } = await setUp(["a"])
     const end = send("1")

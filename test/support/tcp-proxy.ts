@@ -5,6 +5,10 @@ import { connect, createServer, type Socket } from "node:net"
 export interface TcpProxy {
   /** Where it listens on 127.0.0.1. */
   readonly port: number
+  /** How many connections it has accepted so far. */
+  readonly accepted: number
+  /** How many of them are open. */
+  readonly open: number
   /** Resets every connection and refuses new ones. */
   cut(): Promise<void>
   /** Accepts connections and passes nothing, on old ones neither. What was sent meanwhile arrives after restore(). */
@@ -18,8 +22,13 @@ export interface TcpProxy {
 export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let hanging = false
+  let accepted = 0
+  let open = 0
 
   const server = createServer((near) => {
+    accepted++
+    open++
+    near.once("close", () => open--)
     const far = connect(targetPort, targetHost)
     for (const [from, to] of [
       [near, far],
@@ -59,6 +68,12 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
   const port = await listen(0)
   return {
     port,
+    get accepted() {
+      return accepted
+    },
+    get open() {
+      return open
+    },
     cut,
     hang() {
       hanging = true
