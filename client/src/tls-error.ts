@@ -56,7 +56,8 @@ function faultOf(said: string, { secure, hasCertificate, advice }: Security): st
   if (!secure) {
     // What a server of TLS answers is none of HTTP, or it says nothing and closes.
     const foreign = early && /NGHTTP2_|Protocol error|Parse Error|Response does not match/.test(said)
-    return closed || foreign ? `${said}; if the service speaks TLS, ${advice.speakTls}` : undefined
+    if (!closed && !foreign) return undefined
+    return `${closed ? `${said}; ${turnedAway}` : said}; if the service speaks TLS, ${advice.speakTls}`
   }
   const certain = (fault: string) => `${tlsHeading}${fault}`
   if (/unable to verify|unable to get (local )?issuer|self[- ]signed certificate/i.test(said))
@@ -72,8 +73,10 @@ function faultOf(said: string, { secure, hasCertificate, advice }: Security): st
   const why = hasCertificate
     ? `may refuse the client's certificate (${advice.certificate}): it must be signed by an authority of the service, and not have expired`
     : `may require a certificate of the client: ${advice.certificate}`
-  return `${said}; the service ${why}`
+  return `${said}; ${turnedAway}; or the service ${why}`
 }
+
+const turnedAway = "the connection was closed at once, as the service does when it has too many (--max-connections)"
 
 const oldProtocol = "the service speaks only versions before 1.2, which are not safe; it must be changed there"
 
