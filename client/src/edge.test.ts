@@ -2,10 +2,15 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { expect, test } from "@jest/globals"
 
-/** Imports an entry point of the sources in a Node of its own and runs a script with it; answers what it printed. */
-async function run(entry: string, script: string): Promise<string> {
+/**
+ * Imports an entry point of the sources in a Node of its own and runs a script with it; answers what it printed.
+ *
+ * @param before - What runs before the import.
+ */
+async function run(entry: string, script: string, before = ""): Promise<string> {
   const hook = JSON.stringify(new URL("../test/typescript-hook.mjs", import.meta.url))
   const source = `
+    ${before}
     const { imported } = await import(${hook})
     const client = await import(${JSON.stringify(new URL(entry, import.meta.url))})
     ${script}
@@ -57,4 +62,38 @@ test("@authwire/client/edge works without the globals of Node", async () => {
   expect(await run("./edge.ts", script)).toBe(
     "https://authwire.test/authwire.v1.UserService/GetUser getUser: INTERNAL: the service answered without a user",
   )
+})
+
+/** What `fetch` gets as `cache` where a script has changed the runtime before the client was loaded. */
+const cacheModeIn = (runtime: string) =>
+  run(
+    "./edge.ts",
+    `let init
+    const fetch = async (_, options) => {
+      init = options
+      return new Response()
+    }
+    await client.AuthwireAdapter({ url: "https://authwire.test", fetch }).getUser("u1").catch(() => {})
+    console.log("cache" in init ? init.cache : "absent")`,
+    runtime,
+  )
+
+test.each([
+  ["knows cache modes", "", "no-store"],
+  // As workerd does without its flag cache_option_enabled.
+  [
+    "throws at the field",
+    `globalThis.Request = class extends Request {
+      constructor(input, init) {
+        if (init && "cache" in init) throw new Error("The 'cache' field on 'RequestInitializerDict' is not implemented.")
+        super(input, init)
+      }
+    }`,
+    "absent",
+  ],
+  ["ignores the field", "globalThis.Request = class {}", "absent"],
+  ["has no Request", "delete globalThis.Request", "absent"],
+  ["is that of Next.js", 'process.env.NEXT_RUNTIME = "nodejs"', "no-cache"],
+])("where the runtime %s", async (_, runtime, mode) => {
+  expect(await cacheModeIn(runtime)).toBe(mode)
 })

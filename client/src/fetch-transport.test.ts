@@ -46,6 +46,28 @@ describe("AuthwireAdapter over fetch", () => {
     expect(request?.headers.get("connect-timeout-ms")).toBe("1234")
   })
 
+  test("asks every cache to stay away, and never makes two requests that are alike", async () => {
+    const { fetch, requests } = fetchOf({ getUser: ({ id }) => ({ user: { id } }) })
+    // Of two clients, and although the application names its requests itself.
+    for (let count = 0; count < 100; count++) {
+      const headers = { "x-request-id": "r1", "X-Authwire-Nonce": "n1" }
+      await Promise.all([adapterOver(fetch, { headers }).getUser("u1"), adapterOver(fetch, { headers }).getUser("u1")])
+    }
+    expect(new Set(requests.map(({ cache }) => cache))).toEqual(new Set(["no-store"]))
+    expect(new Set(requests.map(({ headers }) => headers.get("x-authwire-nonce"))).size).toBe(200)
+    expect(requests[0]?.headers.get("x-request-id")).toBe("r1")
+  })
+
+  test("a read that is repeated is another request", async () => {
+    const nonces: (string | null)[] = []
+    const fetch = async (_: unknown, { headers }: RequestInit) => {
+      nonces.push(new Headers(headers).get("x-authwire-nonce"))
+      throw new TypeError("fetch failed")
+    }
+    await failureOf(adapterOver(fetch).getUser("u1"))
+    expect(new Set(nonces).size).toBe(2)
+  })
+
   test("reads details: null for what is not there", async () => {
     const notFound = (reason: string) => () => {
       const details = [{ desc: ErrorInfoSchema, value: { domain: "authwire", reason } }]

@@ -3,6 +3,7 @@ import { createConnectTransport } from "@connectrpc/connect-web"
 import { wrongOption } from "./error.js"
 import { parseHttpUrl } from "./options.js"
 import { explainTls, fetchAdvice, type Security } from "./tls-error.js"
+import { cacheMode, uniqueRequests } from "./uncached.js"
 
 /** Where the service's HTTP door is. */
 export interface FetchOptions {
@@ -14,7 +15,10 @@ export interface FetchOptions {
    * @example "https://authwire.example.com"
    */
   url: string
-  /** The function that carries the requests. Default: the global `fetch`. */
+  /**
+   * The function that carries the requests. Each request says that nothing may be cached: by `cache`, where the runtime
+   * knows it, and by the header `x-authwire-nonce`, which never repeats. Default: the global `fetch`.
+   */
   fetch?: typeof globalThis.fetch | undefined
 }
 
@@ -28,13 +32,14 @@ export function fetchTransport(options: FetchOptions): Transport {
   const baseUrl = parseHttpUrl(url, schemes)
   const security = { secure: baseUrl.protocol === "https:", hasCertificate: false, advice: fetchAdvice }
   if (fetch !== undefined && typeof fetch !== "function") throw wrongOption("fetch", "must be a function")
+  const fixed: RequestInit = { redirect: "manual", ...(cacheMode && { cache: cacheMode }) }
   return createConnectTransport({
     baseUrl: baseUrl.href,
     useBinaryFormat: true,
-    interceptors: [networkErrors(security)],
+    interceptors: [networkErrors(security), uniqueRequests],
     // Never followed, since the request holds tokens. Connect asks for "error", which workerd refuses; a redirect that
     // is not followed fails as well, for it is no answer of the service.
-    fetch: (input, init) => (fetch ?? globalThis.fetch)(input, { ...init, redirect: "manual" }),
+    fetch: (input, init) => (fetch ?? globalThis.fetch)(input, { ...init, ...fixed }),
   })
 }
 

@@ -1,0 +1,5 @@
+import { createElement } from "react"
+
+export default function Layout({ children }) {
+  return createElement("html", null, createElement("body", null, children))
+}
