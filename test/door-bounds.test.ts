@@ -153,7 +153,17 @@ describe("a door bounds what clients can take", () => {
     socket.write(`GET /healthz HTTP/1.1\r\nhost: a\r\nx-padding: ${"a".repeat(17_000)}\r\n\r\n`)
     let answer = ""
     for await (const chunk of socket) answer += chunk
-    expect(answer).toBe("HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n")
+    const [statusLine, ...fields] = answer.split("\r\n")
+    expect(statusLine).toBe("HTTP/1.1 431 Request Header Fields Too Large")
+    expect(fields).toEqual([
+      "connection: close",
+      "cache-control: no-store",
+      "content-security-policy: default-src 'none'",
+      "referrer-policy: no-referrer",
+      "x-content-type-options: nosniff",
+      "",
+      "",
+    ])
   })
 })
 

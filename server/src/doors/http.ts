@@ -9,15 +9,9 @@ import { Connection, closeWhenIdle } from "./connection.js"
 import type { Door, DoorOptions } from "./door.js"
 import { limits } from "./limits.js"
 import { listen } from "./listen.js"
+import { answerClientErrors, http1Response, http2Response, securityHeaders } from "./response-headers.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "./tls.js"
 
-// It serves programs, not pages: what a browser shows or keeps of it would be a mistake or an attack.
-const securityHeaders = {
-  "cache-control": "no-store",
-  "content-security-policy": "default-src 'none'",
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-}
 const withTls = { "strict-transport-security": "max-age=31536000" }
 
 /**
@@ -29,7 +23,7 @@ const withTls = { "strict-transport-security": "max-age=31536000" }
 export async function openHttpDoor(options: DoorOptions & { readiness: Readiness }): Promise<Door> {
   const { dispatch, maxMessageBytes, certificate, handshakeTimeoutMs, idleTimeoutMs, log } = options
   const connections = new WeakMap<object, Connection>()
-  const answer = connectHandler({
+  const handler = connectHandler({
     dispatch,
     maxMessageBytes,
     otherwise: probes(options.readiness),
@@ -38,13 +32,10 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
       // It has gone, and so is whoever would hear the answer.
       new Connection(maxMessageBytes, undefined),
   })
-  const headers = Object.entries({ ...securityHeaders, ...(certificate && withTls) })
-  const handler: typeof answer = (request, response) => {
-    for (const [name, value] of headers) response.setHeader(name, value)
-    answer(request, response)
-  }
+  const headers = { ...securityHeaders, ...(certificate && withTls) }
   const http1Options: http.ServerOptions = {
     noDelay: true,
+    ServerResponse: http1Response(headers),
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: handshakeTimeoutMs,
     // Longer than what balancers and agents keep an idle connection (60 s is common): who closes first must not be us,
@@ -63,8 +54,12 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
           handler,
         )
   if (http1 instanceof https.Server && certificate !== undefined) followCertificate(http1, certificate, log)
+  answerClientErrors(http1, headers)
   const http2Server = http2.createServer(
-    { settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes } },
+    {
+      settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },
+      Http2ServerResponse: http2Response(headers),
+    },
     handler,
   )
   const sessions = new Set<http2.ServerHttp2Session>()

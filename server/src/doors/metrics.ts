@@ -2,6 +2,7 @@ import http from "node:http"
 import { contentType } from "../metrics/metrics.js"
 import type { Door, DoorOptions } from "./door.js"
 import { listen } from "./listen.js"
+import { answerClientErrors, http1Response, securityHeaders } from "./response-headers.js"
 
 export interface MetricsDoorOptions
   extends Pick<DoorOptions, "address" | "maxConnections" | "handshakeTimeoutMs" | "log"> {
@@ -12,7 +13,14 @@ export interface MetricsDoorOptions
 /** Opens the door for Prometheus: `GET /metrics`, without TLS or a key. Rejects as `listen` does. */
 export async function openMetricsDoor(options: MetricsDoorOptions): Promise<Door> {
   const { read, handshakeTimeoutMs, log } = options
-  const server = http.createServer({ headersTimeout: handshakeTimeoutMs, requestTimeout: handshakeTimeoutMs })
+  const server = http.createServer({
+    headersTimeout: handshakeTimeoutMs,
+    requestTimeout: handshakeTimeoutMs,
+    // Node looks every 30 s by default.
+    connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),
+    ServerResponse: http1Response(securityHeaders),
+  })
+  answerClientErrors(server, securityHeaders)
   // Anybody may ask, as often as they like: who asks at the same time gets the same text.
   let reading: Promise<string> | undefined
   const readOnce = () => {
@@ -29,7 +37,7 @@ export async function openMetricsDoor(options: MetricsDoorOptions): Promise<Door
       return answer(405, "only GET\n", { allow: "GET, HEAD" })
     }
     try {
-      answer(200, await readOnce(), { "content-type": contentType, "cache-control": "no-store" })
+      answer(200, await readOnce(), { "content-type": contentType })
     } catch (err) {
       log.error({ err }, "metrics could not be read")
       answer(500, "metrics could not be read; the log says why\n")

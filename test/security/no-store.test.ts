@@ -1,0 +1,120 @@
+import { once } from "node:events"
+import http2 from "node:http2"
+import { connect } from "node:net"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+
+const path = "/authwire.v1.UserService/GetUser"
+
+// Of HTTP/1.1: those that the service gives, and those that Node gives without asking it.
+const post = (fields: string, body: string) =>
+  `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n${fields}\r\n\r\n${body}`
+const json = "content-type: application/json"
+const chunked = (body: string) =>
+  `POST ${path} HTTP/1.1\r\nhost: a\r\n${json}\r\ntransfer-encoding: chunked\r\n\r\n${body}`
+const calls: readonly (readonly [string, number, string])[] = [
+  ["a call that fails", 404, post(json, '{"id": "nobody"}')],
+  ["a call that cannot be read", 400, post(json, "{")],
+  ["a call that is too large", 429, post(json, `{"id": "${"a".repeat(70_000)}"}`)],
+  ["a call of gRPC-Web", 200, post("content-type: application/grpc-web+proto", "\0\0\0\0\0")],
+  ["a type that is not spoken", 415, post("content-type: text/html", "x")],
+  ["a method that is none", 405, `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`],
+  ["a call that ends in a broken chunk", 400, chunked("1\r\n{\r\nzz\r\n")],
+  ["a chunk with too much beside it", 413, chunked(`2;${"a".repeat(20_000)}\r\n`)],
+]
+const requests: readonly (readonly [string, number, string])[] = [
+  ["a path that is not there", 404, "GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n"],
+  ["what is no HTTP", 400, "nothing of HTTP\r\n\r\n"],
+  ["no host", 400, "GET /healthz HTTP/1.1\r\n\r\n"],
+  ["an expectation that nobody meets", 417, "GET /healthz HTTP/1.1\r\nhost: a\r\nexpect: a miracle\r\n\r\n"],
+  ["a header that is too long", 431, `GET /healthz HTTP/1.1\r\nhost: a\r\nx-a: ${"a".repeat(17_000)}\r\n\r\n`],
+  ["a header that never ends", 408, "GET /healthz HTTP/1.1\r\nhost: a\r\n"],
+]
+
+describe("no cache keeps an answer of", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let metricsUrl: string
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    const args = ["--metrics-addr=127.0.0.1:0", "--handshake-timeout-ms=500", "--max-message-bytes=65536"]
+    server = await startServer({ databaseUrl: database.url, args })
+    metricsUrl = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] ?? ""
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+
+  /** All that comes back until the connection ends: with the last answer, or without more to answer. */
+  async function answerOf(url: string, request: string): Promise<string> {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1")
+    socket.on("error", () => {})
+    socket.write(request.replace("host: a\r\n", "host: a\r\nconnection: close\r\n"))
+    let answer = ""
+    socket.on("data", (chunk) => {
+      answer += chunk
+    })
+    await once(socket, "close")
+    return answer
+  }
+
+  test.each([...calls, ...requests, ["a probe", 200, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n"] as const])(
+    "the HTTP listener over HTTP/1.1: %s",
+    async (_, status, request) => {
+      const answer = await answerOf(server.httpUrl, request)
+      expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+      expect(answer.toLowerCase()).toContain("\r\ncache-control: no-store\r\n")
+    },
+  )
+
+  test("what is no HTTP, in the middle of an answer: nothing is put into it", async () => {
+    const watch = post("content-type: application/connect+json", "\0\0\0\0\u0002{}").replace(
+      path,
+      "/grpc.health.v1.Health/Watch",
+    )
+    const socket = connect(Number(new URL(server.httpUrl).port), "127.0.0.1")
+    socket.on("error", () => {})
+    socket.write(watch)
+    let answer = ""
+    socket.on("data", (chunk) => {
+      if (answer === "") socket.write("nothing of HTTP\r\n\r\n")
+      answer += chunk
+    })
+    await once(socket, "close")
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+    expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
+  })
+
+  test.each([
+    ...requests,
+    ["the page", 200, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n"] as const,
+    ["a method that is none", 405, "POST /metrics HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n"] as const,
+  ])("the metrics listener: %s", async (_, status, request) => {
+    const answer = await answerOf(metricsUrl, request)
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(answer.toLowerCase()).toContain("\r\ncache-control: no-store\r\n")
+  })
+
+  test.each<[string, number, http2.OutgoingHttpHeaders, string]>([
+    ["a call that fails", 404, { "content-type": "application/json" }, '{"id": "nobody"}'],
+    ["a call that cannot be read", 400, { "content-type": "application/json" }, "{"],
+    ["a call of gRPC", 200, { "content-type": "application/grpc+proto" }, "\0\0\0\0\0"],
+    ["a type that is not spoken", 415, { "content-type": "text/html" }, "x"],
+    ["a method that is none", 405, { ":method": "GET" }, ""],
+    ["an authority that is none", 400, { ":authority": "[", "content-type": "application/json" }, "{}"],
+    ["an expectation that nobody meets", 417, { expect: "a miracle" }, ""],
+    ["a path that is not there", 404, { ":path": "/nothing" }, ""],
+    ["a probe", 200, { ":method": "GET", ":path": "/healthz" }, ""],
+    ["a tunnel", 405, { ":method": "CONNECT", ":authority": "a:1" }, ""],
+  ])("the HTTP listener over HTTP/2: %s", async (_, status, headers, body) => {
+    const session = http2.connect(server.httpUrl)
+    const isTunnel = headers[":method"] === "CONNECT"
+    const stream = session.request({ ...(isTunnel ? {} : { ":method": "POST", ":path": path }), ...headers })
+    stream.end(body === "" ? undefined : body)
+    const [response] = (await once(stream, "response")) as [http2.IncomingHttpHeaders]
+    expect(response).toMatchObject({ ":status": status, "cache-control": "no-store" })
+    session.destroy()
+  })
+})
