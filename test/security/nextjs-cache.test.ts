@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { createNextApp, type NextApp, type NextServer } from "../support/nextjs.js"
+import { createNextApp, hasNextjs, type NextApp, type NextServer } from "../support/nextjs.js"
 
 const modes = [
   "auto",
@@ -15,7 +15,7 @@ const runtimes = ["nodejs", "edge"] as const
 const segments = runtimes.flatMap((runtime) => modes.map((mode) => [runtime, mode] as const))
 
 // `next start` runs twice on one build, since what it caches on the disk outlives it.
-describe("@authwire/client/edge in Next.js", () => {
+;(hasNextjs() ? describe : describe.skip)("@authwire/client/edge in Next.js", () => {
   let authwire: Authwire
   let app: NextApp
   let next: NextServer

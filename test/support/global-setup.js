@@ -1,6 +1,7 @@
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
+import { hasNextjs } from "./nextjs.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
 import { hasTool } from "./tools.ts"
 
@@ -36,6 +37,7 @@ export default async function setup() {
     if (!hasTool(tool)) leftOut.push(`left out: what needs ${tool} (${remedy})`)
   }
   leftOut.push(...missingLanguages(hasTool))
+  if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
   // Beside what CI requires.

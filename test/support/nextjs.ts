@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+
+// Loaded by jest and, for `hasNextjs`, by Node as it is: so it imports no file of ours.
 
 /** An application of Next.js in a folder of its own. */
 export interface NextApp {
@@ -23,6 +25,11 @@ export interface NextServer {
 
 const fixture = fileURLToPath(new URL("../security/nextjs", import.meta.url))
 const program = join(fixture, "node_modules/next/dist/bin/next")
+
+/** Whether it is installed: its packages are not among those of the workspaces. */
+export function hasNextjs(): boolean {
+  return existsSync(program)
+}
 
 /** Copies the application of test/security/nextjs. It keeps what it takes from the environment. */
 export function createNextApp(environment: Record<string, string>): NextApp {
