@@ -17,7 +17,8 @@ export interface GrpcTransport extends Transport {
 
 /**
  * A Connect transport over @grpc/grpc-js: gRPC on HTTP/2, for Node. It connects at the first call, reconnects by itself,
- * and does not keep the process alive while no call is in progress.
+ * and does not keep the process alive while no call is in progress. Make one and keep it: it is yours, and is not shared
+ * as the connection of AuthwireAdapter is.
  *
  * Unary methods only: a streaming method fails with UNIMPLEMENTED.
  *
