@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql bench soak flood fuzz bench-install gen lint format verify clean
+.PHONY: help install build run demo test test-mysql bench soak flood fuzz bench-install nextjs-install gen lint format verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,10 +24,10 @@ run: build ## serve on an embedded database, and say what to try next
 demo: build ## start Authwire and an Express application that signs people in through it
 	@exec scripts/demo
 
-test: build ## run every test that this machine can run; names what it leaves out
+test: build nextjs-install ## run every test that this machine can run; names what it leaves out
 	scripts/test $(ARGS)
 
-test-mysql: build ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
+test-mysql: build nextjs-install ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
 
 bench: build bench-install ## measure against peers and write docs/performance.md; ARGS=--quick only tries everything out
@@ -51,6 +51,12 @@ bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.pris
 	cd bench && npm install --no-save --loglevel=error
 	# Its engine for changing tables is a download, and not needed to generate the client: anything may stand for it.
 	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
+	@touch $@
+
+nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
+
+test/security/nextjs/node_modules/.package-lock.json: test/security/nextjs/package-lock.json
+	cd test/security/nextjs && npm install --no-save --loglevel=error
 	@touch $@
 
 gen: install ## write generated code and pages (needs Maven, Go and Python 3.10+)
@@ -78,4 +84,4 @@ verify: build bench-install lint ## regenerate and compare, lint, check types, t
 	node scripts/dependencies/audit.js
 
 clean: ## remove what was built, not what was installed
-	rm -rf build server/dist client/dist examples/express/dist *.tsbuildinfo */*.tsbuildinfo
+	rm -rf build server/dist client/dist examples/express/dist test/security/nextjs/build *.tsbuildinfo */*.tsbuildinfo

@@ -33,8 +33,10 @@ export function serveUnary(arrival: GrpcArrival): void {
   method
     .unaryBytes(read, running.call)
     .then((answer) => {
-      if (share.answers(answer.length)) handed?.answer?.(null, answer)
-      else throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), running.call.requestId)
+      if (share.answers(answer.length)) {
+        handed?.call.sendMetadata(noStore)
+        handed?.answer?.(null, answer)
+      } else throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), running.call.requestId)
     })
     // Also where grpc-js throws because it cannot send: then the client has gone, and nobody is told.
     .catch((error: unknown) => endWithStatus(stream.stream, wireStatus(error)))
@@ -53,6 +55,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
       handed = call as StreamCall
       // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
       handed.on("error", () => running.cancel())
+      handed.sendMetadata(noStore)
       return handed
     })
     return handing
@@ -94,6 +97,10 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     running.end()
   }
 }
+
+// No cache between client and service may keep an answer.
+const noStore = new Metadata()
+noStore.set("cache-control", "no-store")
 
 function begin({ method, incoming, stream: { stream } }: GrpcArrival): Running {
   const running = method.begin(incoming)

@@ -34,7 +34,7 @@ export function takeStreams(
     closeWhenAnswered(stream)
     stream.once("close", letGo)
     const method = methods.get(headers[":path"] ?? "")
-    if (!isGrpc(headers)) end(stream, { ":status": http2.constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE })
+    if (!isGrpc(headers)) end(stream, unsupported)
     // A path may hold anything, a key too: it is not repeated.
     else if (method === undefined) endWithStatus(stream, noSuchMethod)
     else {
@@ -81,6 +81,8 @@ function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers["content-type"]?.startsWith("application/grpc") ?? false
 }
 
+const noStore = { "cache-control": "no-store" }
+const unsupported = { ":status": http2.constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE, ...noStore }
 const noSuchMethod = { code: codes.UNIMPLEMENTED, message: "no such method", details: [] }
 
 // Under a flood many calls have the same error.
@@ -93,6 +95,7 @@ function trailersOf(status: Status): Record<string, string | number> {
     trailers = {
       ":status": 200,
       "content-type": "application/grpc+proto",
+      ...noStore,
       "grpc-status": status.code,
       "grpc-message": encodeURI(status.message),
       ...(status.details.length > 0 && {
