@@ -3,10 +3,10 @@ import { invalid } from "./error.js"
 import { wellFormed } from "./field.js"
 
 /**
- * How deep a value may stand. Each level costs two messages on the wire, and protobuf readers stop at 100: what stands
- * deeper could be stored but never read again.
+ * How many objects and arrays may stand in each other, the outermost included: the service takes no more, because readers
+ * of protobuf in some languages could not read it.
  */
-export const maxDepth = 48
+export const maxDepth = 32
 
 /**
  * The properties that the contract does not name, as google.protobuf.Struct. Undefined if there are none.

@@ -57,7 +57,10 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   ENCRYPTION_KEY_MISSING: [Code.FailedPrecondition, "the service cannot decrypt what is stored with the keys it has"],
 }
 
-/** A failure that has a reason. Its message is the reason's or holds words of the schema: nothing of a request is in it. */
+/**
+ * A failure that has a reason. Its message is the reason's or holds words of the schema: nothing of a request is in it but
+ * the path to a broken value, as far as the names on it are those of properties (see services/json.ts).
+ */
 export class Failure extends Error {
   override readonly name = "Failure"
   readonly reason: Reason

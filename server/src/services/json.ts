@@ -1,23 +1,61 @@
+import type { JsonValue } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
-import type { JsonValue } from "../store/types.js"
-
-// Each level of JSON is two messages deep on the wire, and protobuf readers stop at 100: what stands deeper than this
-// could be stored but never read again.
-const maxDepth = 48
 
 /**
- * Refuses what a google.protobuf.Struct can hold but JSON in the store, or the next reader, cannot: numbers that are
- * not finite (JSON would keep null in their place) and nesting of more than 48 levels.
- *
- * @param field - the field of the request that the value came in, for the error
+ * How many objects and arrays may stand in each other, the outermost included. Readers of protobuf stop at 100 messages
+ * in each other, and an object in an object costs three: a client in Java, Python or Rust could not read what is deeper.
  */
-export function checkJson(value: JsonValue, field: string, depth = 0): void {
-  if (typeof value === "number" && !Number.isFinite(value)) refuse(field, "numbers must be finite")
-  if (typeof value !== "object" || value === null) return
-  if (depth > maxDepth) refuse(field, `must not be nested deeper than ${maxDepth} levels`)
-  for (const part of Object.values(value)) checkJson(part, field, depth + 1)
+const maxDepth = 32
+
+/** Which part of a value breaks which rule. */
+export interface JsonFault {
+  /** How to get there from the value: `.role`, `.a[0].b`, empty for the value itself. */
+  readonly path: string
+  readonly rule: string
 }
 
-function refuse(field: string, description: string): never {
-  throw new Failure("INVALID_FIELD", { violations: [{ field, description }] })
+/**
+ * What a google.protobuf.Struct cannot carry to every reader, the first of it: deep nesting, numbers that are not finite,
+ * text that is not Unicode. UTF-8 has no lone surrogates, so they would turn into another character on the way.
+ */
+export function jsonFault(value: JsonValue, depth = 1): JsonFault | undefined {
+  if (typeof value === "string") return value.isWellFormed() ? undefined : notUnicode
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : notFinite
+  if (typeof value !== "object" || value === null) return undefined
+  if (depth > maxDepth) return tooDeep
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const fault = jsonFault(value[index] as JsonValue, depth + 1)
+      if (fault !== undefined) return { ...fault, path: `[${index}]${fault.path}` }
+    }
+    return undefined
+  }
+  for (const name in value) {
+    if (!name.isWellFormed()) return nameNotUnicode
+    const fault = jsonFault(value[name] as JsonValue, depth + 1)
+    if (fault !== undefined)
+      return isPropertyName(name) ? { ...fault, path: `.${name}${fault.path}` } : { ...fault, path: "" }
+  }
+  return undefined
+}
+
+/**
+ * Rejects a value that has such a fault.
+ *
+ * @param field - the field of the request that holds it
+ */
+export function checkJson(value: JsonValue, field: string): void {
+  const fault = jsonFault(value)
+  if (fault === undefined) return
+  throw new Failure("INVALID_FIELD", { violations: [{ field: field + fault.path, description: fault.rule }] })
+}
+
+const notUnicode = { path: "", rule: "must be well-formed Unicode" }
+const nameNotUnicode = { path: "", rule: "must have names of well-formed Unicode" }
+const notFinite = { path: "", rule: "must be a finite number" }
+const tooDeep = { path: "", rule: `must not be nested deeper than ${maxDepth} levels` }
+
+/** Whether a name is a programmer's. Any other may be an address or a token, and an error does not repeat those. */
+function isPropertyName(name: string): boolean {
+  return /^[a-z_$][\w$-]{0,31}$/i.test(name)
 }

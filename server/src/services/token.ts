@@ -1,9 +1,18 @@
 import type { TokenService } from "@authwire/proto"
-import { decode, encode, getToken, requestHeaders, TokenError } from "@authwire/token"
+import {
+  decode,
+  encode,
+  getToken,
+  type JWT,
+  type JWTDecodeParams,
+  requestHeaders,
+  TokenError,
+  TokenMalformed,
+} from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
 import type { Call, Implementation } from "../dispatch/call.js"
 import { Failure } from "../errors.js"
-import { checkJson } from "./json.js"
+import { checkJson, jsonFault } from "./json.js"
 
 /**
  * The token module, on the wire.
@@ -33,7 +42,7 @@ export function tokenService(deps: {
 
     async decode(request, call) {
       const { token, salt } = request
-      const payload = await named(decode<JsonObject>({ token, salt, secret: secretsFor(request, call) }))
+      const payload = await named(readable({ token, salt, secret: secretsFor(request, call) }))
       // Null is the answer to no token; the schema asks for one.
       if (payload === null) throw new Failure("TOKEN_MALFORMED")
       return { payload }
@@ -52,10 +61,17 @@ export function tokenService(deps: {
         const token = await getToken({ ...params, raw: true })
         return token === null ? {} : { result: { case: "raw", value: token } }
       }
-      const payload = await named(getToken({ ...params, secret: secretsFor(request, call) }))
+      const payload = await named(getToken({ ...params, secret: secretsFor(request, call), decode: readable }))
       return payload === null ? {} : { result: { case: "payload", value: payload as JsonObject } }
     },
   }
+}
+
+/** The claims of a token, if a google.protobuf.Struct can carry them. */
+async function readable(params: JWTDecodeParams): Promise<(JWT & JsonObject) | null> {
+  const claims = await decode<JWT & JsonObject>(params)
+  if (claims !== null && jsonFault(claims) !== undefined) throw new TokenMalformed()
+  return claims
 }
 
 async function named<T>(result: Promise<T>): Promise<T> {

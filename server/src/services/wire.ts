@@ -89,9 +89,8 @@ export function toAccount(request: LinkAccountRequest): domain.Account {
     scope: request.scope,
     expires_in: request.expiresIn,
     expires_at: request.expiresAt,
-    authorization_details: request.authorizationDetails?.items.map((item) => {
-      // The list that they stand in is a level too.
-      checkJson(item, "authorization_details", 1)
+    authorization_details: request.authorizationDetails?.items.map((item, index) => {
+      checkJson(item, `authorization_details.items[${index}]`)
       return item
     }),
     extra: toExtra(request.extra),

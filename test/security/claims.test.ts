@@ -1,0 +1,108 @@
+import { TokenService } from "@authwire/proto"
+import { type Client, createClient } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { base64url, forge } from "../../token/test/forge.js"
+import { derive } from "../../token/vectors/issue.js"
+import { ways } from "../access/ways.js"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { http1Options } from "../support/http1.js"
+import { testSecret } from "../support/server.js"
+import { sessionCookie } from "../support/sign-in.js"
+
+// Whoever holds the secret can encrypt any text: applications that issue their tokens by themselves do. What a client of
+// the service could not read, or would read as something else, is no token.
+
+const salt = sessionCookie
+const { key, kid } = await derive({ secret: testSecret, salt })
+
+/** A token with this text for its claims. */
+const tokenOf = (claims: string) =>
+  forge({ key, header: base64url(JSON.stringify({ alg: "dir", enc: "A256CBC-HS512", kid })), content: claims })
+
+const nested = (levels: number, open: string, close: string) => open.repeat(levels) + close.repeat(levels)
+const objects = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`
+
+const malformed: [string, string][] = [
+  ["objects nested 33 deep", objects(33)],
+  ["objects nested 60 deep", objects(60)],
+  ["objects nested 20,000 deep", objects(20_000)],
+  ["lists nested 33 deep, with the claims", `{"a":${nested(32, "[", "]")}}`],
+  ["lists nested 300,000 deep", `{"a":${nested(300_000, "[", "]")}}`],
+  ["an expiry beyond all numbers", '{"exp":1e999}'],
+  ["an issue beyond all numbers", '{"iat":1e999}'],
+  ["a start before all numbers", '{"nbf":-1e999}'],
+  ["a claim beyond all numbers, inside", '{"a":[{"b":-1e999}]}'],
+  ["half a character", '{"name":"\\ud800"}'],
+  ["half a character inside", '{"a":[{"b":"\\udc00x"}]}'],
+  ["a name with half a character", '{"\\ud800":1}'],
+]
+const readable: [string, string][] = [
+  ["objects nested 32 deep", objects(32)],
+  ["lists nested 32 deep, with the claims", `{"a":${nested(31, "[", "]")}}`],
+  ["the largest number", '{"exp":1.7976931348623157e308}'],
+  ["a whole character of two halves", '{"name":"\\ud83d\\ude00"}'],
+]
+
+describe("a token whose claims not every client could read is malformed", () => {
+  let authwire: Authwire
+  const clients: Client<typeof TokenService>[] = []
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+    const { server, client } = authwire
+    clients.push(
+      createClient(TokenService, createGrpcTransport({ baseUrl: server.grpcUrl })),
+      createClient(
+        TokenService,
+        createConnectTransport({ ...http1Options, baseUrl: server.httpUrl, useBinaryFormat: false }),
+      ),
+      client.tokens,
+    )
+  })
+  afterAll(() => authwire.close())
+  const headers = (...tokens: string[]) => [
+    { name: "cookie", value: tokens.map((token, at) => `${sessionCookie}${at === 0 ? "" : ".0"}=${token}`).join("; ") },
+  ]
+
+  describe.each(ways.map((way) => [way.name, way] as const))("through %s", (_, way) => {
+    const decode = (claims: string) =>
+      way.call(authwire.server, TokenService.method.decode, { token: tokenOf(claims), salt })
+
+    test.each(malformed)("%s", async (_, claims) => {
+      expect(await decode(claims)).toMatchObject({ code: "Unauthenticated", reason: "TOKEN_MALFORMED" })
+    })
+
+    test.each(readable)("but not %s", async (_, claims) => {
+      expect(await decode(claims)).toEqual({ code: "OK" })
+    })
+  })
+
+  test.each(malformed)("and GetToken says that nobody is signed in: %s", async (_, claims) => {
+    for (const client of clients) {
+      const answer = await client.getToken({ headers: headers(tokenOf(claims)) })
+      expect(answer.result.case).toBeUndefined()
+    }
+  })
+
+  test.each(readable)("but reads %s", async (_, claims) => {
+    for (const client of clients) {
+      const answer = await client.getToken({ headers: headers(tokenOf(claims)) })
+      expect(answer.result).toEqual({ case: "payload", value: JSON.parse(claims) })
+    }
+  })
+
+  test("a malformed token that was left over does not hide the one that can be read", async () => {
+    const leftOver = tokenOf('{"sub":"left over","iat":1e999}')
+    const token = tokenOf('{"sub":"ada","iat":1}')
+    for (const client of clients) {
+      for (const both of [headers(leftOver, token), headers(token, leftOver)]) {
+        const answer = await client.getToken({ headers: both })
+        expect(answer.result).toEqual({ case: "payload", value: { sub: "ada", iat: 1 } })
+      }
+    }
+  })
+
+  test("the log has no error", () => {
+    expect(authwire.server.log()).not.toMatch(/"level":(50|60)/)
+  })
+})

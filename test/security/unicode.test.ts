@@ -1,0 +1,144 @@
+import { PipelineRequestSchema } from "@authwire/proto"
+import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { StatusSchema } from "@authwire/proto/rpc/status"
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  fromJson,
+  type JsonObject,
+  type MessageInitShape,
+  toBinary,
+  toJson,
+} from "@bufbuild/protobuf"
+import { anyUnpack } from "@bufbuild/protobuf/wkt"
+import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { errorOf, openBarePipeline } from "../support/bare-pipeline.js"
+import { brokenRequest } from "../support/breaches.js"
+import { unaryMethods } from "../support/every-method.js"
+import { type TextPlace, textPlaces } from "../support/text-places.js"
+
+// Half of a character of UTF-16 is text to JavaScript and to JSON, but UTF-8 does not have it: it would be stored as it is
+// and come back as U+FFFD, and two names would become one.
+
+/** Two of them in the wrong order, so that each stands alone. */
+const lone = "\udc00\ud800"
+/** The bytes that one would have in UTF-8, and as many bytes of ASCII to put them in place of. */
+const loneBytes = Buffer.from("eda080", "hex")
+const placeholder = "~~~"
+
+const cases = unaryMethods.flatMap((method) =>
+  textPlaces(method.input).map((place) => [`${method.name}: ${place.name}`, method, place] as const),
+)
+
+/** A valid request of a method but for one text. */
+function requestWith(method: DescMethodUnary, place: TextPlace, text: string): JsonObject {
+  const valid = create(method.input, brokenRequest(method) as MessageInitShape<DescMessage>)
+  return { ...(toJson(method.input, valid) as JsonObject), ...place.with(text) }
+}
+
+const nameOf = (method: DescMethodUnary) => `${method.parent.typeName}/${method.name}`
+
+describe("text with a lone surrogate is rejected, wherever it stands, and the error says where", () => {
+  let authwire: Authwire
+  let grpc: Client
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+    grpc = new Client(new URL(authwire.server.grpcUrl).host, credentials.createInsecure())
+  })
+  afterAll(async () => {
+    grpc.close()
+    await authwire.close()
+  })
+  const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators"]
+  const counts = () => Promise.all(tables.map((table) => authwire.rows(`SELECT count(*) AS count FROM ${table}`)))
+
+  const overHttp = async (method: DescMethodUnary, type: string, body: string | Uint8Array<ArrayBuffer>) => {
+    const response = await fetch(`${authwire.server.httpUrl}/${nameOf(method)}`, {
+      method: "POST",
+      headers: { "content-type": type },
+      body,
+    })
+    const text = await response.text()
+    const { code, message, details } = JSON.parse(text) as {
+      code?: string
+      message?: string
+      details?: { type: string; value: string }[]
+    }
+    const detail = (name: string) => Buffer.from(details?.find(({ type }) => type === name)?.value ?? "", "base64")
+    return {
+      code,
+      message,
+      reason: fromBinary(ErrorInfoSchema, detail(ErrorInfoSchema.typeName)).reason,
+      fields: fromBinary(BadRequestSchema, detail(BadRequestSchema.typeName)).fieldViolations.map(({ field }) => field),
+      text,
+    }
+  }
+
+  const overGrpc = (method: DescMethodUnary, bytes: Buffer): Promise<{ code: string; fields: string[] }> =>
+    new Promise((resolve) => {
+      const asIs = (bytes: Buffer) => bytes
+      grpc.makeUnaryRequest(`/${nameOf(method)}`, asIs, asIs, bytes, (error: ServiceError | null) => {
+        const [details] = error?.metadata.get("grpc-status-details-bin") ?? []
+        const any = details instanceof Uint8Array ? fromBinary(StatusSchema, details).details : []
+        const broken = any.flatMap((one) => anyUnpack(one, BadRequestSchema)?.fieldViolations ?? [])
+        resolve({ code: status[error?.code ?? 0] ?? "", fields: broken.map(({ field }) => field) })
+      })
+    })
+
+  test("the schema has such places: fields, lists, lists of messages, masks, names and values of JSON", () => {
+    const names = cases.map(([name]) => name)
+    expect(names).toEqual(
+      expect.arrayContaining([
+        "GetUser: id",
+        "GetToken: secrets[]",
+        "GetToken: headers[].value",
+        "UpdateUser: update_mask",
+        "CreateUser: extra name",
+        "Encode: payload value inside",
+        "LinkAccount: authorization_details.items[] value",
+      ]),
+    )
+  })
+
+  test.each(cases)("as JSON, %s", async (_, method, place) => {
+    const before = await counts()
+    const rejected = await overHttp(method, "application/json", JSON.stringify(requestWith(method, place, lone)))
+    expect(rejected).toMatchObject({ code: "invalid_argument", reason: "INVALID_FIELD" })
+    expect(rejected.fields).toEqual([place.path ?? "request"])
+    if (place.path?.includes(".")) expect(rejected.message).toContain(place.path)
+    // Neither raw nor as what it would have become.
+    expect(rejected.text).not.toMatch(/\\u?d[89c-f]|\ufffd|ada@/i)
+    expect(await counts()).toEqual(before)
+  })
+
+  test.each(cases)("as bytes, through every transport, %s", async (_, method, place) => {
+    const message = toBinary(method.input, fromJson(method.input, requestWith(method, place, placeholder)))
+    const bytes = Buffer.from(Buffer.from(message).toString("hex").replace("7e7e7e", loneBytes.toString("hex")), "hex")
+    expect(bytes.includes(loneBytes)).toBe(true)
+    const fields = ["request"]
+    expect(await overGrpc(method, bytes)).toEqual({ code: "INVALID_ARGUMENT", fields })
+    expect(await overHttp(method, "application/proto", bytes)).toMatchObject({ code: "invalid_argument", fields })
+    for (const url of [authwire.server.grpcUrl, authwire.server.httpUrl]) {
+      const stream = openBarePipeline(url)
+      stream.send({ calls: [{ id: 1, method: nameOf(method), message: bytes }] })
+      const [answer] = await stream.answers(1)
+      stream.cancel()
+      expect(errorOf(answer!)).toMatchObject({ code: "INVALID_ARGUMENT", reason: "INVALID_FIELD", fields })
+    }
+  })
+
+  test.each(textPlaces(PipelineRequestSchema).map((place) => [place.name, place] as const))(
+    "as bytes, in the message of a pipeline, %s",
+    async (_, place) => {
+      const message = toBinary(PipelineRequestSchema, fromJson(PipelineRequestSchema, place.with(placeholder)))
+      const hex = Buffer.from(message).toString("hex").replace("7e7e7e", loneBytes.toString("hex"))
+      const stream = openBarePipeline(authwire.server.grpcUrl)
+      stream.write(Buffer.from(hex, "hex"))
+      expect(await stream.ended).toMatchObject({ code: "INVALID_ARGUMENT", fields: ["request"] })
+    },
+  )
+})
