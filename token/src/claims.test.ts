@@ -1,7 +1,7 @@
-import { afterEach, describe, jest, test } from "@jest/globals"
+import { afterEach, describe, expect, jest, test } from "@jest/globals"
 import fc from "fast-check"
 import { freeze } from "../test/clock.js"
-import { content, encs, expectAsJose, headerText, now, token, values } from "../test/strange-token.js"
+import { content, encs, expectAsJose, headerText, now, read, token, values } from "../test/strange-token.js"
 
 // Which claims decode takes, beside jose's jwtDecrypt with the tolerance of Auth.js.
 
@@ -28,6 +28,17 @@ describe("the content", () => {
   ])("that is %s", async (_, content) => {
     freeze(now)
     for (const enc of encs) await expectAsJose(token(headerText({}, enc), { enc, content }))
+  })
+
+  test.each([100, 20_000, 300_000])("that is nested %i deep", async (depth) => {
+    const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`
+    expect(await read(token(headerText({}), { content: `{"deep":${deep}}` }))).toHaveProperty("claims.deep")
+  })
+
+  test.each([20_000, 300_000])("whose audience, in the header too, is nested %i deep is malformed", async (depth) => {
+    const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`
+    const outcome = await read(token(headerText({ aud: deep }), { content: `{"aud":${deep}}` }))
+    expect(outcome).toEqual({ code: "TOKEN_MALFORMED" })
   })
 
   test("with any times, at any moment", async () => {
