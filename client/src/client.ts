@@ -11,6 +11,7 @@ import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from 
 import { createRemoteJwt, type RemoteJwtMethods } from "./jwt.js"
 import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.js"
 import { retryTransport } from "./retry.js"
+import { textCheck } from "./text-check.js"
 
 /**
  * The service behind one connection: the adapter, and a typed client of each service.
@@ -47,7 +48,7 @@ export function clientOver(
   header: Headers = headersOf(options),
 ) {
   const { timeoutMs = defaultTimeoutMs } = options
-  const calls = retryTransport(headerTransport(transport, header), { timeoutMs })
+  const calls = textCheck(retryTransport(headerTransport(transport, header), { timeoutMs }))
   const clients: ServiceClients = {
     users: createClient(UserService, calls),
     accounts: createClient(AccountService, calls),

@@ -1,0 +1,96 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import * as edge from "@authwire/client/edge"
+import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+
+// TextEncoder puts U+FFFD in the place of a lone surrogate. A client that left it to that would change what it was given.
+
+const lone = "\ud800"
+const expires = new Date(4_000_000_000_000)
+const rule = "must be well-formed Unicode"
+
+const user = (more: object) => ({ id: "ada", email: "ada@example.com", emailVerified: null, ...more })
+const account = (more: object) => ({
+  userId: "ada",
+  type: "oidc" as const,
+  provider: "p",
+  providerAccountId: "a",
+  ...more,
+})
+const session = (more: object) => ({ sessionToken: "s", userId: "ada", expires, ...more })
+
+type Work = (client: Pick<AuthwireClient, "adapter" | "jwt">) => unknown
+
+describe("the client sends no text that the wire would change", () => {
+  let authwire: Authwire
+  const clients: Record<string, AuthwireClient> = {}
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+    clients.grpc = createAuthwireClient({ url: authwire.server.grpcUrl })
+    clients.edge = edge.createAuthwireClient({ url: authwire.server.httpUrl })
+  })
+  afterAll(async () => {
+    for (const client of Object.values(clients)) client.close()
+    await authwire.close()
+  })
+
+  test.each<[field: string, Work]>([
+    ["name", ({ adapter }) => adapter.createUser(user({ name: lone }))],
+    ["extra.role", ({ adapter }) => adapter.createUser(user({ role: lone }))],
+    ["extra.a[1].b", ({ adapter }) => adapter.createUser(user({ a: [0, { b: lone }] }))],
+    ["extra.a.\ufffd", ({ adapter }) => adapter.createUser(user({ a: { [lone]: 1 } }))],
+    ["image", ({ adapter }) => adapter.updateUser(user({ image: lone }))],
+    ["email", ({ adapter }) => adapter.getUserByEmail(lone)],
+    ["access_token", ({ adapter }) => adapter.linkAccount(account({ access_token: lone }))],
+    [
+      "authorization_details[0].type",
+      ({ adapter }) => adapter.linkAccount(account({ authorization_details: [{ type: lone }] })),
+    ],
+    ["sessionToken", ({ adapter }) => adapter.createSession(session({ sessionToken: lone }))],
+    ["extra.device", ({ adapter }) => adapter.updateSession(session({ device: lone }))],
+    ["identifier", ({ adapter }) => adapter.createVerificationToken({ identifier: lone, token: "t", expires })],
+    ["token.role", ({ jwt }) => jwt.encode({ token: { role: lone }, salt: "s", secret: "" })],
+    ["salt", ({ jwt }) => jwt.encode({ token: {}, salt: lone, secret: "" })],
+    ["token", ({ jwt }) => jwt.decode({ token: lone, salt: "s", secret: "" })],
+  ])("%s of a method of Auth.js", async (field, work) => {
+    for (const client of Object.values(clients)) {
+      await expect(work(client)).rejects.toMatchObject({
+        name: "AuthwireError",
+        code: "INVALID_ARGUMENT",
+        reason: "INVALID_FIELD",
+        fieldViolations: [{ field, description: rule }],
+      })
+    }
+    expect(await authwire.rows("SELECT id FROM users")).toEqual([])
+  })
+
+  test.each<[field: string, (client: AuthwireClient) => Promise<unknown>]>([
+    ["name", ({ users }) => users.createUser({ name: lone })],
+    ["extra.role", ({ users }) => users.createUser({ extra: { role: lone } })],
+    ["extra.a[0].\ufffd", ({ users }) => users.createUser({ extra: { a: [{ [lone]: 1 }] } })],
+    ["updateMask.paths[1]", ({ users }) => users.updateUser({ id: "ada", updateMask: { paths: ["name", lone] } })],
+    ["headers[0].value", ({ tokens }) => tokens.getToken({ headers: [{ name: "cookie", value: lone }] })],
+    ["secrets[0]", ({ tokens }) => tokens.encode({ salt: "s", secrets: [lone] })],
+  ])("%s of a typed client", async (field, work) => {
+    for (const client of Object.values(clients)) {
+      const error = await work(client).catch((caught: unknown) => caught)
+      expect(error).toBeInstanceOf(ConnectError)
+      const { rawMessage } = error as ConnectError
+      expect(rawMessage).toBe(`${field} ${rule}`)
+      expect((error as ConnectError).findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "INVALID_FIELD" }])
+      const [broken] = (error as ConnectError).findDetails(BadRequestSchema)
+      expect(broken?.fieldViolations).toMatchObject([{ field, description: rule }])
+    }
+    expect(await authwire.rows("SELECT id FROM users")).toEqual([])
+  })
+
+  test("text of every other kind comes back as it was", async () => {
+    const name = "\u{1f600} e\u0301 \ufffd \ufeff\u202e"
+    for (const [id, client] of Object.entries(clients)) {
+      await client.users.createUser({ id, name, extra: { [name]: [name] } })
+      expect(await client.adapter.getUser(id)).toMatchObject({ name, [name]: [name] })
+    }
+  })
+})
