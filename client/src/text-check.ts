@@ -18,10 +18,10 @@ export function textCheck(inner: Transport): Transport {
 function checkText(path: string, value: unknown): void {
   if (typeof value === "string") wellFormed(path, value)
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return
-  for (const [key, part] of Object.entries(value)) {
+  for (const key in value) {
     const name = Array.isArray(value) ? `[${key}]` : key.toWellFormed()
     const at = path === "" || Array.isArray(value) ? path + name : `${path}.${name}`
     wellFormed(at, key)
-    checkText(at, part)
+    checkText(at, (value as Record<string, unknown>)[key])
   }
 }
