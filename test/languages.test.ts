@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { authority, certificateFolder, doorCertificate, stranger } from "./support/certificates.js"
 import { createDatabase, type TestDatabase } from "./support/databases.js"
 import { buildExample, languages, runExample, type ServingExample, serveExample } from "./support/languages.js"
 import { givenKey, type ServerProcess, startServer } from "./support/server.js"
@@ -53,6 +54,46 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     expect(stderr).toMatch(/the API key is unknown, revoked or expired/)
     expect(stderr).not.toContain(wrong.apiKey)
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+  })
+
+  test("with TLS: reaches a service whose authority it trusts, and no other", async () => {
+    const door = certificateFolder(doorCertificate())
+    const trusted = certificateFolder(authority)
+    const untrusted = certificateFolder(stranger)
+    const own = await createDatabase("sqlite")
+    const secure = await startServer({ databaseUrl: own.url, keys: false, env, args: door.args })
+    try {
+      const reach = { url: secure.grpcUrl, apiKey: key.text }
+      expect(new URL(reach.url).protocol).toBe("https:")
+      const email = "tls@example.com"
+      const known = await runExample(language, ["user", email], { ...reach, authorities: trusted.certFile })
+      expect(known).toMatchObject({ code: 0, stderr: "" })
+      expect(JSON.parse(known.stdout)).toMatchObject({ email, created: true })
+      for (const authorities of [untrusted.certFile, undefined]) {
+        const unknown = await runExample(language, ["user", email], { ...reach, ...(authorities && { authorities }) })
+        expect(unknown).toMatchObject({
+          code: 1,
+          stdout: "",
+          stderr: expect.stringMatching(/^example: .*unavailable/ims),
+        })
+        expect(unknown.stderr).not.toContain(key.text)
+      }
+    } finally {
+      await secure.stop()
+      await own.drop()
+      for (const folder of [door, trusted, untrusted]) folder.remove()
+    }
+  })
+
+  test("reads claims that are nested as deep as the service takes them", async () => {
+    const nested = (levels: number): object => (levels === 0 ? { a: 1 } : { a: nested(levels - 1) })
+    const tokenOf = (levels: number) =>
+      client.tokens.encode({ payload: nested(levels - 1) as { a: number }, salt: sessionCookie })
+    const { token } = await tokenOf(32)
+    const { code, stdout } = await run("decode", token)
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject(nested(31))
+    await expect(tokenOf(33)).rejects.toMatchObject({ rawMessage: expect.stringMatching(/nested deeper than 32/) })
   })
 
   test("counts a vector that does not hold as failed", async () => {

@@ -21,12 +21,13 @@ export interface CertificateOptions {
 
 const dayMs = 86_400_000
 
-/** A certificate that may sign others, for a host or an authority. */
+/** A certificate: one that signs itself may sign others; one that another signs is a host's or a client's. */
 export function certificate(name: string, options: CertificateOptions = {}): Certificate {
   const { from = Date.now() - dayMs, to = Date.now() + dayMs, names = [`DNS:${name}`], issuer } = options
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
   const ecdsaWithSha256 = der(0x30, oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02))
-  const basicConstraints = der(0x30, oid(0x55, 0x1d, 0x13), der(0x04, der(0x30, der(0x01, Buffer.from([0xff])))))
+  const maySign = issuer === undefined ? [der(0x01, Buffer.from([0xff]))] : []
+  const basicConstraints = der(0x30, oid(0x55, 0x1d, 0x13), der(0x04, der(0x30, ...maySign)))
   const altNames = der(0x30, oid(0x55, 0x1d, 0x11), der(0x04, der(0x30, ...names.map(generalName))))
   const body = der(
     0x30,

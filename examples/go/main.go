@@ -16,6 +16,7 @@ import (
 
 	authwirev1 "github.com/authwire/authwire/gen/go/authwire/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
 
@@ -24,6 +25,7 @@ const usage = `usage: example decode [--cookie NAME] TOKEN             what a to
        example user EMAIL                               create a user, or find the one with this address
        example vectors FILE                             run the test vectors of token/vectors.json
 The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.
+With https:// it speaks TLS; AUTHWIRE_TLS_CA is a file of authorities (PEM) to trust in place of the system's.
 `
 
 var errUsage = errors.New("wrong usage")
@@ -49,8 +51,19 @@ func (key apiKey) GetRequestMetadata(context.Context, ...string) (map[string]str
 	return map[string]string{"authorization": "Bearer " + string(key)}, nil
 }
 
-// RequireTransportSecurity allows a connection without TLS: this one is to loopback.
+// RequireTransportSecurity allows a connection without TLS, for an Authwire on the same machine.
 func (apiKey) RequireTransportSecurity() bool { return false }
+
+// security is TLS for https://, and none for http://.
+func security(scheme, authorities string) (credentials.TransportCredentials, error) {
+	switch {
+	case scheme != "https":
+		return insecure.NewCredentials(), nil
+	case authorities != "":
+		return credentials.NewClientTLSFromFile(authorities, "")
+	}
+	return credentials.NewClientTLSFromCert(nil, ""), nil
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -76,9 +89,13 @@ func run(ctx context.Context, args []string) error {
 	}
 	_ = flags.Parse(args)
 
-	address := strings.TrimPrefix(cmp.Or(os.Getenv("AUTHWIRE_URL"), "127.0.0.1:50051"), "http://")
+	scheme, address, _ := strings.Cut(cmp.Or(os.Getenv("AUTHWIRE_URL"), "http://127.0.0.1:50051"), "://")
+	transport, err := security(scheme, os.Getenv("AUTHWIRE_TLS_CA"))
+	if err != nil {
+		return err
+	}
 	connection, err := grpc.NewClient(address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(transport),
 		grpc.WithPerRPCCredentials(apiKey(os.Getenv("AUTHWIRE_API_KEY"))))
 	if err != nil {
 		return err

@@ -86,10 +86,12 @@ export async function buildExample({ build, folder }: Language): Promise<void> {
   await promisify(execFile)(program as string, args, { cwd: `${root}/examples/${folder}` })
 }
 
-/** Where Authwire is, and the key that it lets in. */
+/** Where Authwire is, the key that it lets in, and whom to trust. */
 export interface Reach {
   url: string
   apiKey: string
+  /** A file of authorities that sign its certificate. Default: those that the language trusts. */
+  authorities?: string
 }
 
 /** Runs a command of an example to its end. */
@@ -156,6 +158,7 @@ function start({ command, folder }: Language, args: readonly string[], authwire:
       PYTHONDONTWRITEBYTECODE: "1",
       AUTHWIRE_URL: authwire.url,
       AUTHWIRE_API_KEY: authwire.apiKey,
+      ...(authwire.authorities !== undefined && { AUTHWIRE_TLS_CA: authwire.authorities }),
     },
     stdio: ["ignore", "pipe", "pipe"],
   })

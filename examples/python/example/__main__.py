@@ -10,7 +10,7 @@ from authwire.v1.token_service_pb2 import DecodeRequest
 from authwire.v1.user_service_pb2 import CreateUserRequest, GetUserByEmailRequest
 from google.protobuf.json_format import MessageToDict
 
-from .authwire import TIMEOUT, Authwire, reason
+from .authwire import TIMEOUT, Authwire, channel_to, reason
 from .serve import serve
 from .vectors import run_vectors
 
@@ -43,8 +43,15 @@ def user(authwire: Authwire, email: str) -> None:
     print(json.dumps({"userId": found.id, "name": name, "email": found.email, "created": created}))
 
 
+EPILOG = """
+AUTHWIRE_URL: where Authwire is; default http://127.0.0.1:50051. With https:// it speaks TLS.
+AUTHWIRE_API_KEY: its API key.
+AUTHWIRE_TLS_CA: a file of authorities (PEM) to trust in place of gRPC's own.
+"""
+
+
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="example", epilog="AUTHWIRE_URL: default http://127.0.0.1:50051. AUTHWIRE_API_KEY.")
+    parser = argparse.ArgumentParser(prog="example", epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True)
     command = commands.add_parser("decode", help="what a token says")
     command.add_argument("--cookie", default="authjs.session-token", help="name of the session cookie")
@@ -61,8 +68,8 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
-    address = os.environ.get("AUTHWIRE_URL", "127.0.0.1:50051").removeprefix("http://")
-    with grpc.insecure_channel(address) as channel:
+    url = os.environ.get("AUTHWIRE_URL", "http://127.0.0.1:50051")
+    with channel_to(url, os.environ.get("AUTHWIRE_TLS_CA")) as channel:
         authwire = Authwire(channel, os.environ.get("AUTHWIRE_API_KEY"))
         try:
             match args.command:

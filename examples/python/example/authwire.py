@@ -1,5 +1,7 @@
 """The clients of the services that the example uses, and why a call failed."""
 
+from pathlib import Path
+
 import grpc
 from authwire.v1.session_service_pb2_grpc import SessionServiceStub
 from authwire.v1.token_service_pb2_grpc import TokenServiceStub
@@ -21,6 +23,18 @@ class ApiKey(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
         """Adds the key to the metadata of a call."""
         metadata = [*(details.metadata or ()), self.authorization]
         return continuation(details._replace(metadata=metadata), request)
+
+
+def channel_to(url: str, authorities: str | None = None) -> grpc.Channel:
+    """A channel with TLS for https://, without for http://.
+
+    `authorities` is a file of authorities (PEM) to trust in place of gRPC's own.
+    """
+    scheme, _, address = url.partition("://")
+    if scheme != "https":
+        return grpc.insecure_channel(address)
+    roots = Path(authorities).read_bytes() if authorities else None
+    return grpc.secure_channel(address, grpc.ssl_channel_credentials(root_certificates=roots))
 
 
 class Authwire:

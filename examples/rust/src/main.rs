@@ -12,7 +12,7 @@ use std::time::Duration;
 use prost_types::value::Kind;
 use serde_json::json;
 use tonic::metadata::AsciiMetadataValue;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
 use tonic_types::StatusExt;
 
@@ -32,7 +32,8 @@ usage: example decode [--cookie NAME] TOKEN             what a token says
        example serve [--cookie NAME] [--listen ADDRESS] answer GET /me with who is signed in
        example user EMAIL                               create a user, or find the one with this address
        example vectors FILE                             run the test vectors of token/vectors.json
-The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.";
+The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.
+With https:// it speaks TLS; AUTHWIRE_TLS_CA is a file of authorities (PEM) to trust in place of the system's.";
 
 /// How long a call may take. One without a deadline waits for as long as a silent network lets it.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -46,9 +47,17 @@ pub struct Authwire {
 }
 
 impl Authwire {
-    /// Connects with the first call, and again whenever the connection is lost.
-    fn new(address: &str) -> Result<Self, tonic::transport::Error> {
-        let channel = Endpoint::from_shared(format!("http://{address}"))?.connect_timeout(TIMEOUT).connect_lazy();
+    /// Connects with the first call, and again whenever the connection is lost. With TLS for https://, without for http://.
+    fn new(url: String, authorities: Option<String>) -> Result<Self, Box<dyn Error>> {
+        let mut endpoint = Endpoint::from_shared(url)?.connect_timeout(TIMEOUT);
+        if endpoint.uri().scheme_str() == Some("https") {
+            let tls = ClientTlsConfig::new();
+            endpoint = endpoint.tls_config(match authorities {
+                Some(file) => tls.ca_certificate(Certificate::from_pem(std::fs::read(file)?)),
+                None => tls.with_native_roots(),
+            })?;
+        }
+        let channel = endpoint.connect_lazy();
         Ok(Self {
             tokens: TokenServiceClient::new(channel.clone()),
             sessions: SessionServiceClient::new(channel.clone()),
@@ -95,8 +104,8 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let cookie = option(&mut words, "--cookie", "authjs.session-token");
     let listen = option(&mut words, "--listen", "127.0.0.1:8090");
-    let url = std::env::var("AUTHWIRE_URL").unwrap_or_else(|_| "127.0.0.1:50051".into());
-    let authwire = Authwire::new(url.trim_start_matches("http://"))?;
+    let url = std::env::var("AUTHWIRE_URL").unwrap_or_else(|_| "http://127.0.0.1:50051".into());
+    let authwire = Authwire::new(url, std::env::var("AUTHWIRE_TLS_CA").ok())?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["decode", token] => decode(authwire, token, &cookie).await?,

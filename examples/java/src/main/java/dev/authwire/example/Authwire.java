@@ -9,13 +9,17 @@ import dev.authwire.v1.UserServiceGrpc.UserServiceBlockingStub;
 import com.google.protobuf.Any;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.ErrorInfo;
+import io.grpc.ChannelCredentials;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.StatusRuntimeException;
+import io.grpc.TlsChannelCredentials;
 import io.grpc.protobuf.StatusProto;
 import io.grpc.stub.MetadataUtils;
+import java.io.File;
+import java.io.IOException;
 import java.time.Duration;
 
 /** The clients of the services that the example uses, over one connection, for any number of threads. */
@@ -28,14 +32,24 @@ final class Authwire implements AutoCloseable {
 
   private final ManagedChannel channel;
 
-  /** The API key goes with every call; an Authwire with --dev needs none: null. */
-  Authwire(String address, String apiKey) {
+  /**
+   * The API key goes with every call; an Authwire with --dev needs none: null. So is a file of authorities (PEM) that
+   * are trusted in place of Java's own.
+   */
+  Authwire(String url, String apiKey, String authorities) throws IOException {
     Metadata header = new Metadata();
     if (apiKey != null) header.put(AUTHORIZATION, "Bearer " + apiKey);
     channel =
-        Grpc.newChannelBuilder(address, InsecureChannelCredentials.create())
+        Grpc.newChannelBuilder(url.replaceFirst("^https?://", ""), security(url, authorities))
             .intercept(MetadataUtils.newAttachHeadersInterceptor(header))
             .build();
+  }
+
+  /** TLS for https://, and none for http://. */
+  private static ChannelCredentials security(String url, String authorities) throws IOException {
+    if (!url.startsWith("https://")) return InsecureChannelCredentials.create();
+    if (authorities == null) return TlsChannelCredentials.create();
+    return TlsChannelCredentials.newBuilder().trustManager(new File(authorities)).build();
   }
 
   // The time of a call begins when its stub is taken: take one for each call.

@@ -20,7 +20,8 @@ public final class Main {
              example serve [--cookie NAME] [--listen ADDRESS] answer GET /me with who is signed in
              example user EMAIL                               create a user, or find the one with this address
              example vectors FILE                             run the test vectors of token/vectors.json
-      The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.""";
+      The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.
+      With https:// it speaks TLS; AUTHWIRE_TLS_CA is a file of authorities (PEM) to trust in place of Java's own.""";
 
   /** What the command `user` prints. */
   record FoundUser(String userId, String name, String email, boolean created) {}
@@ -29,14 +30,15 @@ public final class Main {
     List<String> words = new ArrayList<>(List.of(args));
     String cookie = option(words, "--cookie", "authjs.session-token");
     String listen = option(words, "--listen", "127.0.0.1:8090");
-    String url = System.getenv().getOrDefault("AUTHWIRE_URL", "127.0.0.1:50051");
+    String url = System.getenv().getOrDefault("AUTHWIRE_URL", "http://127.0.0.1:50051");
     String command = words.isEmpty() ? "" : words.remove(0);
     if (!List.of("decode", "serve", "user", "vectors").contains(command)
         || words.size() != (command.equals("serve") ? 0 : 1)) {
       System.err.println(USAGE);
       System.exit(2);
     }
-    Authwire authwire = new Authwire(url.replaceFirst("^http://", ""), System.getenv("AUTHWIRE_API_KEY"));
+    Authwire authwire =
+        new Authwire(url, System.getenv("AUTHWIRE_API_KEY"), System.getenv("AUTHWIRE_TLS_CA"));
     if (command.equals("serve")) {
       Server.serve(authwire, listen, cookie);
       return;
