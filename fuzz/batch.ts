@@ -2,12 +2,14 @@ import { PipelineRequestSchema } from "@authwire/proto"
 import { HealthCheckRequestSchema } from "@authwire/proto/health"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { randomCall } from "./generate/calls.ts"
+import { randomConnection } from "./generate/connections.ts"
 import { brokenFrame, randomFrame } from "./generate/frames.ts"
 import { randomRaw } from "./generate/raw.ts"
-import type { DoorName, FrameInput, Input } from "./inputs.ts"
+import type { CallInput, ConnectionInput, DoorName, FrameInput, Input, RawInput } from "./inputs.ts"
 import type { Outcome } from "./outcome.ts"
 import { randomOf } from "./random.ts"
 import type { CallSender } from "./send/call.ts"
+import { sendConnection } from "./send/connection.ts"
 import { openPipelineStream, type PipelineStream } from "./send/pipeline.ts"
 import { sendRaw } from "./send/raw.ts"
 import type { Ports } from "./server-process.ts"
@@ -26,17 +28,19 @@ export interface Target {
 }
 
 /** How many inputs of each kind are in a batch, and how many of them go at the same time. */
-const counts = { call: 400, raw: 160, frames: 1440 }
-const lanes = { call: 24, raw: 16, frames: 12 }
+const counts = { call: 400, raw: 160, connection: 160, frames: 1440 }
+const lanes = { call: 24, raw: 16, connection: 16, frames: 12 }
+
+const makers = { call: randomCall, raw: randomRaw, connection: randomConnection }
 
 /** Sends a batch, which is the same for the same seed. Resolves when every input of it has ended. */
 export async function sendBatch(target: Target, seed: number): Promise<void> {
   const random = randomOf(seed)
-  const lane = async (count: number, kind: "call" | "raw") => {
+  const lane = async (count: number, kind: keyof typeof makers) => {
     for (let left = count; left > 0 && !target.crashed.aborted; left--) {
-      const input = kind === "call" ? randomCall(random) : randomRaw(random)
+      const input = makers[kind](random)
       target.sent(input)
-      target.done(input, judge(await (input.kind === "call" ? target.calls.send(input) : sendRaw(input, target.ports))))
+      target.done(input, judge(await sendAlone(target, input)))
     }
   }
   const many = <T>(count: number, make: (index: number) => T) =>
@@ -44,6 +48,7 @@ export async function sendBatch(target: Target, seed: number): Promise<void> {
   await Promise.all([
     ...many(lanes.call, () => lane(Math.ceil(counts.call / lanes.call), "call")),
     ...many(lanes.raw, () => lane(Math.ceil(counts.raw / lanes.raw), "raw")),
+    ...many(lanes.connection, () => lane(Math.ceil(counts.connection / lanes.connection), "connection")),
     ...many(lanes.frames, (index) =>
       sendFrames(
         target,
@@ -53,6 +58,15 @@ export async function sendBatch(target: Target, seed: number): Promise<void> {
       ),
     ),
   ])
+}
+
+/** Sends an input that needs no other. */
+export function sendAlone(
+  { calls, ports }: Pick<Target, "calls" | "ports">,
+  input: CallInput | RawInput | ConnectionInput,
+): Promise<Outcome> {
+  if (input.kind === "call") return calls.send(input)
+  return input.kind === "raw" ? sendRaw(input, ports) : sendConnection(input, ports)
 }
 
 const nothing = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))

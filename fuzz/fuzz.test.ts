@@ -31,6 +31,12 @@ const onRequest = (what: string) =>
     `import { subscribe } from "node:diagnostics_channel"; subscribe("http.server.request.start", () => { ${what} })`,
   )}`
 
+/** Opens connections to itself and keeps them until it is told to end. */
+const keepConnections = `({ createServer, connect }) => createServer().listen(0, "127.0.0.1", function () {
+  for (let count = 0; count < 50; count++) connect(this.address().port, "127.0.0.1")
+  process.once("SIGTERM", () => process.exit())
+})`
+
 describe("make fuzz", () => {
   test("finds nothing in a few thousand inputs", async () => {
     const { code, output } = await fuzz("--seed=7", "--inputs=12000")
@@ -42,6 +48,16 @@ describe("make fuzz", () => {
     ["a promise that nobody handles", "Promise.reject(new Error('alone'))", "the server ended"],
     ["an exception out of nowhere", "setImmediate(() => { throw new Error('alone') })", "the server ended"],
     ["a request in the output", "console.log('c4n4ry-secret')", "a value of a request"],
+    [
+      "health that is late",
+      "globalThis.late ??= Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5000)",
+      "health took",
+    ],
+    [
+      "connections that stay",
+      `globalThis.kept ??= (${keepConnections})(process.getBuiltinModule("node:net"))`,
+      "connections stay",
+    ],
   ])(
     "finds %s",
     async (_, what, found) => {

@@ -2,6 +2,7 @@ import { brotliCompressSync, constants, deflateSync, gzipSync } from "node:zlib"
 import { envelope } from "./generate/calls.ts"
 import { nested } from "./generate/json.ts"
 import { lengthDelimited, varint } from "./generate/mutations.ts"
+import { hostileConnections } from "./hostile-connections.ts"
 import type { CallInput, NamedInput } from "./inputs.ts"
 
 const create = "/authwire.v1.UserService/CreateUser"
@@ -17,7 +18,7 @@ const room = 4_194_304 - 200
 
 /** Requests that cost their sender little, and that must cost the server little: refused at once, in bounded memory. */
 export function hostileInputs(): NamedInput[] {
-  return [...bombs(), ...lengths(), ...floods(), ...depths()]
+  return [...bombs(), ...lengths(), ...floods(), ...depths(), ...hostileConnections()]
 }
 
 // 512 MiB of zeros, a hundred times the limit.

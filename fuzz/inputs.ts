@@ -29,7 +29,20 @@ export interface FrameInput {
   ids?: number[]
 }
 
-export type Input = RawInput | CallInput | FrameInput
+/** Bytes of HTTP/2 on a connection of their own, which then stays open. */
+export interface ConnectionInput {
+  kind: "connection"
+  door: DoorName
+  bytes: Buffer
+  /** Where the bytes are cut: what comes after is sent in another turn. */
+  cuts: number[]
+  /** Whether the sender takes what the server sends. */
+  reads: boolean
+  /** How long it stays open after the last byte, in milliseconds, unless the server closes it. */
+  holdMs: number
+}
+
+export type Input = RawInput | CallInput | FrameInput | ConnectionInput
 
 /** What a test of hostile input calls it. */
 export interface NamedInput {

@@ -3,6 +3,10 @@ export type Outcome =
   | Answer
   /** The server closed the connection, or reset the stream. */
   | { end: "closed" }
+  /** The connection was open for as long as it was held. With the last code by which the server ended it or a stream. */
+  | { end: "held"; code?: string | undefined }
+  /** The server closed a connection that was held. */
+  | { end: "ended"; code?: string | undefined }
   /** Nothing came for as long as a sender waits. */
   | { end: "hung" }
   /** The client of Node would not send it. */

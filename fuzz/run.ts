@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises"
-import { sendBatch, type Target } from "./batch.ts"
+import { sendAlone, sendBatch, type Target } from "./batch.ts"
 import type { Findings } from "./findings.ts"
+import { watchHealth } from "./health-watch.ts"
 import { heapGrowth } from "./heap-growth.ts"
 import { hostileInputs } from "./hostile.ts"
 import type { Input, NamedInput } from "./inputs.ts"
@@ -8,7 +9,6 @@ import type { Outcome } from "./outcome.ts"
 import { makeAnchor, probe } from "./probe.ts"
 import { openCallSender } from "./send/call.ts"
 import { openPipelineStream } from "./send/pipeline.ts"
-import { sendRaw } from "./send/raw.ts"
 import { type ServerProcess, startServer } from "./server-process.ts"
 import { judge } from "./verdict.ts"
 
@@ -29,6 +29,11 @@ const mebibyte = 1024 * 1024
 /** How much more memory a hostile input may take while it is looked at, in bytes, and how long that may take. */
 const hostileBytes = 1024 * mebibyte
 const hostileMs = 15_000
+/** How long an answer of health may take while a batch is sent, in milliseconds. */
+const maxHealthMs = 3_000
+/** How many connections the senders keep for the next batch, and how long the others may stay, in milliseconds. */
+const keptConnections = 40
+const leavingMs = 10_000
 /** What the server may take at the most, in bytes. */
 const peakBytes = 1536 * mebibyte
 
@@ -41,6 +46,7 @@ export async function run(options: RunOptions): Promise<void> {
   const hostile = options.hostile ? hostileInputs() : []
   let sent = 0
   let peak = 0
+  let slowest = 0
   let stage = await openStage(findings, imports, (label, weight) => {
     labels.set(label, (labels.get(label) ?? 0) + weight)
     sent += label === "unsent" ? 0 : weight
@@ -51,11 +57,18 @@ export async function run(options: RunOptions): Promise<void> {
   }
 
   for (let batch = 0; sent < inputs; batch++) {
+    const health = watchHealth(stage.server.ports)
     await sendBatch(stage.target, (seed * 1_000_003 + batch) | 0)
+    const healthMs = await health.stop()
+    slowest = Math.max(slowest, healthMs)
     const again = hostile[(batch / 5) % hostile.length]
     if (batch === 0) await sendHostile(hostile)
     else if (again !== undefined) await stage.send(again.input)
-    const unwell = stage.server.crashed.aborted ? "the server ended" : await probe(stage.target.calls)
+    const unwell = stage.server.crashed.aborted
+      ? "the server ended"
+      : ((await probe(stage.target.calls)) ?? (await leftOver(stage.server)))
+    if (unwell === undefined && healthMs > maxHealthMs)
+      findings.add(`the slowest answer of health took ${Math.round(healthMs)} ms`, [])
     if (unwell !== undefined) {
       findings.add(unwell, stage.suspects(), stage.server.tail())
       await stage.close()
@@ -78,7 +91,7 @@ export async function run(options: RunOptions): Promise<void> {
   say(
     `heap after collection: ${mb(growth.first)} MB in the first third, ${mb(growth.last)} MB in the last (${heaps.length} samples)`,
   )
-  say(`peak of resident memory: ${mb(peak)} MB`)
+  say(`peak of resident memory: ${mb(peak)} MB; slowest answer of health: ${Math.round(slowest)} ms`)
   if (growth.grows) findings.add(`the heap grows: ${mb(growth.first)} MB, then ${mb(growth.last)} MB`, [])
   if (peak > peakBytes) findings.add(`the server took ${mb(peak)} MB`, [])
 
@@ -105,6 +118,17 @@ export async function run(options: RunOptions): Promise<void> {
 
   function seconds() {
     return Math.round((performance.now() - begun) / 1000)
+  }
+}
+
+/** What a batch has left on the server, though its senders have gone. */
+async function leftOver(server: ServerProcess): Promise<string | undefined> {
+  const end = performance.now() + leavingMs
+  for (;;) {
+    const { streams, connections } = await server.open()
+    if (streams === 0 && connections <= keptConnections) return undefined
+    if (performance.now() > end) return `${streams} streams and ${connections} connections stay`
+    await delay(50)
   }
 }
 
@@ -187,8 +211,7 @@ async function openStage(
   }
 
   async function sendOne(input: Input) {
-    if (input.kind === "call") return await calls.send(input)
-    if (input.kind === "raw") return await sendRaw(input, server.ports)
+    if (input.kind !== "frame") return await sendAlone(target, input)
     const stream = await openPipelineStream(server.ports, "grpc", () => {})
     stream.write(input)
     stream.finish()

@@ -21,6 +21,8 @@ export interface ServerProcess {
   readonly crashed: AbortSignal
   /** What its heap holds after all garbage was collected, buffers included, in bytes. */
   heapBytes(): Promise<number>
+  /** How many streams of HTTP/2 and how many connections it has. */
+  open(): Promise<{ streams: number; connections: number }>
   /** What its memory is now, and has been at the most since `resetPeak`, in bytes. */
   memory(): { rss: number; peak: number }
   resetPeak(): void
@@ -29,7 +31,18 @@ export interface ServerProcess {
   stop(): Promise<void>
 }
 
+/** A module that counts the streams of HTTP/2 in the server. */
+const streamCount = `data:text/javascript,${encodeURIComponent(
+  `import { subscribe } from "node:diagnostics_channel"
+  globalThis.openStreams = 0
+  subscribe("http2.server.stream.created", () => globalThis.openStreams++)
+  subscribe("http2.server.stream.close", () => globalThis.openStreams--)`,
+)}`
+
 const command = fileURLToPath(new URL("../server/bin/authwire.js", import.meta.url))
+
+/** How long the server may take to end, in milliseconds: longer than the calls that it waits for. */
+const endingMs = 60_000
 
 // What no server should ever write, whatever it is sent.
 const alarms: readonly [RegExp, string][] = [
@@ -56,7 +69,7 @@ export async function startServer(
     process.execPath,
     [
       ...inspectOn(inspectorPort),
-      ...imports.map((path) => `--import=${path}`),
+      ...[streamCount, ...imports].map((path) => `--import=${path}`),
       command,
       ...["serve", "--dev", "--database-url=sqlite:fuzz.db", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0"],
       ...["--log-format=json", "--log-level=info", "--max-deadline-ms=10000"],
@@ -104,6 +117,11 @@ export async function startServer(
       const { heapUsed, external } = await inspector.memory()
       return heapUsed + external
     },
+    open: () =>
+      inspector.evaluate(`({
+        streams: globalThis.openStreams,
+        connections: process.getActiveResourcesInfo().filter((kind) => kind === "TCPSocketWrap").length,
+      })`),
     memory: () => ({ rss: status("VmRSS"), peak: status("VmHWM") }),
     resetPeak: () => writeFileSync(`/proc/${child.pid}/clear_refs`, "5"),
     tail: () =>
@@ -115,7 +133,12 @@ export async function startServer(
       stopping = true
       inspector.close()
       child.kill()
+      const late = setTimeout(() => {
+        onAlarm("the server does not end when it is told to", "")
+        child.kill("SIGKILL")
+      }, endingMs)
       await ended
+      clearTimeout(late)
     },
   }
 }

@@ -32,6 +32,8 @@ const refusals: readonly RegExp[] = [
 /** Whether the service may answer so: with a result, a known reason, a refusal of HTTP, or by closing the connection. */
 export function judge(outcome: Outcome): Verdict {
   if (outcome.end === "hung") return { label: "hung", finding: "no answer came" }
+  if (outcome.end === "held" || outcome.end === "ended")
+    return { label: `connection ${outcome.end}${outcome.code === undefined ? "" : `, ${outcome.code}`}` }
   if (outcome.end !== "answered") return { label: outcome.end }
   try {
     const error = errorOf(outcome)

@@ -3,8 +3,17 @@ import type { Random } from "../random.ts"
 /** What every HTTP/2 connection opens with (RFC 9113, section 3.4). */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
-const types = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, windowUpdate: 8, continuation: 9 }
-const [endStream, endHeaders] = [1, 4]
+export const types = {
+  data: 0,
+  headers: 1,
+  rstStream: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+}
+export const flags = { endStream: 1, endHeaders: 4 }
 
 /** A frame of HTTP/2 (RFC 9113, section 4.1). */
 export function http2Frame(
@@ -49,9 +58,57 @@ export function requestFrames(path: string, headers: readonly (readonly [string,
   ] as const
   return [
     http2Frame(types.settings, 0, 0, Buffer.alloc(0)),
-    http2Frame(types.headers, endHeaders, 1, headerBlock([...pseudo, ...headers])),
-    http2Frame(types.data, endStream, 1, body),
+    http2Frame(types.headers, flags.endHeaders, 1, headerBlock([...pseudo, ...headers])),
+    http2Frame(types.data, flags.endStream, 1, body),
   ]
+}
+
+/** SETTINGS with these identifiers and values. */
+export function settingsFrame(values: readonly (readonly [id: number, value: number])[]): Buffer {
+  const payload = Buffer.alloc(6 * values.length)
+  for (const [index, [id, value]] of values.entries()) {
+    payload.writeUInt16BE(id, 6 * index)
+    payload.writeUInt32BE(value, 6 * index + 2)
+  }
+  return http2Frame(types.settings, 0, 0, payload)
+}
+
+export function headersFrame(
+  stream: number,
+  headers: readonly (readonly [string, string])[],
+  more: number = 0,
+): Buffer {
+  return http2Frame(types.headers, flags.endHeaders | more, stream, headerBlock(headers))
+}
+
+/** The largest payload of a frame that every peer takes (RFC 9113, section 4.2). */
+const largestPayload = 16_384
+
+/** A body in as many frames as it needs. */
+export function dataFrames(stream: number, body: Buffer, ends: boolean): Buffer[] {
+  const count = Math.max(1, Math.ceil(body.length / largestPayload))
+  return Array.from({ length: count }, (_, index) =>
+    http2Frame(
+      types.data,
+      ends && index === count - 1 ? flags.endStream : 0,
+      stream,
+      body.subarray(index * largestPayload, (index + 1) * largestPayload),
+    ),
+  )
+}
+
+export function windowFrame(stream: number, increment: number): Buffer {
+  return http2Frame(types.windowUpdate, 0, stream, number(increment))
+}
+
+export function resetFrame(stream: number, code: number): Buffer {
+  return http2Frame(types.rstStream, 0, stream, number(code))
+}
+
+function number(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
 }
 
 /** Puts frames among others that do not belong there. */
@@ -75,18 +132,11 @@ function strangeFrames(random: Random): Buffer[] {
     case 0:
       return many(http2Frame(types.ping, 0, 0, random.bytes(8)))
     case 1:
-      return many(http2Frame(types.settings, 0, 0, settings(random)))
+      return many(settings(random))
     case 2:
       return many(http2Frame(types.continuation, 0, stream, payload))
     case 3:
-      return [
-        http2Frame(
-          types.windowUpdate,
-          0,
-          stream,
-          Buffer.from(random.pick(["00000000", "7fffffff", "ffffffff"]), "hex"),
-        ),
-      ]
+      return [windowFrame(stream, random.pick([0, 0x7fffffff, 0xffffffff]))]
     case 4:
       return [http2Frame(types.rstStream, 0, stream, random.bytes(4))]
     case 5:
@@ -106,8 +156,5 @@ function strangeFrames(random: Random): Buffer[] {
 }
 
 function settings(random: Random): Buffer {
-  const one = Buffer.alloc(6)
-  one.writeUInt16BE(random.below(9), 0)
-  one.writeUInt32BE(random.pick([0, 1, 65_535, 0x7fffffff, 0xffffffff, 16_384]), 2)
-  return one
+  return settingsFrame([[random.below(9), random.pick([0, 1, 65_535, 0x7fffffff, 0xffffffff, 16_384])]])
 }

@@ -13,6 +13,8 @@ const strange: readonly string[] = [
   "NaN",
   '"\\ud800"',
   '"\\udc00\\ud800"',
+  '{"a":[{"b":"\\udc00"}]}',
+  '{"\\ud800":1}',
   '"\\u0000"',
   "null",
   "[]",

@@ -152,7 +152,8 @@ export const odd: readonly string[] = [
 /** An object as a google.protobuf.Struct holds it. */
 export function randomObject(random: Random, depth: number): JsonObject {
   const entries = Array.from({ length: random.below(4) }, () => [
-    random.chance(0.05) ? random.pick(odd) : `${canary}${random.below(20)}`,
+    // Not the name of a property: an error may say those.
+    random.chance(0.05) ? random.pick(odd) : `${canary}@${random.below(20)}`,
     randomJson(random, depth + 1),
   ])
   return Object.fromEntries(entries)
