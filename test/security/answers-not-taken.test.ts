@@ -1,0 +1,121 @@
+import { PipelineRequestSchema } from "@authwire/proto"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { enveloped, getUserRequest, header, paths, reflectionRequest } from "../support/attack/requests.ts"
+import { type AttackStream, attackConnection, endOf, takesNothing } from "../support/attack/streams.ts"
+import { type Listener, large, listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { endsAfterEach } from "../support/endings.js"
+import { until } from "../support/pipeline.js"
+
+const mebibyte = 1024 * 1024
+const empty = Buffer.alloc(5)
+/** A message of a stream must be taken within 20 s. */
+const takenMs = 25_000
+
+describe("answers that nobody takes", () => {
+  let target: Target
+  let hasty: Target
+  beforeAll(async () => {
+    target = await startTarget()
+    hasty = await startTarget(["--max-deadline-ms=1000"])
+  })
+  afterAll(() => Promise.all([target.close(), hasty.close()]))
+  const ends = endsAfterEach()
+  const connect = (listener: Listener, to = target) => {
+    const connection = attackConnection(to.url(listener), takesNothing)
+    ends(async () => connection.close())
+    return connection
+  }
+
+  const unary = [
+    ["grpc", "application/grpc"],
+    ["http", "application/grpc"],
+    ["http", "application/grpc-web+proto"],
+    ["http", "application/proto"],
+  ] as const
+
+  test.each(unary)(
+    "%s listener, %s: a call is gone five seconds after its longest deadline",
+    async (listener, type) => {
+      const connection = connect(listener, hasty)
+      const isEnveloped = type.includes("grpc")
+      const [request, nothing] = [getUserRequest(large.id), empty].map((bytes) => bytes.subarray(isEnveloped ? 0 : 5))
+      const calls = [
+        connection.open(header(paths.getUser, { key: hasty.keys.all, type }), request),
+        connection.open(header(paths.check, { type }), nothing),
+      ]
+      const found = await Promise.all(calls.map((call) => endOf(call, 8_000)))
+      expect(found.filter((end) => end.endsWith("still open"))).toEqual([])
+    },
+  )
+
+  test("a stream whose answer is not taken is reset", async () => {
+    const message = getUserRequest("nobody").subarray(5)
+    const asked = { calls: [{ id: 1, method: paths.getUser.slice(1), message }] }
+    const frame = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, asked)))
+    const found = await Promise.all(
+      listeners.map(async (listener) => {
+        const connection = connect(listener)
+        const open = (path: string, key: string | undefined, body: Buffer) => {
+          const call = connection.open(header(path, { key }))
+          call.stream.write(body)
+          return call
+        }
+        const streams = {
+          watch: connection.open(header(paths.watch), empty),
+          reflection: connection.open(header(paths.reflection), reflectionRequest),
+          // Never half-closed.
+          unclosed: open(paths.reflection, undefined, reflectionRequest),
+          pipeline: open(paths.pipeline, target.keys.sessions, frame),
+        }
+        const end = async ([name, call]: [string, AttackStream]) => [name, await endOf(call, takenMs)]
+        return [listener, Object.fromEntries(await Promise.all(Object.entries(streams).map(end)))]
+      }),
+    )
+    const reset = expect.stringMatching(/(^| )ENHANCE_YOUR_CALM$/)
+    const all = { watch: reset, reflection: reset, unclosed: reset, pipeline: reset }
+    expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
+  })
+
+  test("a stream that takes its answers stays", async () => {
+    const open = listeners.map((listener) => {
+      const connection = attackConnection(target.url(listener))
+      ends(async () => connection.close())
+      return connection.open(header(paths.watch), empty)
+    })
+    await until(() => open.every(({ receivedBytes }) => receivedBytes > 0))
+    expect(await Promise.all(open.map((call) => endOf(call, takenMs)))).toEqual(["200 still open", "200 still open"])
+  })
+
+  test.each(listeners)("%s listener: a connection holds 16 MiB of them, which are still answers", async (listener) => {
+    const connection = connect(listener)
+    const request = getUserRequest(large.id)
+    const calls = Array.from({ length: 90 }, () =>
+      connection.open(header(paths.getUser, { key: target.keys.all }), request),
+    )
+    // Of each at least the header is there.
+    await until(() => calls.every(({ status, open }) => status !== undefined || !open))
+    const left = calls.filter(({ open }) => open)
+    expect(left.length).toBeGreaterThan(0)
+    expect(left.length * large.image.length).toBeLessThanOrEqual(16 * mebibyte)
+    const rejected = await Promise.all(calls.filter((call) => !left.includes(call)).map((call) => endOf(call)))
+    expect(rejected.filter((end) => !/^8 NO_ERROR$|ENHANCE_YOUR_CALM$/.test(end))).toEqual([])
+    connection.session.setLocalWindowSize(64 * mebibyte)
+    connection.session.settings({ initialWindowSize: mebibyte })
+    expect(new Set(await Promise.all(left.map((call) => endOf(call))))).toEqual(new Set(["0 NO_ERROR"]))
+    expect(left.filter(({ receivedBytes }) => receivedBytes < large.image.length)).toEqual([])
+  })
+
+  test.each(listeners)("%s listener: without a key they take no memory", async (listener) => {
+    const connections = [1, 2, 3, 4].map(() => connect(listener))
+    await Promise.all(connections.map(({ seen }) => seen()))
+    const before = target.residentBytes()
+    const calls = connections.flatMap((connection) =>
+      Array.from({ length: 250 }, () => connection.open(header(paths.reflection), reflectionRequest)),
+    )
+    // Beyond what a connection may have open they wait on this side.
+    const most = () => Math.min(calls.length / 4, connections[0]?.session.remoteSettings.maxConcurrentStreams ?? 0)
+    await until(() => calls.filter(({ status, open }) => status !== undefined || !open).length >= 4 * most(), 50_000)
+    expect(target.residentBytes() - before).toBeLessThan(64 * mebibyte)
+  })
+})

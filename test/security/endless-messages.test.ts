@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { largestMessage, sendAllButTheLastByte } from "../support/attack/partial-message.ts"
+import { header, paths, prefix, symbolRequest } from "../support/attack/requests.ts"
+import { type AttackConnection, type AttackStream, attackConnection, endOf } from "../support/attack/streams.ts"
+import { type Listener, listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { endsAfterEach } from "../support/endings.js"
+import { until } from "../support/pipeline.js"
+
+const mebibyte = 1024 * 1024
+/** A message of a stream must be whole after 20 s. */
+const messageMs = 25_000
+
+describe("messages that are never whole", () => {
+  let target: Target
+  let hasty: Target
+  beforeAll(async () => {
+    target = await startTarget()
+    hasty = await startTarget(["--max-deadline-ms=1000"])
+  })
+  afterAll(() => Promise.all([target.close(), hasty.close()]))
+  const ends = endsAfterEach()
+  const connect = (listener: Listener, to = target): AttackConnection => {
+    const connection = attackConnection(to.url(listener))
+    ends(async () => connection.close())
+    return connection
+  }
+
+  const unary = [
+    ["grpc", "application/grpc"],
+    ["http", "application/grpc"],
+    ["http", "application/grpc-web+proto"],
+    ["http", "application/proto"],
+  ] as const
+
+  test.each(unary)(
+    "%s listener, %s: a call is gone five seconds after its longest deadline",
+    async (listener, type) => {
+      const connection = connect(listener, hasty)
+      const part = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
+      sendAllButTheLastByte(part.stream, { bytes: 100_000, isEnveloped: type.includes("grpc") })
+      const nothing = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
+      // One that has all that it needs, and is never half-closed.
+      const unclosed = connection.open(header(paths.check, { type: "application/grpc" }))
+      unclosed.stream.write(prefix(0))
+      const found = await Promise.all([part, nothing, unclosed].map((call) => endOf(call, 8_000)))
+      expect(found.filter((end) => end.endsWith("still open"))).toEqual([])
+    },
+  )
+
+  test("a stream with a begun message is reset, one without stays", async () => {
+    const half = symbolRequest("authwire.v1.UserService").subarray(0, 20)
+    const drip = (call: AttackStream) => {
+      call.stream.write(prefix(1_000))
+      const timer = setInterval(() => call.stream.destroyed || call.stream.write(Buffer.of(0)), 500)
+      call.closed.finally(() => clearInterval(timer))
+    }
+    const found = await Promise.all(
+      listeners.map(async (listener) => {
+        const connection = connect(listener)
+        const { sessions: key } = target.keys
+        const pipeline = () => connection.open(header(paths.pipeline, { key }))
+        const [idle, begun, prefixOnly, dripped] = [pipeline(), pipeline(), pipeline(), pipeline()]
+        begun.stream.write(Buffer.concat([prefix(1_000), Buffer.alloc(10)]))
+        prefixOnly.stream.write(prefix(1_000).subarray(0, 3))
+        drip(dripped)
+        const reflection = connection.open(header(paths.reflection))
+        reflection.stream.write(half)
+        const watch = connection.open(header(paths.watch))
+        watch.stream.write(Buffer.concat([prefix(1_000), Buffer.alloc(10)]))
+        const streams = { begun, prefixOnly, dripped, reflection, watch }
+        const end = async ([name, call]: [string, AttackStream]) => [name, await endOf(call, messageMs)]
+        const found = Object.fromEntries(await Promise.all(Object.entries(streams).map(end)))
+        return [listener, { ...found, idle: idle.open }]
+      }),
+    )
+    const reset = expect.stringMatching(/(^| )ENHANCE_YOUR_CALM$/)
+    const all = { begun: reset, prefixOnly: reset, dripped: reset, reflection: reset, watch: reset, idle: true }
+    expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
+  })
+
+  test.each(listeners)("%s listener: half a message and then the end is an error at once", async (listener) => {
+    const connection = connect(listener)
+    const calls = [paths.pipeline, paths.reflection].map((path) =>
+      connection.open(header(path, { key: target.keys.sessions }), Buffer.concat([prefix(1_000), Buffer.alloc(10)])),
+    )
+    const found = await Promise.all(calls.map((call) => endOf(call)))
+    expect(found.filter((end) => end.startsWith("0") || end.endsWith("still open"))).toEqual([])
+  })
+
+  test.each(unary)("%s listener, %s: a connection holds 16 MiB of them", async (listener, type) => {
+    const connection = connect(listener)
+    const calls = Array.from({ length: 10 }, () =>
+      connection.open(header(paths.getUser, { key: target.keys.all, type })),
+    )
+    const isEnveloped = type.includes("grpc")
+    const messages = calls.map((call) => sendAllButTheLastByte(call.stream, { isEnveloped }))
+    const isDone = () => calls.every((call, index) => !call.open || messages[index]?.isAlmostWhole)
+    await until(isDone)
+    const left = calls.filter(({ open }) => open)
+    expect(left.length).toBeGreaterThan(0)
+    expect(left.length * largestMessage).toBeLessThanOrEqual(16 * mebibyte)
+    const reset = await Promise.all(calls.filter((call) => !left.includes(call)).map((call) => endOf(call)))
+    expect(new Set(reset)).toEqual(new Set(["ENHANCE_YOUR_CALM"]))
+    // What is held is still a call.
+    for (const call of left) call.stream.end(Buffer.alloc(1))
+    const answered = await Promise.all(left.map((call) => endOf(call)))
+    expect(answered.filter((end) => !end.endsWith("NO_ERROR"))).toEqual([])
+  })
+
+  test.each(listeners)("%s listener: without a key they take no memory", async (listener) => {
+    const connections = [1, 2, 3].map(() => connect(listener))
+    await Promise.all(connections.map(({ seen }) => seen()))
+    const before = target.residentBytes()
+    const calls = connections.flatMap((connection) =>
+      [paths.getUser, paths.pipeline, paths.reflection, paths.check].flatMap((path) =>
+        Array.from({ length: 15 }, () => connection.open(header(path))),
+      ),
+    )
+    const messages = calls.map((call) => sendAllButTheLastByte(call.stream))
+    await until(() => calls.every((call, index) => !call.open || messages[index]?.isAlmostWhole), 50_000)
+    expect(target.residentBytes() - before).toBeLessThan(64 * mebibyte)
+  })
+})

@@ -1,0 +1,112 @@
+import { once } from "node:events"
+import http from "node:http"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { sendAllButTheLastByte } from "../support/attack/partial-message.ts"
+import { getUserRequest, header, paths } from "../support/attack/requests.ts"
+import { type AttackConnection, attackConnection, endOf } from "../support/attack/streams.ts"
+import { listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { endsAfterEach } from "../support/endings.js"
+import { until } from "../support/pipeline.js"
+import { givenKey } from "../support/server.js"
+
+/** What a stream may send before the service has taken any of it: its window, and what was being written. */
+const windowBytes = 65_535 + 16 * 1024
+
+describe("who may not call is told so by the header alone", () => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget(["--rate-limit-overrides=UserService.GetUser=1"])
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+  const connect = (listener: (typeof listeners)[number]): AttackConnection => {
+    const connection = attackConnection(target.url(listener))
+    ends(async () => connection.close())
+    return connection
+  }
+
+  const strangers: [who: string, key: () => string | undefined, status: string][] = [
+    ["without a key", () => undefined, "16"],
+    ["with a key that is none", () => "nonsense", "16"],
+    ["with a key that nobody knows", () => givenKey(["all"]).text, "16"],
+  ]
+  const callers: typeof strangers = [...strangers, ["with a key that lacks the scope", () => target.keys.sessions, "7"]]
+
+  describe.each(listeners)("at the %s listener", (listener) => {
+    test.each(callers)("a unary call %s", async (_, key, status) => {
+      const call = connect(listener).open(header(paths.getUser, { key: key() }))
+      expect(await endOf(call)).toBe(`${status} NO_ERROR`)
+    })
+
+    test.each(strangers)("a pipeline %s", async (_, key, status) => {
+      const call = connect(listener).open(header(paths.pipeline, { key: key() }))
+      expect(await endOf(call)).toBe(`${status} NO_ERROR`)
+    })
+
+    test("a call beyond the rate of its key", async () => {
+      const connection = connect(listener)
+      const calls = [1, 2].map(() => connection.open(header(paths.getUser, { key: target.keys.all })))
+      expect(await endOf(calls[1]!)).toBe("8 NO_ERROR")
+      // The call before it has taken the place, and goes on.
+      calls[0]!.stream.end(getUserRequest("nobody"))
+      expect(await endOf(calls[0]!)).toBe("5 NO_ERROR")
+    })
+
+    test.each([paths.getUser, paths.pipeline])(
+      "%s: of an endless message no more than a window is taken",
+      async (path) => {
+        const call = connect(listener).open(header(path))
+        const message = sendAllButTheLastByte(call.stream)
+        expect(await endOf(call)).toBe("16 NO_ERROR")
+        expect(message.takenBytes).toBeLessThan(windowBytes)
+      },
+    )
+
+    test("the connection goes on", async () => {
+      const connection = connect(listener)
+      for (let count = 0; count < 100; count++) {
+        const call = connection.open(header(paths.getUser))
+        sendAllButTheLastByte(call.stream)
+        expect(await endOf(call)).toBe("16 NO_ERROR")
+      }
+      expect(await endOf(connection.open(header(paths.check), Buffer.alloc(5)))).toBe("0 NO_ERROR")
+    })
+  })
+
+  test.each([
+    ["application/proto", "401 NO_ERROR"],
+    ["application/json", "401 NO_ERROR"],
+    ["application/grpc-web+proto", expect.stringMatching(/^(16|200) NO_ERROR$/)],
+  ])("a call of %s over HTTP/2", async (type, end) => {
+    const call = connect("http").open(header(paths.getUser, { type }))
+    const message = sendAllButTheLastByte(call.stream, { isEnveloped: type.includes("grpc") })
+    expect(await endOf(call)).toEqual(end)
+    expect(message.takenBytes).toBeLessThan(windowBytes)
+  })
+
+  /** More than all that lies between this process and the service can hold. */
+  const bytes = 256 * 1024 * 1024
+
+  test.each([
+    ["application/proto", { "content-length": bytes }, 401],
+    ["application/proto", {}, 401],
+    ["application/grpc-web+proto", {}, 200],
+  ])("a call of %s with %j over HTTP/1.1, whose connection is closed", async (type, length, status) => {
+    const agent = new http.Agent({ keepAlive: true })
+    const headers = { "content-type": type, ...length }
+    const call = http.request(target.server.httpUrl + paths.getUser, { method: "POST", agent, headers })
+    ends(async () => call.destroy())
+    call.on("error", () => {})
+    call.flushHeaders()
+    const answered = once(call, "response") as Promise<[http.IncomingMessage]>
+    const closed = new Promise((resolve) => call.once("socket", (socket) => socket.once("close", resolve)))
+    const [answer] = await answered
+    expect(answer.statusCode).toBe(status)
+    answer.resume()
+    // It sends on, and never ends.
+    const message = sendAllButTheLastByte(call, { bytes, isEnveloped: false })
+    await until(() => message.isAlmostWhole || call.destroyed || call.socket?.destroyed === true)
+    expect(message.isAlmostWhole).toBe(false)
+    await closed
+  })
+})

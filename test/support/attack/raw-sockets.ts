@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs"
+import net from "node:net"
+import { headerBlock, http2Frame, preface } from "../../../fuzz/generate/http2-frames.ts"
+import { header } from "./requests.ts"
+
+/** A connection of TCP whose client says what it wants and reads nothing. */
+export interface RawSocket {
+  readonly socket: net.Socket
+  /** Whether the service still has its end of the connection, also if it was never read. */
+  readonly isHeld: boolean
+  close(): void
+}
+
+/** Opens one, and writes `bytes` to it, `times` times, as far as the service reads. */
+export function unreadSocket(url: string, bytes: Buffer, times = 1): RawSocket {
+  const port = Number(new URL(url).port)
+  const socket = net.connect({ port, host: "127.0.0.1" })
+  // Before it is connected: from then on the system would be read from.
+  socket.pause()
+  socket.on("error", () => {})
+  let left = times
+  const write = () => {
+    while (left > 0 && !socket.destroyed) {
+      left--
+      if (!socket.write(bytes)) return
+    }
+  }
+  socket.on("drain", write)
+  write()
+  return {
+    socket,
+    get isHeld() {
+      return heldPorts(port).has(socket.localPort ?? 0)
+    },
+    close: () => socket.destroy(),
+  }
+}
+
+/** The ports of the clients whose connections to a port of this machine the process there has not closed. */
+export function heldPorts(port: number): Set<number> {
+  const lines = readFileSync("/proc/net/tcp", "latin1").trim().split("\n").slice(1)
+  const portOf = (address = "") => Number.parseInt(address.split(":")[1] ?? "", 16)
+  const held = lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local, , , , , , , , inode]) => {
+      // What a process has closed and the system still has to send belongs to no process.
+      return portOf(local) === port && inode !== "0"
+    })
+  return new Set(held.map(([, , remote]) => portOf(remote)))
+}
+
+const frames = { data: 0, headers: 1, settings: 4, windowUpdate: 8, continuation: 9 }
+const [endStream, endHeaders] = [1, 4]
+
+function fields(path: string, key: string | undefined): [string, string][] {
+  const { ":method": method, ":path": _, ...others } = header(path, { key })
+  const pseudo = { ":method": method, ":path": path, ":scheme": "http", ":authority": "localhost" }
+  return Object.entries({ ...pseudo, ...others })
+}
+
+/**
+ * Requests over HTTP/2 for one connection, whose windows are as large as they can be, so that only TCP holds the answers
+ * back.
+ */
+export function http2Requests(path: string, message: Buffer, count: number, key?: string): Buffer {
+  const block = headerBlock(fields(path, key))
+  const requests = Array.from({ length: count }, (_, index) => {
+    const stream = 2 * index + 1
+    return [http2Frame(frames.headers, endHeaders, stream, block), http2Frame(frames.data, endStream, stream, message)]
+  })
+  const window = Buffer.from("00047fffffff", "hex")
+  const increment = Buffer.from("7fff0000", "hex")
+  return Buffer.concat([
+    preface,
+    http2Frame(frames.settings, 0, 0, window),
+    http2Frame(frames.windowUpdate, 0, 0, increment),
+    ...requests.flat(),
+  ])
+}
+
+/** The beginning of a connection of HTTP/2 with a header that has not ended, and one more frame of it. */
+export function endlessHeader(path: string): { begin: Buffer; more: Buffer } {
+  const block = headerBlock(fields(path, undefined))
+  return {
+    begin: Buffer.concat([
+      preface,
+      http2Frame(frames.settings, 0, 0, Buffer.alloc(0)),
+      http2Frame(frames.headers, 0, 1, block),
+    ]),
+    more: http2Frame(frames.continuation, 0, 1, headerBlock([["x", ""]])),
+  }
+}
+
+/** A connection of HTTP/2 on which nothing is asked. */
+export const idleConnection = Buffer.concat([preface, http2Frame(frames.settings, 0, 0, Buffer.alloc(0))])
+
+/** A request of HTTP/1.1. */
+export function http1Request(
+  path: string,
+  options: { key?: string; method?: string; type?: string; body?: Buffer } = {},
+) {
+  const { key, method = "GET", type = "application/proto", body = Buffer.alloc(0) } = options
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    "host: localhost",
+    ...(method === "POST" ? [`content-type: ${type}`, `content-length: ${body.length}`] : []),
+    ...(key === undefined ? [] : [`authorization: Bearer ${key}`]),
+  ]
+  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), body])
+}

@@ -1,0 +1,52 @@
+import { PipelineService, UserService } from "@authwire/proto"
+import { Health } from "@authwire/proto/health"
+import { ServerReflection, ServerReflectionRequestSchema } from "@authwire/proto/reflection/v1"
+import { create, type DescMethod, toBinary } from "@bufbuild/protobuf"
+
+/** The path of a method: `/authwire.v1.UserService/GetUser`. */
+export const pathOf = ({ parent, name }: DescMethod) => `/${parent.typeName}/${name}`
+
+export const paths = {
+  getUser: pathOf(UserService.method.getUser),
+  pipeline: pathOf(PipelineService.method.pipeline),
+  check: pathOf(Health.method.check),
+  watch: pathOf(Health.method.watch),
+  reflection: pathOf(ServerReflection.method.serverReflectionInfo),
+} as const
+
+/** The header of a call over HTTP/2, with a key or without. */
+export function header(path: string, options: { key?: string | undefined; type?: string } = {}) {
+  const { key, type = "application/grpc" } = options
+  return {
+    ":method": "POST",
+    ":path": path,
+    "content-type": type,
+    te: "trailers",
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+  }
+}
+
+/** The prefix of a message of gRPC: it is not compressed, and so many bytes long. */
+export function prefix(length: number): Buffer {
+  const bytes = Buffer.alloc(5)
+  bytes.writeUInt32BE(length, 1)
+  return bytes
+}
+
+/** A whole message of gRPC. */
+export const enveloped = (message: Uint8Array) => Buffer.concat([prefix(message.length), message])
+
+/** Thirty bytes that are answered with 300 KiB: a file of the schema, and all that it imports. */
+export const reflectionRequest = symbolRequest("authwire.v1.UserService")
+
+/** A request for the file of a symbol. */
+export function symbolRequest(symbol: string): Buffer {
+  const messageRequest = { case: "fileContainingSymbol", value: symbol } as const
+  return enveloped(toBinary(ServerReflectionRequestSchema, create(ServerReflectionRequestSchema, { messageRequest })))
+}
+
+/** A request for a user. */
+export function getUserRequest(id: string): Buffer {
+  const { input } = UserService.method.getUser
+  return enveloped(toBinary(input, create(input, { id })))
+}

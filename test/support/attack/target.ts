@@ -1,0 +1,46 @@
+import { residentBytes } from "../../../bench/load/cpu.ts"
+import { createDatabase } from "../databases.js"
+import { givenKey, type ServerProcess, startServer } from "../server.js"
+
+/** The listeners, for `test.each`. */
+export const listeners = ["grpc", "http"] as const
+
+export type Listener = (typeof listeners)[number]
+
+/** A service as in production, where every call needs a key. */
+export interface Target {
+  readonly server: ServerProcess
+  /** A key with every scope, and one that may only read sessions. */
+  readonly keys: { readonly all: string; readonly sessions: string }
+  url(listener: Listener): string
+  /** The memory of the process that is in RAM, in bytes. */
+  residentBytes(): number
+  close(): Promise<void>
+}
+
+/** A user with the largest image. */
+export const large = { id: "large", image: "x".repeat(256 * 1024) }
+
+/** Starts it on an empty embedded database, with the user `large`. */
+export async function startTarget(args: string[] = [], prefix: readonly string[] = []): Promise<Target> {
+  const database = await createDatabase("sqlite")
+  const [all, sessions] = [givenKey(["all"]), givenKey(["sessions:read"])]
+  const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, sessions.entry]) }
+  const server = await startServer({ databaseUrl: database.url, keys: false, args, env, prefix })
+  const created = await fetch(`${server.httpUrl}/authwire.v1.UserService/CreateUser`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${all.text}` },
+    body: JSON.stringify(large),
+  })
+  if (!created.ok) throw new Error(`no user: ${await created.text()}`)
+  return {
+    server,
+    keys: { all: all.text, sessions: sessions.text },
+    url: (listener) => (listener === "grpc" ? server.grpcUrl : server.httpUrl),
+    residentBytes: () => residentBytes(server.pid) ?? 0,
+    async close() {
+      await server.stop("SIGKILL")
+      await database.drop()
+    },
+  }
+}
