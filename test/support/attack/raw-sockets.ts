@@ -27,17 +27,22 @@ export function unreadSocket(url: string, bytes: Buffer, times = 1): RawSocket {
   }
   socket.on("drain", write)
   write()
+  // A socket that is closed knows it no more.
+  let from: number | undefined
+  socket.once("connect", () => {
+    from = socket.localPort
+  })
   return {
     socket,
     get isHeld() {
-      return heldPorts(port).has(socket.localPort ?? 0)
+      return from !== undefined && heldPorts(port).has(from)
     },
     close: () => socket.destroy(),
   }
 }
 
 /** The ports of the clients whose connections to a port of this machine the process there has not closed. */
-export function heldPorts(port: number): Set<number> {
+function heldPorts(port: number): Set<number> {
   const lines = readFileSync("/proc/net/tcp", "latin1").trim().split("\n").slice(1)
   const portOf = (address = "") => Number.parseInt(address.split(":")[1] ?? "", 16)
   const held = lines
@@ -49,7 +54,7 @@ export function heldPorts(port: number): Set<number> {
   return new Set(held.map(([, , remote]) => portOf(remote)))
 }
 
-const frames = { data: 0, headers: 1, settings: 4, windowUpdate: 8, continuation: 9 }
+const frames = { data: 0, headers: 1, settings: 4, windowUpdate: 8 }
 const [endStream, endHeaders] = [1, 4]
 
 function fields(path: string, key: string | undefined): [string, string][] {
@@ -78,17 +83,9 @@ export function http2Requests(path: string, message: Buffer, count: number, key?
   ])
 }
 
-/** The beginning of a connection of HTTP/2 with a header that has not ended, and one more frame of it. */
-export function endlessHeader(path: string): { begin: Buffer; more: Buffer } {
-  const block = headerBlock(fields(path, undefined))
-  return {
-    begin: Buffer.concat([
-      preface,
-      http2Frame(frames.settings, 0, 0, Buffer.alloc(0)),
-      http2Frame(frames.headers, 0, 1, block),
-    ]),
-    more: http2Frame(frames.continuation, 0, 1, headerBlock([["x", ""]])),
-  }
+/** The beginning of a connection of HTTP/2 with a header that has not ended. */
+export function endlessHeader(path: string): Buffer {
+  return Buffer.concat([idleConnection, http2Frame(frames.headers, 0, 1, headerBlock(fields(path, undefined)))])
 }
 
 /** A connection of HTTP/2 on which nothing is asked. */

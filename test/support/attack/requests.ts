@@ -1,5 +1,5 @@
 import { PipelineService, UserService } from "@authwire/proto"
-import { Health } from "@authwire/proto/health"
+import { Health, HealthCheckRequestSchema } from "@authwire/proto/health"
 import { ServerReflection, ServerReflectionRequestSchema } from "@authwire/proto/reflection/v1"
 import { create, type DescMethod, toBinary } from "@bufbuild/protobuf"
 
@@ -49,4 +49,9 @@ export function symbolRequest(symbol: string): Buffer {
 export function getUserRequest(id: string): Buffer {
   const { input } = UserService.method.getUser
   return enveloped(toBinary(input, create(input, { id })))
+}
+
+/** A request for the health of a service. */
+export function checkRequest(service: string): Buffer {
+  return enveloped(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service })))
 }

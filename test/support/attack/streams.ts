@@ -1,3 +1,4 @@
+import { once } from "node:events"
 import http2 from "node:http2"
 
 /** A stream of a client that does not behave. */
@@ -20,7 +21,7 @@ export interface AttackConnection {
   readonly openStreams: number
   /** Opens a stream. Its body, if there is one, is all that is sent on it. */
   open(header: http2.OutgoingHttpHeaders, body?: Buffer): AttackStream
-  /** Resolves when the service has seen all that was sent before. */
+  /** Resolves when the service has seen all that was sent before; rejects if the connection is gone. */
   seen(): Promise<unknown>
   close(): void
 }
@@ -28,11 +29,13 @@ export interface AttackConnection {
 /** Answers on such a connection get no further than their header. */
 export const takesNothing: http2.Settings = { initialWindowSize: 0 }
 
-/** Opens a connection; it is ready when `seen` resolves. */
+/** Opens a connection. */
 export function attackConnection(url: string, settings: http2.Settings = {}): AttackConnection {
   const session = http2.connect(url, { settings })
   // How a connection ends is told by its streams.
   session.on("error", () => {})
+  const connected = once(session, "remoteSettings")
+  connected.catch(() => {})
   const streams: AttackStream[] = []
   return {
     session,
@@ -46,7 +49,10 @@ export function attackConnection(url: string, settings: http2.Settings = {}): At
       streams.push(one)
       return one
     },
-    seen: () => new Promise((resolve) => session.ping(resolve)),
+    async seen() {
+      await connected
+      await new Promise<void>((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve())))
+    },
     close: () => session.destroy(),
   }
 }

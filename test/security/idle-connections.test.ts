@@ -1,0 +1,69 @@
+import { once } from "node:events"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { endlessHeader, http1Request, idleConnection, unreadSocket } from "../support/attack/raw-sockets.ts"
+import { header, paths } from "../support/attack/requests.ts"
+import { attackConnection, endOf } from "../support/attack/streams.ts"
+import { listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { endsAfterEach } from "../support/endings.js"
+import { until } from "../support/pipeline.js"
+
+/** A connection that made no call that was let in is closed after 30 s without a stream. */
+const idleMs = 45_000
+
+describe("connections that want nothing", () => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget()
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+
+  const raw = (url: string, bytes: Buffer, more?: Buffer) => {
+    const one = unreadSocket(url, bytes)
+    const timer = setInterval(() => more && one.socket.write(more), 1_000)
+    ends(async () => {
+      clearInterval(timer)
+      one.close()
+    })
+    return one
+  }
+
+  test("are closed, and those that had a call let in are not", async () => {
+    const slow = Buffer.from("POST / HTTP/1.1\r\nhost: a\r\nx-slow: ")
+    const silent = listeners.flatMap((listener) => {
+      const url = target.url(listener)
+      return [
+        [`${listener}: idle`, raw(url, idleConnection)],
+        [`${listener}: a header that does not end`, raw(url, endlessHeader(paths.getUser))],
+      ] as const
+    })
+    const http1 = [
+      ["HTTP/1.1: a header that does not end", raw(target.url("http"), slow, Buffer.from("x"))],
+      ["HTTP/1.1: nothing is called", raw(target.url("http"), http1Request("/nothing"))],
+    ] as const
+    await until(() => [...silent, ...http1].every(([, { isHeld }]) => isHeld))
+    const used = await Promise.all(
+      listeners.map(async (listener) => {
+        const connect = () => {
+          const connection = attackConnection(target.url(listener))
+          ends(async () => connection.close())
+          return connection
+        }
+        const [allowed, rejected] = [connect(), connect()]
+        const pipeline = allowed.open(header(paths.pipeline, { key: target.keys.sessions }))
+        await once(pipeline.stream, "data")
+        pipeline.stream.close()
+        expect(await endOf(rejected.open(header(paths.getUser), Buffer.alloc(5)))).toBe("16 NO_ERROR")
+        return { listener, allowed, rejected }
+      }),
+    )
+    const open = () => [
+      ...[...silent, ...http1].filter(([, { isHeld }]) => isHeld).map(([name]) => name),
+      ...used.filter(({ rejected }) => !rejected.session.destroyed).map(({ listener }) => `${listener}: rejected`),
+    ]
+    // What is left of them is told by the comparison.
+    await until(() => open().length === 0, idleMs).catch(() => {})
+    expect(open()).toEqual([])
+    expect(used.map(({ allowed }) => allowed.session.closed)).toEqual([false, false])
+  })
+})

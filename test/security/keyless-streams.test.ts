@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { checkRequest, header, paths, reflectionRequest, symbolRequest } from "../support/attack/requests.ts"
+import { type AttackConnection, type AttackStream, attackConnection, endOf } from "../support/attack/streams.ts"
+import { type Listener, listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { endsAfterEach } from "../support/endings.js"
+import { until } from "../support/pipeline.js"
+
+const empty = Buffer.alloc(5)
+const perConnection = 16
+const perProcess = 256
+/** Requests a second, and at once. */
+const rates = { reflection: { perSecond: 20, burst: 100 }, health: { perSecond: 100, burst: 100 } }
+
+describe.each(listeners)("streams that need no key, at the %s listener", (listener) => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget()
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+  const connect = (to: Listener = listener): AttackConnection => {
+    const connection = attackConnection(target.url(to))
+    ends(async () => connection.close())
+    return connection
+  }
+  const watch = (connection: AttackConnection) => connection.open(header(paths.watch), empty)
+  const reflect = (connection: AttackConnection) => {
+    const call = connection.open(header(paths.reflection))
+    call.stream.write(reflectionRequest)
+    return call
+  }
+  const areServed = (calls: readonly AttackStream[]) =>
+    until(() => calls.every(({ open, receivedBytes }) => open && receivedBytes > 0))
+
+  test("are at most 16 of a connection, whatever method they are of", async () => {
+    const connection = connect()
+    const calls = Array.from({ length: perConnection }, (_, index) =>
+      index % 2 === 0 ? watch(connection) : reflect(connection),
+    )
+    await areServed(calls)
+    for (const one of [watch, reflect]) expect(await endOf(one(connection))).toBe("8 NO_ERROR")
+    expect(await endOf(connection.open(header(paths.check), empty))).toBe("8 NO_ERROR")
+    // A call that shows a key is not among them.
+    const call = connection.open(header(paths.pipeline, { key: target.keys.sessions }))
+    await areServed([call])
+    expect(connection.openStreams).toBe(perConnection + 1)
+    // One that has gone makes room for another.
+    calls[0]?.stream.close()
+    await connection.seen()
+    await areServed([watch(connection)])
+  })
+
+  test("are at most 256 of a process: a new one takes the place of another, which is not of a small connection", async () => {
+    const other = listeners.find((one) => one !== listener)
+    const small = connect()
+    const alone = watch(small)
+    await areServed([alone])
+    const crowds = Array.from({ length: perProcess / perConnection }, (_, index) =>
+      connect(index % 2 ? listener : other),
+    )
+    for (const crowd of crowds) {
+      const calls = Array.from({ length: perConnection }, () => watch(crowd))
+      await until(() => calls.every(({ open, receivedBytes }) => receivedBytes > 0 || !open))
+    }
+    const open = () => crowds.reduce((sum, { openStreams }) => sum + openStreams, small.openStreams)
+    await until(() => open() <= perProcess)
+    await Promise.all(crowds.map(({ seen }) => seen()))
+    expect(open()).toBe(perProcess)
+    expect(alone.open).toBe(true)
+    // Somebody new is served as ever.
+    const fresh = connect()
+    await areServed([watch(fresh), reflect(fresh)])
+    expect(await endOf(fresh.open(header(paths.check), empty))).toBe("0 NO_ERROR")
+    await until(() => open() <= perProcess - 2)
+    expect(alone.open).toBe(true)
+  })
+
+  test("have a rate: reflection, as requests of one stream", async () => {
+    const connection = connect()
+    const { perSecond, burst } = rates.reflection
+    const begun = performance.now()
+    const list = connection.open(header(paths.reflection))
+    const unknown = symbolRequest("n")
+    list.stream.write(Buffer.concat(Array.from({ length: 1_000 }, () => unknown)))
+    expect(await endOf(list, 15_000)).toMatch(/^8 NO_ERROR$|ENHANCE_YOUR_CALM$/)
+    const most = burst + (perSecond * (performance.now() - begun)) / 1_000 + 1
+    // Each answer says again what was asked, and more.
+    expect(list.receivedBytes).toBeLessThan(most * (unknown.length + 100))
+    expect(list.receivedBytes).toBeGreaterThan(0)
+  })
+
+  test("have a rate: reflection, as streams of one request", async () => {
+    const connection = connect()
+    const { perSecond, burst } = rates.reflection
+    const begun = performance.now()
+    const found = await many(400, () => connection.open(header(paths.reflection), symbolRequest("n")))
+    const served = found.filter((end) => end === "0 NO_ERROR").length
+    expect(served).toBeGreaterThanOrEqual(burst)
+    expect(served).toBeLessThanOrEqual(burst + (perSecond * (performance.now() - begun)) / 1_000 + 1)
+    expect(found.filter((end) => !/^[08] NO_ERROR$|ENHANCE_YOUR_CALM$/.test(end))).toEqual([])
+  })
+
+  test("have a rate: health, for each connection", async () => {
+    const connection = connect()
+    const { perSecond, burst } = rates.health
+    const begun = performance.now()
+    const found = await many(1_000, () => connection.open(header(paths.check), empty))
+    const served = found.filter((end) => end === "0 NO_ERROR").length
+    expect(served).toBeGreaterThanOrEqual(burst)
+    expect(served).toBeLessThanOrEqual(burst + (perSecond * (performance.now() - begun)) / 1_000 + 1)
+    expect(found.filter((end) => !/^[08] NO_ERROR$/.test(end))).toEqual([])
+    expect(await endOf(connect().open(header(paths.check), empty))).toBe("0 NO_ERROR")
+  })
+
+  test("have requests of at most 16 KiB", async () => {
+    const [fits, large] = [16_000, 32_000].map((length) => checkRequest("x".repeat(length)))
+    const connection = connect()
+    expect(await endOf(connection.open(header(paths.check), fits))).toBe("5 NO_ERROR")
+    expect(await endOf(connection.open(header(paths.check), large))).toMatch(/^8 NO_ERROR$|ENHANCE_YOUR_CALM$/)
+    for (const path of [paths.watch, paths.reflection]) {
+      const call = connection.open(header(path))
+      call.stream.write(path === paths.watch ? large : symbolRequest("x".repeat(32 * 1024)))
+      expect(await endOf(call)).toMatch(/^8 NO_ERROR$|ENHANCE_YOUR_CALM$/)
+    }
+  })
+
+  test("a connection may have 100 streams open at the same time", async () => {
+    const connection = connect()
+    await connection.seen()
+    expect(connection.session.remoteSettings.maxConcurrentStreams).toBe(100)
+  })
+})
+
+/** So many streams one after the other, a few at a time: how each ended. */
+async function many(count: number, open: () => AttackStream): Promise<string[]> {
+  const found: string[] = []
+  let left = count
+  const line = async () => {
+    while (left-- > 0) found.push(await endOf(open()))
+  }
+  await Promise.all([1, 2, 3, 4].map(line))
+  return found
+}

@@ -1,0 +1,76 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { header, paths } from "../support/attack/requests.ts"
+import { attackConnection, endOf } from "../support/attack/streams.ts"
+import { listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { openBarePipeline } from "../support/bare-pipeline.js"
+import { until } from "../support/pipeline.js"
+import { givenKey } from "../support/server.js"
+import { logOf } from "../support/workers.js"
+
+const calls = 1_000
+
+/** A line that counts calls that were rejected. */
+interface Counted {
+  refused?: { calls: number }[]
+}
+
+describe.each(listeners)("calls that are rejected at the %s listener", (listener) => {
+  let target: Target
+  let before: number
+  let begun: number
+  beforeAll(async () => {
+    target = await startTarget()
+  })
+  afterAll(() => target.close())
+  beforeEach(() => {
+    before = logOf(target.server).length
+    begun = performance.now()
+  })
+
+  const lines = () => logOf(target.server).slice(before)
+  const isOfAudit = ({ event }: Record<string, unknown>) => event === "audit"
+  /** How many calls the log tells of, one by one or as a number. */
+  const told = () =>
+    lines()
+      .filter((line) => !isOfAudit(line))
+      .reduce((sum, line) => {
+        const { refused } = line as Counted
+        return sum + (refused?.reduce((all, { calls }) => all + calls, 0) ?? (line.code === undefined ? 0 : 1))
+      }, 0)
+
+  // Ten a second and the line that counts; those of the first second and of the last begin and end somewhere in it.
+  afterEach(async () => {
+    await until(() => told() >= calls)
+    const most = 11 * ((performance.now() - begun) / 1_000 + 2)
+    expect(lines().filter((line) => !isOfAudit(line)).length).toBeLessThan(most)
+    expect(lines().filter(isOfAudit).length).toBeLessThan(most)
+  })
+
+  const keys = [
+    ["have no key", () => undefined, "16"],
+    ["have an unknown one", () => givenKey(["all"]).text, "16"],
+    ["lack the scope", () => target.keys.sessions, "7"],
+  ] as const
+
+  test.each(keys)("because they %s are told one by one only up to ten a second", async (_, keyOf, status) => {
+    const connection = attackConnection(target.url(listener))
+    const key = keyOf()
+    let left = calls
+    const line = async () => {
+      while (left-- > 0) {
+        const end = await endOf(connection.open(header(paths.getUser, { key }), Buffer.alloc(5)))
+        expect(end).toBe(`${status} NO_ERROR`)
+      }
+    }
+    await Promise.all([1, 2, 3, 4].map(line))
+    connection.close()
+  })
+
+  test("because no method has their name, in a pipeline, are told so too", async () => {
+    const pipeline = openBarePipeline(target.url(listener), { authorization: `Bearer ${target.keys.sessions}` })
+    const unknown = Array.from({ length: calls }, (_, id) => ({ id, method: "none", message: new Uint8Array() }))
+    pipeline.send({ calls: unknown })
+    await pipeline.answers(calls)
+    pipeline.cancel()
+  })
+})

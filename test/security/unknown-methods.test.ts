@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { header, paths } from "../support/attack/requests.ts"
+import { attackConnection, endOf } from "../support/attack/streams.ts"
+import { listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { type BarePipeline, errorOf, openBarePipeline } from "../support/bare-pipeline.js"
+import { endsAfterEach } from "../support/endings.js"
+import { tally } from "../support/pipeline.js"
+
+const canary = "awk_canary"
+
+describe("methods that are unknown", () => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget(["--rate-limit=50"])
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+
+  test.each(listeners)("in a pipeline at the %s listener: they have the rate of the key", async (listener) => {
+    const pipeline: BarePipeline = openBarePipeline(target.url(listener), {
+      authorization: `Bearer ${target.keys.sessions}`,
+    })
+    ends(async () => pipeline.cancel())
+    const calls = Array.from({ length: 500 }, (_, id) => ({ id, method: `${canary}/${id}`, message: new Uint8Array() }))
+    const begun = performance.now()
+    pipeline.send({ calls })
+    const errors = (await pipeline.answers(calls.length)).map(errorOf)
+    const { METHOD_UNKNOWN: unknown = 0, ...others } = tally(errors.map(({ reason }) => String(reason)))
+    const seconds = (performance.now() - begun) / 1_000
+    expect(unknown).toBeGreaterThan(0)
+    expect(unknown).toBeLessThanOrEqual(50 + 50 * seconds)
+    expect(others).toEqual({ RATE_LIMITED: calls.length - unknown })
+    expect(errors.filter(({ message }) => message.includes(canary))).toEqual([])
+  })
+
+  const wrong = [
+    `/authwire.v1.UserService/Nope?key=${canary}`,
+    `/${canary}`,
+    `/${canary}/GetUser`,
+    `${paths.getUser}/${canary}`,
+    `${paths.getUser}?key=${canary}`,
+  ]
+
+  test.each(listeners)("at the %s listener: nothing repeats the path, and nothing of it is read", async (listener) => {
+    const connection = attackConnection(target.url(listener))
+    ends(async () => connection.close())
+    for (const path of wrong) {
+      const call = connection.open(header(path))
+      const heard: unknown[] = []
+      call.stream.on("response", (fields) => heard.push(fields))
+      call.stream.on("trailers", (fields) => heard.push(fields))
+      call.stream.on("data", (chunk: Buffer) => heard.push(chunk.toString()))
+      expect([path, await endOf(call)]).toEqual([path, expect.stringMatching(/^(12|16|404) NO_ERROR$/)])
+      expect(JSON.stringify(heard)).not.toContain(canary)
+    }
+    const answer = await fetch(`${target.server.httpUrl}${wrong[0]}`, { method: "POST", body: "x" })
+    expect(await answer.text()).not.toContain(canary)
+    expect(target.server.output()).not.toContain(canary)
+  })
+})

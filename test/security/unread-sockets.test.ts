@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { http1Request, http2Requests, type RawSocket, unreadSocket } from "../support/attack/raw-sockets.ts"
+import { getUserRequest, header, paths, reflectionRequest } from "../support/attack/requests.ts"
+import { attackConnection } from "../support/attack/streams.ts"
+import { large, startTarget, type Target } from "../support/attack/target.ts"
+import { endsAfterEach } from "../support/endings.js"
+import { until } from "../support/pipeline.js"
+
+const mebibyte = 1024 * 1024
+/** A socket whose client takes nothing for 20 s is closed. */
+const closedMs = 30_000
+
+describe("sockets that nobody reads", () => {
+  let target: Target
+  let metricsUrl: string
+  beforeAll(async () => {
+    target = await startTarget(["--metrics-addr=127.0.0.1:0"])
+    metricsUrl = /^authwire: metrics at (\S+)$/m.exec(target.server.output())?.[1] as string
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+
+  test("are closed, whatever was asked for", async () => {
+    const { all: key } = target.keys
+    const { grpcUrl, httpUrl } = target.server
+    const getUser = getUserRequest(large.id)
+    const call = http1Request(paths.getUser, { method: "POST", key, body: getUser.subarray(5) })
+    const before = target.residentBytes()
+    const asked: [string, RawSocket][] = [
+      ["healthz", unreadSocket(httpUrl, http1Request("/healthz"), 100_000)],
+      ["metrics", unreadSocket(metricsUrl, http1Request("/metrics"), 10_000)],
+      ["calls over HTTP/1.1", unreadSocket(httpUrl, call, 100)],
+      ["calls over gRPC", unreadSocket(grpcUrl, http2Requests(paths.getUser, getUser, 90, key))],
+      ["calls over gRPC at the HTTP listener", unreadSocket(httpUrl, http2Requests(paths.getUser, getUser, 90, key))],
+      ["reflection", unreadSocket(grpcUrl, http2Requests(paths.reflection, reflectionRequest, 90))],
+      [
+        "reflection at the HTTP listener",
+        unreadSocket(httpUrl, http2Requests(paths.reflection, reflectionRequest, 90)),
+      ],
+    ]
+    for (const [, socket] of asked) ends(async () => socket.close())
+    const seen = new Set<string>()
+    const held = () => asked.filter(([, { isHeld }]) => isHeld).map(([name]) => name)
+    await until(() => {
+      for (const name of held()) seen.add(name)
+      return seen.size === asked.length
+    })
+    const reader = attackConnection(httpUrl)
+    ends(async () => reader.close())
+    const watch = reader.open(header(paths.watch), Buffer.alloc(5))
+    // What is left of them is told by the comparison.
+    await until(() => held().length === 0, closedMs).catch(() => {})
+    expect(held()).toEqual([])
+    // Who takes what is there may wait for more.
+    expect(watch.open).toBe(true)
+    expect(target.residentBytes() - before).toBeLessThan(128 * mebibyte)
+  })
+})
