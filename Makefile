@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql bench soak flood fuzz bench-install nextjs-install gen lint format verify clean
+.PHONY: help install build run demo test test-mysql bench soak flood attack fuzz bench-install nextjs-install gen lint format verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ soak: build bench-install ## ten minutes of load and 100,000 cancelled calls: do
 
 flood: build bench-install ## a minute of 20 times the calls that can be answered: who still is? ARGS="--seconds 5 --dry"
 	node bench/flood.ts $(ARGS)
+
+attack: build ## answers not taken, messages that never end and the like: does it hold? ARGS="--seconds 5 --dry"
+	node bench/attack.ts $(ARGS)
 
 fuzz: build ## send a million broken inputs to a server of its own; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
 	node fuzz/main.ts $(ARGS)

@@ -4,8 +4,8 @@ import { cpus, release, totalmem } from "node:os"
 import { fileURLToPath } from "node:url"
 import type { MysqlServer } from "./data/mysql-server.ts"
 
-/** What a result was measured on. */
-export interface Facts {
+/** What a result was measured on, where no database counts. */
+export interface MachineFacts {
   date: string
   commit: string
   cpu: string
@@ -13,6 +13,10 @@ export interface Facts {
   memoryGib: number
   kernel: string
   node: string
+}
+
+/** What a result was measured on. */
+export interface Facts extends MachineFacts {
   mysql: string
   /** Settings of MySQL that decide about speed. */
   settings: Record<string, string>
@@ -36,6 +40,15 @@ const packages = [
 
 export function readFacts(mysql: MysqlServer): Facts {
   return {
+    ...readMachineFacts(),
+    mysql: mysql.version,
+    settings: mysql.settings,
+    versions: Object.fromEntries(packages.map((name) => [name, versionOf(name)])),
+  }
+}
+
+export function readMachineFacts(): MachineFacts {
+  return {
     date: new Date().toISOString().slice(0, 16).concat("Z"),
     commit: commit(),
     cpu: cpus()[0]?.model.trim() ?? "",
@@ -43,9 +56,6 @@ export function readFacts(mysql: MysqlServer): Facts {
     memoryGib: Math.round(totalmem() / 2 ** 30),
     kernel: release(),
     node: process.versions.node,
-    mysql: mysql.version,
-    settings: mysql.settings,
-    versions: Object.fromEntries(packages.map((name) => [name, versionOf(name)])),
   }
 }
 

@@ -2,6 +2,7 @@
 //
 //   node bench/report.ts
 
+import { attackReport } from "./report/attack.ts"
 import { floodReport } from "./report/flood.ts"
 import { writeSection } from "./report/markdown.ts"
 import { profileReport } from "./report/profile.ts"
@@ -21,5 +22,7 @@ if (soak !== undefined) {
 }
 const flood = readResults("flood")
 if (flood !== undefined) writeSection("bench/flood.ts", floodReport(flood))
+const attack = readResults("attack")
+if (attack !== undefined) writeSection("bench/attack.ts", attackReport(attack))
 const profile = readResults("profile")
 if (profile !== undefined) writeSection("bench/profile.ts", profileReport(profile))

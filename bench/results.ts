@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import type { Facts } from "./facts.ts"
+import type { Facts, MachineFacts } from "./facts.ts"
 import type { Seen, Watched } from "./load/probes.ts"
 import type { Figure } from "./load/turns.ts"
 import type { Sent, Way } from "./load/ways.ts"
@@ -58,6 +58,34 @@ export interface FloodResults {
   seen: Record<Watched, Seen>
 }
 
+/** What `make attack` measured. */
+export interface AttackResults {
+  facts: MachineFacts
+  /** How long each attack was to go on, over how many connections, and how long after it was looked again. */
+  seconds: number
+  connections: number
+  afterSeconds: number
+  attacks: AttackFigure[]
+}
+
+/** An attack on a service of its own. */
+export interface AttackFigure {
+  name: string
+  /** Whether it has a key, of one scope. */
+  hasKey: boolean
+  /** Less than it was to be if the service took too much memory for this machine. */
+  seconds: number
+  /** Streams or connections that were opened. */
+  begun: number
+  /** Of the service: before, and the most during it and after. */
+  idleBytes: number
+  peakBytes: number
+  /** Milliseconds, and how many questions had no good answer, of gRPC health and of /readyz. */
+  health: { worst: number; asked: number; failed: number }
+  /** Streams, or connections that nobody reads, which the service had not closed at the end. */
+  left: number
+}
+
 export interface Held {
   heapUsed: number
   /** How many of each kind. */
@@ -84,6 +112,7 @@ interface Results {
   wire: WireResults
   soak: SoakResults
   flood: FloodResults
+  attack: AttackResults
   profile: ProfileResults
 }
 

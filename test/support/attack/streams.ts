@@ -16,7 +16,6 @@ export interface AttackStream {
 /** A connection of HTTP/2 that opens such streams. */
 export interface AttackConnection {
   readonly session: http2.ClientHttp2Session
-  readonly streams: readonly AttackStream[]
   /** The streams that the service has not closed. */
   readonly openStreams: number
   /** Opens a stream. Its body, if there is one, is all that is sent on it. */
@@ -36,17 +35,18 @@ export function attackConnection(url: string, settings: http2.Settings = {}): At
   session.on("error", () => {})
   const connected = once(session, "remoteSettings")
   connected.catch(() => {})
-  const streams: AttackStream[] = []
+  // Not all that there have been: an attack may go on for long.
+  const open = new Set<AttackStream>()
   return {
     session,
-    streams,
     get openStreams() {
-      return streams.filter(({ open }) => open).length
+      return open.size
     },
     open(header, body) {
       const one = attackStream(session.request(header, { endStream: false }))
       if (body !== undefined) one.stream.end(body)
-      streams.push(one)
+      open.add(one)
+      one.closed.then(() => open.delete(one))
       return one
     },
     async seen() {

@@ -1,0 +1,143 @@
+// Attacks a server as no client should behave, watches its memory and its health meanwhile, and writes
+// bench/results/attack.json and its section of docs/performance.md. Fails if the server does not hold.
+//
+//   node bench/attack.ts [--seconds 60] [--after 35] [--connections 10] [--only WORDS] [--dry]
+
+import { type ChildProcess, fork } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import { getPriority, setPriority, tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { getUserRequest, header, paths } from "../test/support/attack/requests.ts"
+import { attackConnection, endOf } from "../test/support/attack/streams.ts"
+import { givenKey } from "../test/support/server.ts"
+import { readMachineFacts } from "./facts.ts"
+import type { AttackRequest, AttackSight } from "./load/attack-side.ts"
+import { type AttackTarget, attacks } from "./load/attacks.ts"
+import { residentBytes } from "./load/cpu.ts"
+import type { HealthSight } from "./load/health-side.ts"
+import { attackReport, holds } from "./report/attack.ts"
+import { writeSection } from "./report/markdown.ts"
+import { type AttackFigure, type AttackResults, resultsFolder, trialFolder, writeResults } from "./results.ts"
+import { apiKey, apiKeyEntry } from "./servers/key.ts"
+import { startAuthwire } from "./servers/processes.ts"
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "60" },
+    after: { type: "string", default: "35" },
+    connections: { type: "string", default: "10" },
+    only: { type: "string", default: "" },
+    dry: { type: "boolean", default: false },
+  },
+})
+const [seconds, afterSeconds, connections] = [Number(values.seconds), Number(values.after), Number(values.connections)]
+const sampleMs = 250
+/** Who grows by so much does not hold; the attack ends, before this machine has no memory left. */
+const tooManyBytes = 1.5 * 2 ** 30
+const warmUpCalls = 2_000
+const reader = givenKey(["users:read"])
+const largeUser = "large"
+
+const results: AttackResults = { facts: readMachineFacts(), seconds, connections, afterSeconds, attacks: [] }
+for (const [index, { name, hasKey }] of attacks.entries()) {
+  if (!name.includes(values.only)) continue
+  const figure = { name, hasKey, ...(await attack(index)) }
+  results.attacks.push(figure)
+  process.stderr.write(`${JSON.stringify(figure)}\n`)
+}
+const report = attackReport(results)
+process.stdout.write(`${report}\n`)
+writeResults("attack", results, values.dry ? trialFolder : resultsFolder)
+if (!values.dry) writeSection("bench/attack.ts", report)
+process.exitCode = results.attacks.every(holds) ? 0 : 1
+
+async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKey">> {
+  const folder = mkdtempSync(join(tmpdir(), "authwire-attack-"))
+  const server = await startAuthwire(`sqlite:${join(folder, "attack.db")}`, {
+    args: ["--migrate", "--shutdown-grace-ms=0"],
+    env: {
+      AUTHWIRE_API_KEYS: JSON.stringify([...JSON.parse(apiKeyEntry), reader.entry]),
+      // As it is for everybody.
+      AUTHWIRE_RATE_LIMIT: "20000",
+    },
+  })
+  const { grpcUrl = "", httpUrl = "" } = server.places
+  const target: AttackTarget = { grpcUrl, httpUrl, key: reader.text, largeUser }
+  const memory = () => residentBytes(server.pid) ?? 0
+  try {
+    await warmUp(target)
+    const watcher = await startChild("health-side.ts", 0, [grpcUrl, httpUrl])
+    const attacker = await startChild("attack-side.ts", 10)
+    const ask = (request: AttackRequest) => attacker.ask(request) as Promise<AttackSight>
+    await delay(3_000)
+    await watcher.ask({})
+    const idleBytes = memory()
+    let peakBytes = idleBytes
+    const look = setInterval(() => {
+      peakBytes = Math.max(peakBytes, memory())
+    }, sampleMs)
+    const begunAt = performance.now()
+    const goneSeconds = () => (performance.now() - begunAt) / 1_000
+    await ask({ do: "begin", attack: index, target, connections })
+    while (goneSeconds() < seconds && peakBytes - idleBytes < tooManyBytes) await delay(sampleMs)
+    const wasSeconds = Math.round(goneSeconds())
+    const { begun } = await ask({ do: "stop" })
+    const health = (await watcher.ask({})) as HealthSight
+    await delay(afterSeconds * 1_000)
+    const { left } = await ask({ do: "look" })
+    clearInterval(look)
+    attacker.disconnect()
+    watcher.disconnect()
+    return { seconds: wasSeconds, begun, idleBytes, peakBytes, health, left }
+  } finally {
+    await server.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Makes the user, and calls until the process has what it needs for ordinary work. */
+async function warmUp({ grpcUrl, httpUrl, key }: AttackTarget): Promise<void> {
+  const created = await fetch(`${httpUrl}/authwire.v1.UserService/CreateUser`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${apiKey}` },
+    body: JSON.stringify({ id: largeUser, image: "x".repeat(256 * 1024) }),
+  })
+  if (!created.ok) throw new Error(`the user could not be made: ${created.status}`)
+  for (const url of [grpcUrl, httpUrl]) {
+    const connection = attackConnection(url)
+    for (let calls = 0; calls < warmUpCalls; calls += 20) {
+      const batch = Array.from({ length: 20 }, () =>
+        endOf(connection.open(header(paths.getUser, { key }), getUserRequest("nobody"))),
+      )
+      await Promise.all(batch)
+    }
+    connection.close()
+  }
+}
+
+/** @param nice - How much later than others it has the processor. */
+async function startChild(script: string, nice: number, args: readonly string[] = []) {
+  const child: ChildProcess = fork(new URL(`./load/${script}`, import.meta.url), args, {
+    // What a collection of its own takes would be told as the service's time.
+    execArgv: ["--disable-warning=ExperimentalWarning", "--max-semi-space-size=1"],
+    env: { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "" },
+    serialization: "advanced",
+  })
+  setPriority(child.pid as number, Math.min(getPriority() + nice, 19))
+  const ended = once(child, "exit").then(() => {
+    throw new Error(`${script} ended`)
+  })
+  ended.catch(() => {})
+  const answer = async () => (await Promise.race([once(child, "message"), ended]))[0] as unknown
+  await answer()
+  return {
+    ask(request: object) {
+      child.send(request)
+      return answer()
+    },
+    disconnect: () => child.disconnect(),
+  }
+}

@@ -1,0 +1,245 @@
+import http from "node:http"
+import { PipelineRequestSchema } from "@authwire/proto"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { sendAllButTheLastByte } from "../../test/support/attack/partial-message.ts"
+import {
+  endlessHeader,
+  http1Request,
+  http2Requests,
+  idleConnection,
+  type RawSocket,
+  unreadSocket,
+} from "../../test/support/attack/raw-sockets.ts"
+import {
+  enveloped,
+  getUserRequest,
+  header,
+  paths,
+  prefix,
+  reflectionRequest,
+} from "../../test/support/attack/requests.ts"
+import { type AttackConnection, attackConnection, takesNothing } from "../../test/support/attack/streams.ts"
+
+/** Whom an attack is for. */
+export interface AttackTarget {
+  grpcUrl: string
+  httpUrl: string
+  /** Of one scope: `users:read`. */
+  key: string
+  /** The id of a user with a large image. */
+  largeUser: string
+}
+
+/** One connection of an attack, which is opened again when it is closed, and is always as full as it may be. */
+export interface Attacker {
+  /** Streams or sockets that were opened. */
+  readonly begun: number
+  /** Those that the service has not closed. */
+  readonly left: number
+  /** Opens no more, sends no more, and holds what is open. */
+  stop(): void
+}
+
+/** Connections with an even number go to the gRPC listener, the others to the HTTP listener. */
+export type Attack = (target: AttackTarget, connection: number) => Attacker
+
+const empty = Buffer.alloc(5)
+/** So many new ones in a second of each connection: enough to fill it in seconds, and few enough to leave others time. */
+const perSecond = 100
+const tickMs = 100
+const mostStreams = 500
+
+const listenerOf = ({ grpcUrl, httpUrl }: AttackTarget, connection: number) => (connection % 2 ? httpUrl : grpcUrl)
+
+/** Keeps streams open. What `open` returns is called when the attack stops. */
+function streams(
+  open: (connection: AttackConnection, target: AttackTarget, index: number) => (() => void) | undefined,
+) {
+  return (settings: Parameters<typeof attackConnection>[1]): Attack =>
+    (target, index) => {
+      const url = listenerOf(target, index)
+      let connection = attackConnection(url, settings)
+      let begun = 0
+      const stops = new Set<() => void>()
+      const timer = setInterval(() => {
+        const { session } = connection
+        if (session.destroyed || session.closed) {
+          session.destroy()
+          stops.clear()
+          connection = attackConnection(url, settings)
+          return
+        }
+        const most = session.connecting ? 0 : Math.min(session.remoteSettings.maxConcurrentStreams ?? 1, mostStreams)
+        for (let left = (perSecond * tickMs) / 1_000; left > 0 && connection.openStreams < most; left--) {
+          const stop = open(connection, target, begun++)
+          if (stop !== undefined) stops.add(stop)
+        }
+      }, tickMs)
+      return {
+        get begun() {
+          return begun
+        },
+        get left() {
+          return connection.openStreams
+        },
+        stop() {
+          clearInterval(timer)
+          for (const stop of stops) stop()
+        },
+      }
+    }
+}
+
+/** Answers of which nothing is taken, to a request that is whole. */
+const notTaken = (path: string, bodyOf: (target: AttackTarget) => Buffer, hasKey = false) =>
+  streams((connection, target) => {
+    connection.open(header(path, { key: hasKey ? target.key : undefined }), bodyOf(target))
+    return undefined
+  })(takesNothing)
+
+/** Messages that end before their last byte. */
+const endless = (path: string, hasKey = false) =>
+  streams((connection, { key }) => {
+    const { stream, closed } = connection.open(header(path, { key: hasKey ? key : undefined }))
+    const message = sendAllButTheLastByte(stream)
+    closed.then(message.stop)
+    return message.stop
+  })({})
+
+/** Pipelines with a piece of a message, every other one half-closed. */
+const halfPipelines = (hasKey: boolean) =>
+  streams((connection, { key }, index) => {
+    const { stream } = connection.open(header(paths.pipeline, { key: hasKey ? key : undefined }))
+    stream.write(Buffer.concat([prefix(1_000), Buffer.alloc(10)]))
+    if (index % 2) stream.end()
+    return undefined
+  })({})
+
+/** Keeps a socket open: when it is closed, there is another. */
+function sockets(open: (target: AttackTarget, connection: number) => RawSocket & { stop?(): void }): Attack {
+  return (target, connection) => {
+    let begun = 1
+    let one = open(target, connection)
+    let wasHeld = false
+    const timer = setInterval(() => {
+      const { isHeld } = one
+      if (wasHeld && !isHeld) {
+        one.stop?.()
+        one.close()
+        one = open(target, connection)
+        begun++
+      }
+      wasHeld = isHeld
+    }, tickMs)
+    return {
+      get begun() {
+        return begun
+      },
+      get left() {
+        return one.isHeld ? 1 : 0
+      },
+      stop() {
+        clearInterval(timer)
+        one.stop?.()
+      },
+    }
+  }
+}
+
+const slowHeaders = sockets((target, connection) => {
+  const url = listenerOf(target, connection)
+  const kind = Math.floor(connection / 2) % 3
+  if (kind === 0) return unreadSocket(url, idleConnection)
+  if (kind === 1) return unreadSocket(url, endlessHeader(paths.getUser))
+  const one = unreadSocket(url, Buffer.from(`POST ${paths.getUser} HTTP/1.1\r\nhost: localhost\r\nx-slow: `))
+  const timer = setInterval(() => one.socket.write("x"), 1_000)
+  one.socket.once("close", () => clearInterval(timer))
+  return Object.assign(one, { stop: () => clearInterval(timer) })
+})
+
+const unreadWithoutKey = sockets((target, connection) =>
+  connection % 2
+    ? unreadSocket(target.httpUrl, http1Request("/healthz"), 100_000)
+    : unreadSocket(target.grpcUrl, http2Requests(paths.reflection, reflectionRequest, 100)),
+)
+
+const unreadWithKey = sockets((target, connection) => {
+  const { key, largeUser } = target
+  const body = getUserRequest(largeUser)
+  return connection % 2
+    ? unreadSocket(target.httpUrl, http1Request(paths.getUser, { method: "POST", key, body: body.subarray(5) }), 100)
+    : unreadSocket(target.grpcUrl, http2Requests(paths.getUser, body, 100, key))
+})
+
+/** Bodies over HTTP/1.1 that never end, with a length and without. */
+const endlessHttp1: Attack = ({ httpUrl }, connection) => {
+  let begun = 0
+  let left = 0
+  let end = () => {}
+  let isStopped = false
+  const agent = new http.Agent({ keepAlive: true })
+  const open = () => {
+    if (isStopped) return
+    const bytes = 1024 * 1024 * 1024
+    const length = connection % 2 ? { "content-length": bytes } : {}
+    const headers = { "content-type": "application/proto", ...length }
+    const call = http.request(httpUrl + paths.getUser, { method: "POST", agent, headers })
+    const message = sendAllButTheLastByte(call, { bytes, isEnveloped: false })
+    end = message.stop
+    begun++
+    left++
+    call.on("error", () => {})
+    call.on("response", (response) => response.resume())
+    call.once("close", () => {
+      left--
+      message.stop()
+      setTimeout(open, tickMs)
+    })
+  }
+  open()
+  return {
+    get begun() {
+      return begun
+    },
+    get left() {
+      return left
+    },
+    stop() {
+      isStopped = true
+      end()
+    },
+  }
+}
+
+/** Fifty calls in one message of a pipeline, each for a large answer. */
+function pipelineOfLargeUsers({ largeUser }: AttackTarget): Buffer {
+  const message = getUserRequest(largeUser).subarray(5)
+  const calls = Array.from({ length: 50 }, (_, id) => ({ id, method: paths.getUser.slice(1), message }))
+  return enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, { calls })))
+}
+
+export const attacks: readonly { name: string; hasKey: boolean; begin: Attack }[] = [
+  { name: "answers not taken: reflection", hasKey: false, begin: notTaken(paths.reflection, () => reflectionRequest) },
+  { name: "answers not taken: Health/Check", hasKey: false, begin: notTaken(paths.check, () => empty) },
+  { name: "answers not taken: Health/Watch", hasKey: false, begin: notTaken(paths.watch, () => empty) },
+  { name: "endless messages: GetUser", hasKey: false, begin: endless(paths.getUser) },
+  { name: "endless messages: reflection", hasKey: false, begin: endless(paths.reflection) },
+  { name: "endless messages: HTTP/1.1", hasKey: false, begin: endlessHttp1 },
+  { name: "slow headers", hasKey: false, begin: slowHeaders },
+  { name: "half pipelines", hasKey: false, begin: halfPipelines(false) },
+  { name: "unread sockets", hasKey: false, begin: unreadWithoutKey },
+  {
+    name: "answers not taken: GetUser, 256 KiB",
+    hasKey: true,
+    begin: notTaken(paths.getUser, ({ largeUser }) => getUserRequest(largeUser), true),
+  },
+  {
+    name: "answers not taken: pipelines",
+    hasKey: true,
+    begin: notTaken(paths.pipeline, pipelineOfLargeUsers, true),
+  },
+  { name: "endless messages: GetUser", hasKey: true, begin: endless(paths.getUser, true) },
+  { name: "endless messages: pipelines", hasKey: true, begin: endless(paths.pipeline, true) },
+  { name: "half pipelines", hasKey: true, begin: halfPipelines(true) },
+  { name: "unread sockets", hasKey: true, begin: unreadWithKey },
+]
