@@ -21,8 +21,8 @@ describe("answers that nobody takes", () => {
   })
   afterAll(() => Promise.all([target.close(), hasty.close()]))
   const ends = endsAfterEach()
-  const connect = (listener: Listener, to = target) => {
-    const connection = attackConnection(to.url(listener), takesNothing)
+  const connect = (listener: Listener, to = target, settings = takesNothing) => {
+    const connection = attackConnection(to.url(listener), settings)
     ends(async () => connection.close())
     return connection
   }
@@ -53,6 +53,17 @@ describe("answers that nobody takes", () => {
     const message = getUserRequest("nobody").subarray(5)
     const asked = { calls: [{ id: 1, method: paths.getUser.slice(1), message }] }
     const frame = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, asked)))
+    // A hundred bytes at a time of 300 KiB.
+    const takeSlowly = (listener: Listener) => {
+      const call = connect(listener, target, { initialWindowSize: 100 }).open(
+        header(paths.reflection),
+        reflectionRequest,
+      )
+      call.stream.on("data", () => call.stream.pause())
+      const timer = setInterval(() => call.stream.resume(), 500)
+      ends(async () => clearInterval(timer))
+      return call
+    }
     const found = await Promise.all(
       listeners.map(async (listener) => {
         const connection = connect(listener)
@@ -64,6 +75,7 @@ describe("answers that nobody takes", () => {
         const streams = {
           watch: connection.open(header(paths.watch), empty),
           reflection: connection.open(header(paths.reflection), reflectionRequest),
+          slowly: takeSlowly(listener),
           // Never half-closed.
           unclosed: open(paths.reflection, undefined, reflectionRequest),
           pipeline: open(paths.pipeline, target.keys.sessions, frame),
@@ -73,7 +85,7 @@ describe("answers that nobody takes", () => {
       }),
     )
     const reset = expect.stringMatching(/(^| )ENHANCE_YOUR_CALM$/)
-    const all = { watch: reset, reflection: reset, unclosed: reset, pipeline: reset }
+    const all = { watch: reset, reflection: reset, slowly: reset, unclosed: reset, pipeline: reset }
     expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
   })
 

@@ -5,7 +5,10 @@ import { sendAllButTheLastByte } from "../support/attack/partial-message.ts"
 import { getUserRequest, header, paths } from "../support/attack/requests.ts"
 import { type AttackConnection, attackConnection, endOf } from "../support/attack/streams.ts"
 import { listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { describeServers } from "../support/databases.js"
 import { endsAfterEach } from "../support/endings.js"
+import { whileFull } from "../support/full.js"
 import { until } from "../support/pipeline.js"
 import { givenKey } from "../support/server.js"
 
@@ -108,5 +111,25 @@ describe("who may not call is told so by the header alone", () => {
     await until(() => message.isAlmostWhole || call.destroyed || call.socket?.destroyed === true)
     expect(message.isAlmostWhole).toBe(false)
     await closed
+  })
+})
+
+describeServers("calls beyond the concurrency limit, on %s", (database) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(database, ["--max-calls-under-way=2"])
+  })
+  afterAll(() => authwire.close())
+
+  test("are told so by the header alone, at both listeners", async () => {
+    const { grpcUrl, httpUrl } = authwire.server
+    const connections = [grpcUrl, httpUrl].map((url) => attackConnection(url))
+    await whileFull(authwire, async () => {
+      const calls = connections.map((connection) => connection.open(header(paths.getUser)))
+      expect(await Promise.all(calls.map((call) => endOf(call, 2_000)))).toEqual(["8 NO_ERROR", "8 NO_ERROR"])
+      const connect = connections[1]?.open(header(paths.getUser, { type: "application/proto" }))
+      expect(connect && (await endOf(connect))).toBe("429 NO_ERROR")
+    })
+    for (const { close } of connections) close()
   })
 })
