@@ -94,13 +94,16 @@ describe("messages that are never whole", () => {
     )
     const isEnveloped = type.includes("grpc")
     const messages = calls.map((call) => sendAllButTheLastByte(call.stream, { isEnveloped }))
-    const isDone = () => calls.every((call, index) => !call.open || messages[index]?.isAlmostWhole)
-    await until(isDone)
-    const left = calls.filter(({ open }) => open)
+    const open = () => calls.filter((call) => call.open)
+    const isSent = () => calls.every((call, index) => !call.open || messages[index]?.isAlmostWhole)
+    const isWithin = () => open().length * largestMessage <= 16 * mebibyte
+    // What is beyond is told by the comparison.
+    await until(() => isSent() && isWithin()).catch(() => {})
+    const left = open()
     expect(left.length).toBeGreaterThan(0)
     expect(left.length * largestMessage).toBeLessThanOrEqual(16 * mebibyte)
     const reset = await Promise.all(calls.filter((call) => !left.includes(call)).map((call) => endOf(call)))
-    expect(new Set(reset)).toEqual(new Set(["ENHANCE_YOUR_CALM"]))
+    expect(reset.filter((end) => end !== "ENHANCE_YOUR_CALM")).toEqual([])
     // What is held is still a call.
     for (const call of left) call.stream.end(Buffer.alloc(1))
     const answered = await Promise.all(left.map((call) => endOf(call)))
