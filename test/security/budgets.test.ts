@@ -49,7 +49,7 @@ const bounds = [
   ["time for the rest of a request that was answered", "stream", seconds(limits.lingerMs)],
   ["streams that have that time", "connection", count(limits.lingeringStreams)],
   ["streams of methods that need no key (health, reflection)", "connection", count(limits.openStreams)],
-  ["the same, in all", "listener and worker", count(limits.openStreamsInAll)],
+  ["the same, in all", "worker", count(limits.openStreamsInAll)],
   ["requests to these methods, also in a stream", "connection", perSecond(limits.openRequestsPerSecond)],
   ["message to these methods", "request", bytes(limits.openRequestBytes)],
   ["calls at the same time", "pipeline", count(maxInFlight)],

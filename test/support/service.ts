@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { pino } from "pino"
+import { openMethods } from "../../server/src/doors/open-methods.js"
 import { type ReadinessSwitch, readinessSwitch } from "../../server/src/readiness.js"
 import { createService, type ServiceOptions } from "../../server/src/service.js"
 import type { Store } from "../../server/src/store/store.js"
@@ -44,6 +45,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     address: { host: "127.0.0.1", port: 0 },
     certificate: undefined,
     maxConnections: 1_000,
+    openMethods: openMethods(),
     handshakeTimeoutMs: 10_000,
     idleTimeoutMs: 60_000,
     log: options.log ?? pino({ level: "silent" }),

@@ -11,6 +11,7 @@ import { openGrpcDoor } from "../doors/grpc.js"
 import { openHttpDoor } from "../doors/http.js"
 import type { Address } from "../doors/listen.js"
 import { openMetricsDoor } from "../doors/metrics.js"
+import { openMethods } from "../doors/open-methods.js"
 import { expose, type Metrics } from "../metrics/metrics.js"
 import { monitorDatabase, type ReadinessSwitch } from "../readiness.js"
 import { createService } from "../service.js"
@@ -86,7 +87,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     })
     const { maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
     const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }
-    const common = { dispatch, certificate, log, ...limits }
+    const common = { dispatch, certificate, openMethods: openMethods(), log, ...limits }
     const open = async (
       flag: string,
       address: Address | undefined,

@@ -22,7 +22,7 @@ import { answering, arriving, statusOf, streaming } from "./http-body.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./http-call.js"
 import { limits } from "./limits.js"
 import { narrow, noteLasting } from "./narrow.js"
-import { openMethods, tooManyRequests } from "./open-methods.js"
+import { type OpenMethods, tooManyRequests } from "./open-methods.js"
 import { shareOf } from "./share-of.js"
 import { clampTimeouts } from "./timeout.js"
 
@@ -33,6 +33,7 @@ type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
 export interface ConnectHandlerOptions {
   dispatch: Dispatch
   maxMessageBytes: number
+  openMethods: OpenMethods
   /** Answers requests for paths that are no method's. */
   otherwise: (request: NodeRequest, response: NodeResponse) => void
   /** The connection that a request came over. */
@@ -53,14 +54,13 @@ const arrivalKey = createContextKey<Arrival | undefined>(undefined)
 
 /** Serves the methods of the dispatch over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
-  const { dispatch } = options
+  const { dispatch, openMethods } = options
   const router = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
   route(router, dispatch)
   const methods = new Map(dispatch.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const handlers = new Map(
     router.handlers.map((handler) => [handler.requestPath, { handler, method: methods.get(handler.method) as Method }]),
   )
-  const open = openMethods()
 
   return (request, response) => {
     // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
@@ -110,7 +110,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     const { share, rejection } = shareOf(closing, {
       method,
       connection,
-      openMethods: open,
+      openMethods,
       maxDeadlineMs: dispatch.maxDeadlineMs,
       cut: () => ("stream" in request ? cut(request.stream) : request.destroy()),
     })

@@ -2,6 +2,7 @@ import type { Logger } from "pino"
 import type { Dispatch } from "../dispatch/dispatch.js"
 import type { CertificateSource } from "./certificate.js"
 import type { Address } from "./listen.js"
+import type { OpenMethods } from "./open-methods.js"
 
 /** A way into the dispatch. */
 export interface Door {
@@ -25,5 +26,7 @@ export interface DoorOptions {
   handshakeTimeoutMs: number
   /** How long a connection of HTTP/2 without streams stays open. */
   idleTimeoutMs: number
+  /** Bounds the streams of methods that need no key, of all listeners of the process. */
+  openMethods: OpenMethods
   log: Logger
 }

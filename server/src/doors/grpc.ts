@@ -19,7 +19,6 @@ import { serveStream, serveUnary } from "./grpc-method.js"
 import { type GrpcStream, takeStreams } from "./grpc-streams.js"
 import { limits } from "./limits.js"
 import { listen } from "./listen.js"
-import { openMethods } from "./open-methods.js"
 import { shareOf } from "./share-of.js"
 import { grpcTimeout } from "./timeout.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "./tls.js"
@@ -31,7 +30,7 @@ const prefaceBytes = 24
 export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
   // It writes headers that it cannot read to the error output, keys and cookies too.
   setLogVerbosity(logVerbosity.NONE)
-  const { certificate, dispatch, handshakeTimeoutMs, maxMessageBytes, log } = options
+  const { certificate, dispatch, handshakeTimeoutMs, maxMessageBytes, openMethods, log } = options
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
@@ -59,7 +58,6 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     maxHeaderListSize: limits.maxHeaderBytes,
   })
   const connections = new WeakMap<ServerHttp2Session, Connection>()
-  const open = openMethods()
   const { maxDeadlineMs } = dispatch
   takeStreams(http2Server, dispatch, (method, stream) => {
     const connection = stream.stream.session && connections.get(stream.stream.session as ServerHttp2Session)
@@ -68,7 +66,7 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     const { share, rejection } = shareOf(stream.stream, {
       method,
       connection,
-      openMethods: open,
+      openMethods,
       maxDeadlineMs,
       cut: () => cut(stream.stream),
     })

@@ -26,6 +26,7 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
   const handler = connectHandler({
     dispatch,
     maxMessageBytes,
+    openMethods: options.openMethods,
     otherwise: probes(options.readiness),
     connectionOf: (request) =>
       connections.get(("stream" in request ? request.stream.session : request.socket) ?? request) ??

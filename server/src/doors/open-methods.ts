@@ -2,7 +2,7 @@ import { Failure } from "../errors.js"
 import type { Connection } from "./connection.js"
 import { limits } from "./limits.js"
 
-/** Bounds the streams of methods that need no key, at one listener. */
+/** Bounds the streams of methods that need no key, of all listeners of a process. */
 export interface OpenMethods {
   /**
    * Takes a place for a stream, which `leave` gives back. Where there are too many in all, the oldest of the connection
