@@ -1,4 +1,5 @@
 import type { EventEmitter } from "node:events"
+import type { IncomingMessage } from "node:http"
 import type { Http2Stream } from "node:http2"
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import {
@@ -11,14 +12,15 @@ import {
   type MethodImpl,
   type ServiceImpl,
 } from "@connectrpc/connect"
-import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node"
+import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { type Dispatch, type Method, overloaded } from "../dispatch/dispatch.js"
 import { type Incoming, requestIdOf } from "../dispatch/under-way.js"
 import type { Failure } from "../errors.js"
 import type { Connection } from "./connection.js"
 import { closeWhenAnswered, cut } from "./cut.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
-import { answering, arriving, statusOf, streaming } from "./http-body.js"
+import { type NodeResponse, writeAnswer } from "./http-answer.js"
+import { arriving, statusOf } from "./http-body.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./http-call.js"
 import { limits } from "./limits.js"
 import { narrow, noteLasting } from "./narrow.js"
@@ -28,7 +30,6 @@ import { clampTimeouts } from "./timeout.js"
 
 type Handler = ConnectRouter["handlers"][number]
 type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
-type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
 
 export interface ConnectHandlerOptions {
   dispatch: Dispatch
@@ -116,11 +117,9 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     })
     const arrival: Arrival = { method, connection, rejection: overload ?? rejection, closing }
     contextValues.set(arrivalKey, arrival)
-    // What is answered before it is read, because it is too large, must not stay in the way of the connection's next
-    // request: nobody destroys it, and the rest is thrown away.
+    // Who leaves it early must still be able to say why.
     const iterator = request.iterator({ destroyOnReturn: false })
-    // By a listener, which also takes over from a reader that lets go later.
-    closing.once("finish", () => request.on("data", () => {}).resume())
+    if (!("stream" in request)) endRequest(request, response)
     const body = arriving(iterator, share, () => callOf(arrival).running.call)
     handler({ ...asked, body })
       .then((answer) => {
@@ -128,10 +127,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
           if (failure === undefined) dispatch.refused(method.desc, "http", requestId, code)
           else arrival.call?.fail(failure)
         })
-        const isUnary = method.desc.methodKind === "unary"
-        // Its status is read after the first bytes of the body, so this is no copy.
-        if (own.body !== undefined) own.body = isUnary ? answering(own.body, share) : streaming(own.body, share)
-        return universalResponseToNodeResponse(own, response)
+        return writeAnswer(own, response, share, method.desc.methodKind === "unary")
       })
       // The client is gone, or takes nothing: there is nobody to tell.
       .catch(() => response.destroy())
@@ -185,6 +181,25 @@ function callOf({ call }: Arrival): HttpUnaryCall | HttpStreamCall {
 function limitTime(stream: Http2Stream): void {
   const timer = setTimeout(() => cut(stream), limits.messageMs)
   stream.once("close", () => clearTimeout(timer))
+}
+
+/**
+ * What is answered before it is whole must not stay in the way of the connection's next request. A little of the rest is
+ * thrown away; if that is not all, the connection is closed when the client has had time to read the answer.
+ */
+function endRequest(request: IncomingMessage, response: NodeResponse): void {
+  response.once("finish", () => {
+    let left: number = limits.lingerBytes
+    // By a listener, which also takes over from a reader that lets go later.
+    request.on("data", (chunk: Buffer) => {
+      left -= chunk.length
+      if (left < 0) request.pause()
+    })
+    request.resume()
+    if (request.complete) return
+    const timer = setTimeout(() => request.complete || request.socket.destroy(), limits.lingerMs)
+    request.once("close", () => clearTimeout(timer))
+  })
 }
 
 function isGone(request: NodeRequest): boolean {

@@ -1,4 +1,5 @@
 import type { ServerHttp2Session } from "node:http2"
+import type { Socket } from "node:net"
 import { Budget, type ConnectionBudgets } from "../limits/budget.js"
 import { bucket } from "../limits/rate-limit.js"
 import { limits } from "./limits.js"
@@ -19,8 +20,9 @@ export class Connection implements ConnectionBudgets {
 
   /** @param maxMessageBytes The largest request, in bytes. */
   constructor(maxMessageBytes: number, certificateNames: readonly string[] | undefined) {
-    this.requests = new Budget(Math.max(limits.requestBytes, 2 * maxMessageBytes))
-    this.answers = new Budget(Math.max(limits.answerBytes, 2 * maxMessageBytes))
+    // Two of the largest messages, with what is around them.
+    this.requests = new Budget(Math.max(limits.requestBytes, 2.5 * maxMessageBytes))
+    this.answers = new Budget(limits.answerBytes)
     this.certificateNames = certificateNames
   }
 }
@@ -29,17 +31,17 @@ export class Connection implements ConnectionBudgets {
 const farewellMs = 5_000
 
 /** Closes a connection of HTTP/2 that has had no stream for `idleMs`, with a GOAWAY: its client may connect again. */
-export function closeWhenIdle(session: ServerHttp2Session, connection: Connection, idleMs: number): void {
+export function closeWhenIdle(session: ServerHttp2Session, socket: Socket, known: Connection, idleMs: number): void {
   let streams = 0
   let timer: NodeJS.Timeout
   const close = () => {
     if (streams > 0) return
     session.close()
-    timer = setTimeout(() => session.destroy(), farewellMs).unref()
+    timer = setTimeout(() => socket.destroy(), farewellMs).unref()
   }
   const wait = () => {
     clearTimeout(timer)
-    timer = setTimeout(close, connection.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()
+    timer = setTimeout(close, known.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()
   }
   wait()
   session.on("stream", (stream) => {
@@ -49,5 +51,5 @@ export function closeWhenIdle(session: ServerHttp2Session, connection: Connectio
       if (streams === 0) wait()
     })
   })
-  session.once("close", () => clearTimeout(timer))
+  socket.once("close", () => clearTimeout(timer))
 }

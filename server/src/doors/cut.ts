@@ -9,8 +9,8 @@ export function cut(stream: Http2Stream): void {
 }
 
 /**
- * Closes a stream soon after its answer was sent, if its client sends on: or it would stay open for as long as the client
- * likes. Until then what comes is thrown away, which lets most clients come to their own end.
+ * Closes a stream soon after its answer was sent, if its client has more to send: or it would stay open for as long as the
+ * client likes. What comes until then is not read.
  */
 export function closeWhenAnswered(stream: Http2Stream): void {
   stream.once("wantTrailers", closeSoon)
@@ -28,18 +28,23 @@ const lingering = new WeakMap<Http2Session, { streams: number }>()
 function closeSoon(this: Http2Stream): void {
   const { session } = this
   if (session === undefined || this.readableEnded || this.state.remoteClose === 1) {
+    // All is there: what nobody has read is thrown away, so that the stream comes to its end.
     this.resume()
     return
   }
   const count = lingering.get(session) ?? { streams: 0 }
   lingering.set(session, count)
   if (count.streams >= limits.lingeringStreams) {
-    this.close()
+    cut(this)
     return
   }
   count.streams++
-  this.resume()
-  const timer = setTimeout(() => this.close(), limits.lingerMs)
+  // Node would close it at once, see above.
+  this.pause()
+  const timer = setTimeout(() => {
+    this.close()
+    this.resume()
+  }, limits.lingerMs)
   this.once("close", () => {
     count.streams--
     clearTimeout(timer)

@@ -7,6 +7,10 @@ export class Envelopes {
   partialBytes = 0
   /** How many messages are whole. */
   whole = 0
+  /** How many bytes that message says it has, without its prefix; 0 as long as that is not known. */
+  get length(): number {
+    return this.partialBytes < prefixBytes ? 0 : this.#length
+  }
   #length = 0
 
   read(chunk: Uint8Array): void {

@@ -72,6 +72,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
         isFirst = false
         yield codec.decode(bytes)
       }
+      if (share.isPartial) throw new Failure("INVALID_FIELD", { violations: [notWhole] })
     }
   }
   const waits = waitsUntil(signal)
@@ -97,6 +98,8 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     running.end()
   }
 }
+
+const notWhole = { field: "request", description: "ends within a message" }
 
 // No cache between client and service may keep an answer.
 const noStore = new Metadata()

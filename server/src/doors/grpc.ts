@@ -13,6 +13,7 @@ import {
 import type { Incoming } from "../dispatch/under-way.js"
 import { Connection, closeWhenIdle } from "./connection.js"
 import { cut } from "./cut.js"
+import { cutSilent } from "./cut-silent.js"
 import type { Door, DoorOptions } from "./door.js"
 import { handover } from "./grpc-handover.js"
 import { serveStream, serveUnary } from "./grpc-method.js"
@@ -34,9 +35,6 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
-    // A client that is gone without a word is noticed.
-    "grpc.keepalive_time_ms": 60_000,
-    "grpc.keepalive_timeout_ms": 20_000,
     "grpc.max_concurrent_streams": limits.maxConcurrentStreams,
     // What channelz would count of each call, nobody could ask for.
     "grpc.enable_channelz": 0,
@@ -84,7 +82,8 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     const remember = (session: ServerHttp2Session) => {
       const connection = new Connection(maxMessageBytes, names)
       connections.set(session, connection)
-      closeWhenIdle(session, connection, options.idleTimeoutMs)
+      closeWhenIdle(session, socket, connection, options.idleTimeoutMs)
+      cutSilent(session, socket)
     }
     http2Server.once("session", remember)
     injector.injectConnection(socket)

@@ -6,6 +6,7 @@ import { TLSSocket } from "node:tls"
 import type { Readiness } from "../readiness.js"
 import { connectHandler } from "./connect-handler.js"
 import { Connection, closeWhenIdle } from "./connection.js"
+import { cutSilent } from "./cut-silent.js"
 import type { Door, DoorOptions } from "./door.js"
 import { limits } from "./limits.js"
 import { listen } from "./listen.js"
@@ -89,7 +90,8 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
         socket.allowHalfOpen = false
         const remember = (session: http2.ServerHttp2Session) => {
           connections.set(session, connection)
-          closeWhenIdle(session, connection, idleTimeoutMs)
+          closeWhenIdle(session, socket, connection, idleTimeoutMs)
+          cutSilent(session, socket)
         }
         http2Server.once("session", remember)
         http2Server.emit("connection", socket)

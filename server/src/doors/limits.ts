@@ -13,12 +13,12 @@ export const limits = {
   /** Of them, those whose requests are read and answered; others wait. A pipeline is one, whatever it carries. */
   streamsAtWork: 100,
   /** Of them, those that were answered and whose clients send on; others are closed at once. */
-  lingeringStreams: 100,
+  lingeringStreams: 32,
   /** The header of a request, in bytes. Until a client of HTTP/2 has acknowledged that, it is 64 KiB. */
   maxHeaderBytes: 16 * 1024,
-  /** Bytes of requests that are not whole, or whose calls are not over; of twice `--max-message-bytes` if that is more. */
-  requestBytes: 8 * 1024 * 1024,
-  /** Bytes of answers that the client has not taken; of twice `--max-message-bytes` if that is more. */
+  /** Bytes of requests that are not whole, or whose calls are not over; more where `--max-message-bytes` needs it. */
+  requestBytes: 10 * 1024 * 1024,
+  /** Bytes of answers that the client has not taken. */
   answerBytes: 16 * 1024 * 1024,
   /** Streams of methods that need no key, which are health and reflection: of one connection, and of all. */
   openStreams: 16,
@@ -34,12 +34,16 @@ export const limits = {
   messageMs: 20_000,
   /** How long the stream of a unary call may be open when `--max-deadline-ms` has passed, in milliseconds. */
   closeMs: 5_000,
-  /** How long a request may still be sent that was answered before it was read, in milliseconds. */
+  /** How long a stream stays open that was answered before its request was whole, in milliseconds; and a connection of HTTP/1.1. */
   lingerMs: 1_000,
+  /** Bytes of such a request that are thrown away over HTTP/1.1, where its end makes the connection usable again. */
+  lingerBytes: 64 * 1024,
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
   /** How long a connection of HTTP/1.1 stays open between two requests, in milliseconds. */
   keepAliveMs: 75_000,
+  /** How long a client of HTTP/2 may take to answer a PING, in milliseconds; it gets one as often while it has streams. */
+  pingMs: 10_000,
   /** How long a socket may take nothing of what waits for it, in milliseconds. */
   socketMs: 20_000,
 } as const

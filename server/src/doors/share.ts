@@ -48,7 +48,8 @@ export class Share {
     const bytes = envelopes === undefined ? this.#requestBytes + chunk.length : this.#partialBytes(envelopes, chunk)
     requests.give(this.#requestBytes)
     this.#requestBytes = 0
-    if ((this.#isOpen && bytes > limits.openRequestBytes) || !requests.take(bytes)) this.cut()
+    const length = envelopes === undefined ? bytes : envelopes.length
+    if ((this.#isOpen && length > limits.openRequestBytes) || !requests.take(bytes)) this.cut()
     else this.#requestBytes = bytes
   }
 
@@ -61,6 +62,11 @@ export class Share {
     }
     if (envelopes.partialBytes > 0) this.#arriving ??= setTimeout(this.cut, limits.messageMs)
     return envelopes.partialBytes
+  }
+
+  /** Whether a message of a stream has begun that is not whole. */
+  get isPartial(): boolean {
+    return this.#envelopes !== undefined && this.#envelopes.partialBytes > 0
   }
 
   /** Takes bytes for the answer of a unary call; false if too many wait on the connection already. */
