@@ -20,9 +20,11 @@ const nullableFields = [
 ] as const
 
 export function accountStore(database: Database, cipher: Cipher): AccountStore {
-  const { accounts } = database.tables
+  const { accounts, users } = database.tables
   const sealed = sealedAccounts(cipher)
   const accountByKey = `SELECT ${accounts.columns("a")} FROM accounts a WHERE ${accounts.keyIs}`
+  const nameOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) =>
+    accounts.nameOf({ tenant, provider, providerAccountId })
   const keyCells = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) =>
     accounts.keyCells({ tenant, provider, providerAccountId })
   const first = ({ tenant }: Caller, rows: Parameters<typeof accounts.first>[0]): Account | null => {
@@ -31,8 +33,10 @@ export function accountStore(database: Database, cipher: Cipher): AccountStore {
   }
 
   /** Links what nobody has linked; null when somebody has. */
-  const insert = (caller: Caller, account: Account): Promise<Account | null> =>
-    database.statements(caller, async (sql) => {
+  const insert = (caller: Caller, account: Account): Promise<Account | null> => {
+    // The foreign key locks the user's row.
+    const rows = [nameOf(caller, account), users.nameOf({ tenant: caller.tenant, id: account.userId })]
+    return database.writes(caller, rows, async (sql) => {
       try {
         await sql.write(accounts.insert, accounts.insertCells(sealed.seal(account, caller.tenant)))
         return account
@@ -41,10 +45,11 @@ export function accountStore(database: Database, cipher: Cipher): AccountStore {
         throw failsBy(error, "no-parent") ? userNotFound() : error
       }
     })
+  }
 
   /** Links again what the same user has linked; null when nobody has. */
   const update = (caller: Caller, account: Account): Promise<Account | null> =>
-    database.transaction(caller, async (sql) => {
+    database.transaction(caller, [nameOf(caller, account)], async (sql) => {
       const row = accounts.first(await sql.read(accountByKey + database.forUpdate, keyCells(caller, account)))
       if (row === null) return null
       if (row.userId !== account.userId) {
@@ -69,7 +74,7 @@ export function accountStore(database: Database, cipher: Cipher): AccountStore {
     },
 
     unlink: (caller, key) =>
-      database.transaction(caller, async (sql) => {
+      database.transaction(caller, [nameOf(caller, key)], async (sql) => {
         const cells = keyCells(caller, key)
         const account = first(caller, await sql.read(accountByKey + database.forUpdate, cells))
         if (account !== null) await sql.write(`DELETE FROM accounts WHERE ${accounts.keyIs}`, cells)

@@ -4,13 +4,14 @@ import type { Database } from "./database.js"
 import { failsBy } from "./statement-error.js"
 
 export function apiKeyStore(database: Database): ApiKeyStore {
-  const { apiKeys } = database.tables
+  const { apiKeys, tenants } = database.tables
   const selectKey = `SELECT ${apiKeys.columns("k")} FROM api_keys k`
   const keyById = `${selectKey} WHERE ${apiKeys.keyIs}`
 
   return {
     create: (waiter, key) =>
-      database.statements(waiter, async (sql) => {
+      // The foreign key locks the tenant's row.
+      database.writes(waiter, [apiKeys.nameOf(key), tenants.nameOf({ name: key.tenant })], async (sql) => {
         try {
           await sql.write(apiKeys.insert, apiKeys.insertCells(key))
           return key
@@ -37,7 +38,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       }),
 
     revoke: (waiter, id, at) =>
-      database.statements(waiter, async (sql) => {
+      database.writes(waiter, [apiKeys.nameOf({ id })], async (sql) => {
         const key = apiKeys.keyCells({ id })
         const revoke = `UPDATE api_keys SET revoked = ? WHERE ${apiKeys.keyIs} AND revoked IS NULL`
         await sql.write(revoke, [apiKeys.cell("revoked", at), ...key])

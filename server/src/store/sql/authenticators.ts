@@ -6,7 +6,7 @@ import { failsBy } from "./statement-error.js"
 import { userNotFound } from "./user-not-found.js"
 
 export function authenticatorStore(database: Database): AuthenticatorStore {
-  const { authenticators } = database.tables
+  const { authenticators, users } = database.tables
   const selectAuthenticator = `SELECT ${authenticators.columns("a")} FROM authenticators a`
   const authenticatorById = `${selectAuthenticator} WHERE ${authenticators.keyIs}`
   const authenticatorsByUserId = `${selectAuthenticator} WHERE a.tenant = ? AND a.user_id = ? ORDER BY a.credential_id`
@@ -15,12 +15,12 @@ export function authenticatorStore(database: Database): AuthenticatorStore {
   return {
     async create(caller, authenticator) {
       checkJsonSize("extra", authenticator.extra)
-      return database.statements(caller, async (sql) => {
+      const row = { ...authenticator, tenant: caller.tenant }
+      // The foreign key locks the user's row.
+      const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
+      return database.writes(caller, rows, async (sql) => {
         try {
-          await sql.write(
-            authenticators.insert,
-            authenticators.insertCells({ ...authenticator, tenant: caller.tenant }),
-          )
+          await sql.write(authenticators.insert, authenticators.insertCells(row))
           return authenticator
         } catch (error) {
           if (failsBy(error, "duplicate")) {
@@ -47,7 +47,7 @@ export function authenticatorStore(database: Database): AuthenticatorStore {
       }),
 
     updateCounter: (caller, credentialID, newCounter) =>
-      database.statements(caller, async (sql) => {
+      database.writes(caller, [authenticators.nameOf({ tenant: caller.tenant, credentialID })], async (sql) => {
         const key = authenticators.keyCells({ tenant: caller.tenant, credentialID })
         for (;;) {
           const raised = await sql.write(raiseCounter, [newCounter, ...key, newCounter])

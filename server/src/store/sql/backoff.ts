@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises"
-import { failsBy } from "./statement-error.js"
+import { failsBy, type StatementError } from "./statement-error.js"
 
-/** A write that conflicted and is about to be tried again. */
+/** A statement that conflicted with others and is about to be tried again. */
 export interface RetryEvent {
   /** How often it was tried so far. */
   tries: number
@@ -16,24 +16,33 @@ export interface BackoffOptions {
   onRetry?: ((event: RetryEvent) => void) | undefined
 }
 
+/** Who conflicts has met somebody who got on, so a few tries will do. */
 const maxTries = 10
+/** A lock goes when its holder does. A caller waits for that as long as it likes; this is for who does not say. */
+const longestWaitMs = 10_000
 const firstDelayMs = 4
 const maxDelayMs = 500
 
 /**
- * Tries again what fails by a conflict: 10 times at most, after a random delay below a bound that doubles from 4 to
- * 500 ms, so that those who met do not meet again. Throws the last conflict, or the signal's reason during a delay.
+ * Tries again what fails by a conflict, 10 times at most, and what meets a lock, until the signal aborts, or for 10 s where
+ * there is none. Each time after a random delay below a bound that doubles from 4 to 500 ms, so that those who met do not
+ * meet again. Throws the last failure, or the signal's reason during a delay.
  */
 export async function withBackoff<T>(
   { random, onRetry }: BackoffOptions,
   signal: AbortSignal | undefined,
-  work: () => Promise<T>,
+  work: (tries: number) => Promise<T>,
 ): Promise<T> {
+  const begun = performance.now()
+  const mayTryAgain = (error: unknown, tries: number): error is StatementError => {
+    if (failsBy(error, "conflict")) return tries < maxTries
+    return failsBy(error, "locked") && (signal !== undefined || performance.now() - begun < longestWaitMs)
+  }
   for (let tries = 1; ; tries++) {
     try {
-      return await work()
+      return await work(tries)
     } catch (error) {
-      if (!failsBy(error, "conflict") || tries === maxTries) throw error
+      if (!mayTryAgain(error, tries)) throw error
       const delayMs = random() * Math.min(maxDelayMs, firstDelayMs * 2 ** (tries - 1))
       onRetry?.({ tries, delayMs, code: error.code })
       await delay(delayMs, undefined, { signal }).catch((interruption) => {

@@ -45,8 +45,7 @@ export async function openServerDataSource(
       ...(socketPath === undefined ? {} : { socketPath }),
       ...(ssl === undefined ? {} : { ssl }),
     })
-    const [rows] = await probe.query<mysql.RowDataPacket[]>("SELECT VERSION() AS version")
-    await probe.end()
+    const [rows] = await probe.query<mysql.RowDataPacket[]>("SELECT VERSION() AS version").finally(() => probe.end())
     const engine = /mariadb/i.test(rows[0]?.version) ? "mariadb" : "mysql"
     const dataSource = new DataSource({
       type: engine,
@@ -67,7 +66,11 @@ export async function openServerDataSource(
       },
       ...common(engine),
     })
-    return await dataSource.initialize()
+    return await dataSource.initialize().catch(async (error: unknown) => {
+      // What it had opened by then would keep the process from ending.
+      await dataSource.driver.disconnect().catch(() => {})
+      throw error
+    })
   } catch (error) {
     const { message, code } = mysqlError(error)
     throw new StatementError("unavailable", message, code)

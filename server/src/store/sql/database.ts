@@ -2,14 +2,15 @@ import type { DataSource, QueryRunner } from "typeorm"
 import { orAborted } from "../../or-aborted.js"
 import { StoreError } from "../error.js"
 import type { Waiter } from "../store.js"
-import { type BackoffOptions, withBackoff } from "./backoff.js"
+import { withBackoff } from "./backoff.js"
 import type { CoalesceOptions } from "./coalesce.js"
 import type { Engine } from "./column-types.js"
-import type { Connection, SqlEngine } from "./engine.js"
+import type { SqlEngine } from "./engine.js"
 import { entities } from "./entities.js"
-import { gate } from "./gate.js"
-import { failsBy, StatementError, storeError } from "./statement-error.js"
+import { Lease } from "./lease.js"
+import { failsBy, storeError } from "./statement-error.js"
 import { type Cell, type Tables, tables } from "./table.js"
+import { type Attempt, type UnitOptions, unitsOfWork } from "./unit-of-work.js"
 
 /** Runs statements on one connection. */
 export interface Statements {
@@ -19,74 +20,63 @@ export interface Statements {
   write(statement: string, cells: Cell[]): Promise<number>
 }
 
+/** Statements that read. */
+export type Reads = Pick<Statements, "read">
+
 /**
  * A database that is open. Every unit of work has a connection for itself; those beyond the pool's size wait in order.
  * What the work throws comes out unchanged, apart from failures of the database, which become StoreErrors.
+ *
+ * What meets a lock of another transaction is tried again until the caller's signal aborts, without a connection between
+ * two tries. `rows` are the rows that the work locks, by the names that tables give them: the writers of a row take turns.
  */
 export interface Database {
   readonly engine: Engine
   readonly dataSource: DataSource
   readonly tables: Tables
-  /** What a SELECT ends with that locks its rows until the transaction ends. */
+  /** What a SELECT ends with that locks its rows until the transaction ends, or fails at once if somebody else has. */
   readonly forUpdate: string
   /** How look-ups by key share statements. The limit is a power of two. */
   readonly lookups: CoalesceOptions
+  /** Runs statements that read. */
+  statements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>): Promise<T>
   /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
-  statements<T>(waiter: Waiter, work: (sql: Statements) => Promise<T>): Promise<T>
-  /** Reads past the queue, on a connection that is there for it: what decides who may come in must not wait for those who are. */
-  readAside<T>(waiter: Waiter, work: (sql: Pick<Statements, "read">) => Promise<T>): Promise<T>
+  writes<T>(waiter: Waiter, rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T>
   /** Runs statements that commit together. When they conflict with others, the work runs again from its beginning. */
-  transaction<T>(waiter: Waiter, work: (sql: Statements) => Promise<T>): Promise<T>
+  transaction<T>(waiter: Waiter, rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T>
+  /** Reads past the queue, on a connection that is there for it: what decides who may come in must not wait for those who are. */
+  readAside<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>): Promise<T>
   /** Runs what needs TypeORM's own way of running queries, as migrations do, on a connection that is ended then. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** The same, while no other process does so: for changes of the tables. The work may run more than once. */
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
+  /** Throws DATABASE_UNAVAILABLE when the database does not answer, or takes no writes. */
   ping(waiter: Waiter): Promise<void>
   close(): Promise<void>
 }
 
-export interface DatabaseOptions extends BackoffOptions {
-  /** How many units of work may wait for a connection. */
-  queueLimit: number
-}
-
-export function database(engine: SqlEngine, options: DatabaseOptions): Database {
-  const entrance = gate(engine.concurrency, options.queueLimit)
+export function database(engine: SqlEngine, options: UnitOptions): Database {
+  const units = unitsOfWork(engine, options)
+  const allTables = tables(engine.dataSource, entities(engine.engine))
   let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
 
-  async function withConnection<T>(waiter: Waiter, work: (lease: Lease) => Promise<T>): Promise<T> {
-    await entrance.enter(waiter.signal)
-    const lease = new Lease(engine)
-    try {
-      await orAborted(lease.open(), waiter.signal)
-      return await work(lease)
-    } catch (error) {
-      throw storeError(error)
-    } finally {
-      // Also after an abort the place stays taken until the connection that was being made has come and gone.
-      lease.close().finally(() => entrance.leave())
-    }
-  }
-
-  async function alone<T>(work: () => Promise<T>): Promise<T> {
-    await entrance.enter(undefined)
-    try {
-      return await work()
-    } catch (error) {
-      throw storeError(error)
-    } finally {
-      entrance.leave()
-    }
+  /** Deletes what there never is, because no tenant has this name: a write like any other, that changes nothing. */
+  const idleWrite = {
+    statement: `DELETE FROM verification_tokens WHERE ${allTables.verificationTokens.keyIs}`,
+    cells: allTables.verificationTokens.keyCells({ tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }),
   }
 
   async function pingOnce() {
     const lease = new Lease(engine)
     try {
       await lease.open()
-      await lease.read("SELECT 1", [])
+      await lease.read(idleWrite.statement, idleWrite.cells)
     } catch (cause) {
-      throw new StoreError("DATABASE_UNAVAILABLE", "the database gives no sign of life", { cause })
+      // Somebody has locked the whole table, or all of SQLite: for a while, and the database has said so.
+      if (failsBy(cause, "locked")) return
+      if (failsBy(cause, "read-only")) throw storeError(cause)
+      throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer", { cause })
     } finally {
       await lease.close()
     }
@@ -95,40 +85,28 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
   return {
     engine: engine.engine,
     dataSource: engine.dataSource,
-    tables: tables(engine.dataSource, entities(engine.engine)),
+    tables: allTables,
     forUpdate: engine.forUpdate,
     lookups: engine.lookups,
 
     statements: ({ signal }, work) =>
-      withConnection({ signal }, (lease) =>
+      units.run({ kind: "read", rows: [], signal }, (attempt) => work({ read: reading(attempt, signal) })),
+
+    writes: ({ signal }, rows, work) =>
+      units.run({ kind: "write", rows, signal }, (attempt) =>
         work({
-          async read(statement, cells) {
-            signal?.throwIfAborted()
-            return (await lease.read(statement, cells)).rows
-          },
+          read: reading(attempt, signal),
           write: (statement, cells) =>
-            withBackoff(options, signal, async () => {
+            attempt(async (lease) => {
               signal?.throwIfAborted()
               return (await lease.connection.run(statement, cells)).matched
             }),
         }),
       ),
 
-    async readAside({ signal }, work) {
-      const lease = new Lease(engine)
-      try {
-        await orAborted(lease.open(), signal)
-        return await work({ read: async (statement, cells) => (await lease.read(statement, cells)).rows })
-      } catch (error) {
-        throw storeError(error)
-      } finally {
-        await lease.close()
-      }
-    },
-
-    transaction: ({ signal }, work) =>
-      withConnection({ signal }, (lease) =>
-        withBackoff(options, signal, async () => {
+    transaction: ({ signal }, rows, work) =>
+      units.run({ kind: "write", rows, signal }, (attempt) =>
+        attempt(async (lease) => {
           await lease.read(engine.begin)
           const { connection } = lease
           const run = (statement: string, cells: Cell[]) => {
@@ -150,9 +128,21 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
         }),
       ),
 
-    withQueryRunner: (work) => alone(() => engine.withQueryRunner(work)),
+    async readAside({ signal }, work) {
+      const lease = new Lease(engine)
+      try {
+        await orAborted(lease.open(), signal)
+        return await work({ read: async (statement, cells) => (await lease.read(statement, cells)).rows })
+      } catch (error) {
+        throw storeError(error)
+      } finally {
+        await lease.close()
+      }
+    },
 
-    withSchemaLock: (work) => alone(() => withBackoff(options, undefined, () => engine.withSchemaLock(work))),
+    withQueryRunner: (work) => units.alone(() => engine.withQueryRunner(work)),
+
+    withSchemaLock: (work) => units.alone(() => withBackoff(options, undefined, () => engine.withSchemaLock(work))),
 
     async ping({ signal }) {
       signal?.throwIfAborted()
@@ -164,54 +154,17 @@ export function database(engine: SqlEngine, options: DatabaseOptions): Database 
     },
 
     close() {
-      entrance.close()
+      units.close()
       closing ??= engine.close()
       return closing
     },
   }
 }
 
-/** The connection of a unit of work. */
-class Lease {
-  readonly #engine: SqlEngine
-  #opening: Promise<void> | undefined
-  #connection: Connection | undefined
-
-  constructor(engine: SqlEngine) {
-    this.#engine = engine
-  }
-
-  get connection(): Connection {
-    if (this.#connection === undefined) throw new StatementError("fault", "the connection is not open")
-    return this.#connection
-  }
-
-  open(): Promise<void> {
-    this.#opening = this.#engine.connect().then((connection) => {
-      this.#connection = connection
+function reading(attempt: Attempt, signal: AbortSignal | undefined): Reads["read"] {
+  return (statement, cells) =>
+    attempt(async (lease) => {
+      signal?.throwIfAborted()
+      return (await lease.read(statement, cells)).rows
     })
-    return this.#opening
-  }
-
-  /**
-   * Runs a statement that may run twice. Connections that waited in the pool while the database restarted are dead;
-   * the statement goes on to the next one, until one is new.
-   */
-  async read(statement: string, cells?: Cell[]) {
-    for (;;) {
-      try {
-        return await this.connection.run(statement, cells)
-      } catch (error) {
-        if (!failsBy(error, "unavailable") || !this.connection.reused) throw error
-        this.connection.discard()
-        await this.open()
-      }
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#opening?.catch(() => {})
-    this.#connection?.release()
-    this.#connection = undefined
-  }
 }

@@ -30,8 +30,10 @@ export interface SqlEngine {
   readonly concurrency: number
   /** The statement that begins a transaction which will write. */
   readonly begin: string
-  /** What a SELECT ends with that locks its rows until the transaction ends. */
+  /** What a SELECT ends with that locks its rows until the transaction ends, or fails at once if somebody else has. */
   readonly forUpdate: string
+  /** Whether it locks single rows; else whoever writes locks everything. */
+  readonly locksRows: boolean
   /** How look-ups by key share statements. The limit is a power of two. */
   readonly lookups: CoalesceOptions
   connect(): Promise<Connection>

@@ -1,73 +1,49 @@
-import { StoreError } from "../error.js"
+import type { Queue } from "./queue.js"
 
-/** Lets a bounded number of calls through at a time; the others wait in order. */
+/** A writer may have to wait for a lock while it is inside; a reader does not. */
+export type Kind = "read" | "write"
+
+/** Lets a bounded number of units of work through at a time; the others wait in order. */
 export interface Gate {
-  /**
-   * Waits for a place and takes it; `leave()` gives it back. Throws QUEUE_FULL at once when too many wait already, the
-   * signal's reason when that comes first, and DATABASE_UNAVAILABLE once the gate is closed.
-   */
-  enter(signal: AbortSignal | undefined): Promise<void>
-  leave(): void
-  /** Turns away those who wait and all who come. */
-  close(): void
+  /** Waits for a place and takes it; `leave()` gives it back. Throws as a Line does. */
+  enter(kind: Kind, signal: AbortSignal | undefined): Promise<void>
+  leave(kind: Kind): void
 }
 
-/** @param places how many may be inside. @param queueLimit how many may wait. */
-export function gate(places: number, queueLimit: number): Gate {
-  // Undefined once it does not wait any more: a Set may hold on to what has left it (see dispatch/under-way.ts).
-  interface Waiter {
-    admit: (() => void) | undefined
-    refuse: ((reason: unknown) => void) | undefined
-  }
-  // A Set keeps the order and forgets a waiter who gives up without a search.
-  const waiting = new Set<Waiter>()
+export interface GateOptions {
+  /** How many may be inside. */
+  places: number
+  /** How many of them may be writers: when all wait for locks, the other places are still there for readers. */
+  writers: number
+}
+
+const kinds = ["read", "write"] as const
+
+export function gate(queue: Queue, { places, writers }: GateOptions): Gate {
+  const lines = { read: queue.line(), write: queue.line() }
   let inside = 0
-  let closed = false
+  let writing = 0
+
+  const isFree = (kind: Kind): boolean => inside < places && (kind === "read" || writing < writers)
+  const take = (kind: Kind): void => {
+    inside++
+    if (kind === "write") writing++
+  }
 
   return {
-    async enter(signal) {
+    async enter(kind, signal) {
       signal?.throwIfAborted()
-      if (closed) throw closedError()
-      if (inside < places) {
-        inside++
-        return
-      }
-      if (waiting.size >= queueLimit) throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
-      await new Promise<void>((resolve, reject) => {
-        const abort = () => waiter.refuse?.(signal?.reason)
-        const end = () => {
-          waiting.delete(waiter)
-          waiter.admit = undefined
-          waiter.refuse = undefined
-          signal?.removeEventListener("abort", abort)
-        }
-        const waiter: Waiter = {
-          admit() {
-            end()
-            resolve()
-          },
-          refuse(reason) {
-            end()
-            reject(reason)
-          },
-        }
-        signal?.addEventListener("abort", abort)
-        waiting.add(waiter)
-      })
+      queue.throwIfClosed()
+      if (isFree(kind)) take(kind)
+      // Who lets it go on takes the place for it.
+      else await lines[kind].wait(signal)
     },
-    leave() {
-      // The place passes on without becoming free: a newcomer cannot overtake.
-      const [next] = waiting
-      if (next === undefined) inside--
-      else next.admit?.()
-    },
-    close() {
-      closed = true
-      for (const waiter of waiting) waiter.refuse?.(closedError())
+    leave(kind) {
+      inside--
+      if (kind === "write") writing--
+      // The place passes on at once to who came first of those who may have it: a newcomer cannot overtake.
+      const [next] = kinds.filter(isFree).toSorted((a, b) => lines[a].first - lines[b].first)
+      if (next !== undefined && lines[next].admit()) take(next)
     },
   }
-}
-
-function closedError(): StoreError {
-  return new StoreError("DATABASE_UNAVAILABLE", "the store is closed")
 }

@@ -31,9 +31,10 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPoll
   const sessionStatements = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     `SET SESSION ${[
-      // A second is the shortest that there is. Whoever waits longer does so by trying again, and can be told meanwhile
-      // that nobody waits for him any more.
+      // A second is the shortest that both servers have, for rows and for tables. Whoever waits longer does so by trying
+      // again, without a connection meanwhile.
       "innodb_lock_wait_timeout = 1",
+      "lock_wait_timeout = 1",
       "time_zone = '+00:00'",
       // A value that does not fit is an error, never cut.
       "sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
@@ -76,7 +77,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPoll
         if (error === null) return resolve(resultOf(result))
         const failure = statementError(error)
         // What a server refuses that shuts down or is read-only now may be welcome at the one that follows.
-        if (failure.failure === "unavailable") destroy(connection)
+        if (failure.failure === "unavailable" || failure.failure === "read-only") destroy(connection)
         reject(failure)
       }
       try {
@@ -135,7 +136,8 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPoll
     dataSource,
     concurrency: poolSize,
     begin: "START TRANSACTION",
-    forUpdate: " FOR UPDATE",
+    forUpdate: " FOR UPDATE NOWAIT",
+    locksRows: true,
     // A statement costs more than a row, here and there. Two, because with one this process would idle while MySQL works.
     lookups: { limit: 16, ahead: 2 },
 
@@ -165,7 +167,9 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPoll
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {
         // Changing a large table takes as long as it takes.
-        await runner.query(`SET SESSION ${engine === "mariadb" ? "max_statement_time" : "max_execution_time"} = 0`)
+        const timeout = engine === "mariadb" ? "max_statement_time" : "max_execution_time"
+        const locks = "innodb_lock_wait_timeout = DEFAULT, lock_wait_timeout = DEFAULT"
+        await runner.query(`SET SESSION ${timeout} = 0, ${locks}`)
         const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"
         const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds}) AS got`)
         if (Number(row.got) !== 1) throw new StatementError("conflict", "another process is changing the tables")

@@ -5,10 +5,19 @@ const failures = new Map<number, Failure>([
   [1452, "no-parent"], // ER_NO_REFERENCED_ROW_2
 
   [1213, "conflict"], // ER_LOCK_DEADLOCK
-  [1205, "conflict"], // ER_LOCK_WAIT_TIMEOUT
   [3101, "conflict"], // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: the group certified another write first
   [1180, "conflict"], // ER_ERROR_DURING_COMMIT: the same, as older members and MariaDB's clusters say it
   [1020, "conflict"], // ER_CHECKREAD: MariaDB's snapshot isolation
+
+  [1205, "locked"], // ER_LOCK_WAIT_TIMEOUT, and NOWAIT of MariaDB
+  [3572, "locked"], // ER_LOCK_NOWAIT of MySQL
+
+  [1290, "read-only"], // ER_OPTION_PREVENTS_STATEMENT: as after a failover
+  [1792, "read-only"], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
+  [1836, "read-only"], // ER_READ_ONLY_MODE
+  [1874, "read-only"], // ER_INNODB_READ_ONLY
+  [1881, "read-only"], // ER_INNODB_FORCED_RECOVERY
+  [3100, "read-only"], // ER_RUN_HOOK_ERROR: the member has left its group
 
   [3024, "timeout"], // ER_QUERY_TIMEOUT of MySQL
   [1969, "timeout"], // ER_STATEMENT_TIMEOUT of MariaDB
@@ -29,13 +38,9 @@ const failures = new Map<number, Failure>([
   [1184, "unavailable"], // ER_NEW_ABORTING_CONNECTION
   [1203, "unavailable"], // ER_TOO_MANY_USER_CONNECTIONS
   [1226, "unavailable"], // ER_USER_LIMIT_REACHED
-  [1290, "unavailable"], // ER_OPTION_PREVENTS_STATEMENT: read-only, as after a failover
   [1317, "unavailable"], // ER_QUERY_INTERRUPTED: somebody killed it
-  [1792, "unavailable"], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
-  [1836, "unavailable"], // ER_READ_ONLY_MODE
   [1927, "unavailable"], // ER_CONNECTION_KILLED of MariaDB
   [3032, "unavailable"], // ER_SERVER_OFFLINE_MODE
-  [3100, "unavailable"], // ER_RUN_HOOK_ERROR: the member has left its group
   [3118, "unavailable"], // ER_ACCOUNT_HAS_BEEN_LOCKED
   [4031, "unavailable"], // ER_CLIENT_INTERACTION_TIMEOUT
 ])

@@ -91,8 +91,13 @@ async function openEngine(options: SqlDatabaseOptions): Promise<SqlEngine> {
     if (location.kind === "sqlite") return sqliteEngine(await openSqliteDataSource(location.path))
     const dataSource = await openServerDataSource(location, { poolSize, connectTimeoutMs })
     const engine = mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPollMs })
-    const first = await engine.connect()
-    first.release()
+    try {
+      const first = await engine.connect()
+      first.release()
+    } catch (error) {
+      await engine.close()
+      throw error
+    }
     return engine
   } catch (error) {
     throw storeError(error)

@@ -87,17 +87,21 @@ describeServers("the network to %s", (target) => {
   })
 
   test("is cut under way: a read is made again, a write is not", async () => {
-    await database.query("BEGIN")
-    await database.query("UPDATE users SET name = 'locked' WHERE id = ?", [user.id])
-    const sql = `SELECT name FROM users WHERE id = ?${store.database.forUpdate}`
+    await database.query("SELECT GET_LOCK(DATABASE(), 0)")
+    await database.query(
+      `CREATE TRIGGER hanging BEFORE UPDATE ON users FOR EACH ROW
+       SET NEW.name = IF(GET_LOCK(DATABASE(), 5) = 1, NEW.name, NULL)`,
+    )
+    const sql = "SELECT name FROM users WHERE id = ? AND GET_LOCK(DATABASE(), 5) = 1"
     const reading = store.database.statements({}, ({ read }) => read(sql, [user.id]))
     const writing = store.users.update(anyone, user.id, { name: "updated" })
     const ends = Promise.allSettled([reading, writing])
     await new Promise((resolve) => setTimeout(resolve, 100))
     await proxy.cut()
     await proxy.restore()
-    await database.query("ROLLBACK")
+    await database.query("SELECT RELEASE_LOCK(DATABASE())")
     const [read, written] = await ends
+    await database.query("DROP TRIGGER hanging")
     expect(read).toMatchObject({ status: "fulfilled", value: [["Ada"]] })
     expect(written).toMatchObject({ status: "rejected", reason: unavailable })
     expect(await database.sql("SELECT name FROM users WHERE id = ?", [user.id])).toEqual([{ name: "Ada" }])

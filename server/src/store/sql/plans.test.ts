@@ -37,20 +37,18 @@ describe.each(databaseTargets())("plans on %s", (target) => {
 
   /** A store that notes every statement that it runs. */
   const recordingStore = () => {
-    const recording = (sql: Statements): Statements => ({
-      read(statement, cells) {
+    const noting =
+      <T>(run: (statement: string, cells: Cell[]) => Promise<T>) =>
+      (statement: string, cells: Cell[]) => {
         recorded.push([statement, cells])
-        return sql.read(statement, cells)
-      },
-      write(statement, cells) {
-        recorded.push([statement, cells])
-        return sql.write(statement, cells)
-      },
-    })
+        return run(statement, cells)
+      }
+    const recording = ({ read, write }: Statements): Statements => ({ read: noting(read), write: noting(write) })
     const recorder: Database = {
       ...database,
-      statements: (caller, work) => database.statements(caller, (sql) => work(recording(sql))),
-      transaction: (caller, work) => database.transaction(caller, (sql) => work(recording(sql))),
+      statements: (caller, work) => database.statements(caller, ({ read }) => work({ read: noting(read) })),
+      writes: (caller, rows, work) => database.writes(caller, rows, (sql) => work(recording(sql))),
+      transaction: (caller, rows, work) => database.transaction(caller, rows, (sql) => work(recording(sql))),
     }
     return sqlStore(recorder, { encryptionKeys })
   }

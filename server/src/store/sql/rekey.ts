@@ -44,14 +44,16 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
   const after = `WHERE a.tenant > ? OR (a.tenant = ? AND a.provider > ?)
     OR (a.tenant = ? AND a.provider = ? AND a.provider_account_id > ?)`
 
-  const reseal = (tenant: string, { provider, providerAccountId }: Account) =>
-    database.transaction({}, async (sql) => {
-      const row = accounts.first(await sql.read(byKey, accounts.keyCells({ tenant, provider, providerAccountId })))
+  const reseal = (tenant: string, { provider, providerAccountId }: Account) => {
+    const key = { tenant, provider, providerAccountId }
+    return database.transaction({}, [accounts.nameOf(key)], async (sql) => {
+      const row = accounts.first(await sql.read(byKey, accounts.keyCells(key)))
       // Unlinked or written anew meanwhile.
       if (row === null || sealed.isCurrent(row)) return false
       await sql.write(accounts.update, accounts.updateCells(sealed.seal(sealed.open(row, tenant), tenant)))
       return true
     })
+  }
 
   const visit = async (tenant: string, row: Account) => {
     progress.seen++

@@ -18,12 +18,14 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
     from: "FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id WHERE s.tenant = ?",
     key: ["s.token_hash"],
   })
+  /** The user of a session, whose row its foreign key locks. */
+  const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
   const deleteSession = `DELETE FROM sessions WHERE ${sessions.keyIs}`
 
   return {
     async create(caller, session) {
       checkJsonSize("extra", session.extra)
-      return database.statements(caller, async (sql) => {
+      return database.writes(caller, [userName(caller, session.userId)], async (sql) => {
         try {
           await sql.write(sessions.insert, sessions.insertCells(rowOf(caller, session)))
           return session
@@ -42,13 +44,16 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
       const now = new Date(clock())
       if (session.expires >= now) return { session, user: users.row(cells, sessions.width) }
       const expired = [...sessions.keyCells(key), sessions.cell("expires", now)]
-      await database.statements(caller, (sql) => sql.write(`${deleteSession} AND expires < ?`, expired))
+      await database.writes(caller, [sessions.nameOf(key)], (sql) =>
+        sql.write(`${deleteSession} AND expires < ?`, expired),
+      )
       return null
     },
 
-    update: (caller, sessionToken, patch) =>
-      database.transaction(caller, async (sql) => {
-        const key = keyOf(caller, sessionToken)
+    update(caller, sessionToken, patch) {
+      const key = keyOf(caller, sessionToken)
+      const newUser = patch.userId === undefined ? [] : [userName(caller, patch.userId)]
+      return database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
         const [cells] = await sql.read(sessionByHash + database.forUpdate, sessions.keyCells(key))
         if (cells === undefined) return null
         const stored = sessions.row(cells)
@@ -66,12 +71,13 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
           throw failsBy(error, "no-parent") ? userNotFound() : error
         }
         return session
-      }),
+      })
+    },
 
     // Many may read the session, but only one statement can delete the row, and it deletes what was read: so what is
     // returned is what there was, without a transaction, which takes two statements more.
     delete: (caller, sessionToken) =>
-      database.statements(caller, async (sql) => {
+      database.writes(caller, [sessions.nameOf(keyOf(caller, sessionToken))], async (sql) => {
         const key = sessions.keyCells(keyOf(caller, sessionToken))
         for (;;) {
           const [cells] = await sql.read(sessionByHash, key)

@@ -1,7 +1,7 @@
 import type { Caller } from "../store.js"
 import { coalesce, type Lookup } from "./coalesce.js"
 import type { Database } from "./database.js"
-import type { Cell } from "./table.js"
+import { type Cell, textOf } from "./table.js"
 
 export interface SharedLookupOptions {
   /** The columns that are wanted. */
@@ -50,9 +50,4 @@ export function sharedLookup(database: Database, { columns, from, key }: SharedL
     }
     return lookup(cells, signal)
   }
-}
-
-/** The same text for the same bytes, and for no others. */
-function textOf(cells: readonly Cell[]): string {
-  return cells.map((cell) => (Buffer.isBuffer(cell) ? `${cell.length}:${cell.toString("latin1")}` : cell)).join()
 }

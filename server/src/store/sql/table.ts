@@ -33,6 +33,8 @@ export interface Table<Row, Key extends keyof Row> {
   cell<Name extends keyof Row>(name: Name, value: Row[Name]): Cell
   /** The parameters of `keyIs`; other properties are ignored. */
   keyCells(key: Pick<Row, Key>): Cell[]
+  /** Names the row with the key, the same for the same bytes: for those who write it. */
+  nameOf(key: Pick<Row, Key>): string
   insertCells(row: Row): Cell[]
   updateCells(row: Row): Cell[]
 }
@@ -94,7 +96,13 @@ function table<Row extends ObjectLiteral, Key extends keyof Row>(
       return toCell(column, value)
     },
     keyCells: (key) => toCells(keys, key),
+    nameOf: (key) => `${metadata.tableName} ${textOf(toCells(keys, key))}`,
     insertCells: (row) => toCells(all, row),
     updateCells: (row) => [...toCells(others, row), ...toCells(keys, row)],
   }
+}
+
+/** The same text for the same bytes, and for no others. */
+export function textOf(cells: readonly Cell[]): string {
+  return cells.map((cell) => (Buffer.isBuffer(cell) ? `${cell.length}:${cell.toString("latin1")}` : cell)).join()
 }

@@ -7,7 +7,7 @@ export function tenantStore(database: Database): TenantStore {
   const { tenants } = database.tables
   return {
     create: (waiter, tenant) =>
-      database.statements(waiter, async (sql) => {
+      database.writes(waiter, [tenants.nameOf(tenant)], async (sql) => {
         try {
           await sql.write(tenants.insert, tenants.insertCells(tenant))
           return tenant

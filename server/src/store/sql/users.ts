@@ -7,7 +7,7 @@ import type { UserRow } from "./entities.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import { sharedLookup } from "./shared-lookup.js"
 import { failsBy } from "./statement-error.js"
-import type { Cell } from "./table.js"
+import { type Cell, textOf } from "./table.js"
 
 export function userStore(database: Database): UserStore {
   const { users, accounts } = database.tables
@@ -19,6 +19,9 @@ export function userStore(database: Database): UserStore {
     users.cell("tenant", row.tenant),
     users.cell("emailKey", row.emailKey),
   ]
+  /** Another writer of the same address is waited for as one of the same row is. */
+  const emailNames = (row: Pick<UserRow, "tenant" | "emailKey">) =>
+    row.emailKey === undefined ? [] : [`users_email_key ${textOf(emailCells(row))}`]
   const ofTenant = "FROM users u WHERE u.tenant = ?"
   const byId = sharedLookup(database, { columns, from: ofTenant, key: ["u.id"] })
   const byEmail = sharedLookup(database, { columns, from: ofTenant, key: ["u.email_key"] })
@@ -34,7 +37,7 @@ export function userStore(database: Database): UserStore {
     async create(caller, user) {
       checkJsonSize("extra", user.extra)
       const row = rowOf(caller, user)
-      return database.statements(caller, async (sql) => {
+      return database.writes(caller, [users.nameOf(row), ...emailNames(row)], async (sql) => {
         for (;;) {
           try {
             await sql.write(users.insert, users.insertCells(row))
@@ -66,24 +69,25 @@ export function userStore(database: Database): UserStore {
       return first(await byAccount(caller, key))
     },
 
-    update: (caller, id, patch) =>
-      database.transaction(caller, async (sql) => {
-        const user = users.first(
-          await sql.read(userById + database.forUpdate, users.keyCells({ tenant: caller.tenant, id })),
-        )
+    update({ tenant, ...waiter }, id, patch) {
+      const key = { tenant, id }
+      const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
+      return database.transaction(waiter, [users.nameOf(key), ...emailNames(address)], async (sql) => {
+        const user = users.first(await sql.read(userById + database.forUpdate, users.keyCells(key)))
         if (user === null) return null
         const changed = applyPatch(user, patch)
         checkJsonSize("extra", changed.extra)
         try {
-          await sql.write(users.update, users.updateCells(rowOf(caller, changed)))
+          await sql.write(users.update, users.updateCells(rowOf({ tenant }, changed)))
         } catch (error) {
           throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
         }
         return changed
-      }),
+      })
+    },
 
     delete: (caller, id) =>
-      database.transaction(caller, async (sql) => {
+      database.transaction(caller, [users.nameOf({ tenant: caller.tenant, id })], async (sql) => {
         const key = users.keyCells({ tenant: caller.tenant, id })
         // The lock keeps others from giving the user a new session, account or authenticator: to insert one, they need
         // a shared lock on this row for its foreign key.

@@ -12,7 +12,7 @@ export function verificationTokenStore(database: Database): VerificationTokenSto
 
   return {
     create: (caller, token) =>
-      database.statements(caller, async (sql) => {
+      database.writes(caller, [verificationTokens.nameOf(keyOf(caller, token))], async (sql) => {
         try {
           const row = { ...keyOf(caller, token), expires: token.expires }
           await sql.write(verificationTokens.insert, verificationTokens.insertCells(row))
@@ -26,7 +26,7 @@ export function verificationTokenStore(database: Database): VerificationTokenSto
     // Many may read the token, but only one statement can delete the row, and whose it was gets the token. It deletes
     // what was read, not one that was made anew with another expiry meanwhile.
     use: (caller, { identifier, token }) =>
-      database.statements(caller, async (sql) => {
+      database.writes(caller, [verificationTokens.nameOf(keyOf(caller, { identifier, token }))], async (sql) => {
         const key = verificationTokens.keyCells(keyOf(caller, { identifier, token }))
         const row = verificationTokens.first(await sql.read(tokenByKey, key))
         if (row === null) return null
