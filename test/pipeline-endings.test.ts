@@ -94,11 +94,11 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
     })
 
     test("given up after the client has closed its side do not hold up the end", async () => {
-      await withHeldRow(authwire, async ({ request, waiting }) => {
+      await withHeldRow(authwire, async ({ requests: [first, second], waiting }) => {
         const stream = await opened()
         const { id, header } = named()
         stream.send({
-          calls: [frame(1, updateUser, request, { header, timeoutMs: 100 }), frame(2, updateUser, request)],
+          calls: [frame(1, updateUser, first, { header, timeoutMs: 100 }), frame(2, updateUser, second)],
         })
         await waiting(2)
         stream.send({ cancelledIds: [2] })
@@ -117,10 +117,10 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
         "INVALID_ARGUMENT",
       ],
     ])("of a stream %s are CANCELLED, each with its line in the log", async (_, breakIt, code) => {
-      await withHeldRow(authwire, async ({ request, waiting }) => {
+      await withHeldRow(authwire, async ({ requests, waiting }) => {
         const stream = await opened()
-        const calls = [named(), named(), named()]
-        stream.send({ calls: calls.map(({ header }, n) => frame(n, updateUser, request, { header })) })
+        const calls = requests.map((request) => ({ request, ...named() }))
+        stream.send({ calls: calls.map(({ request, header }, n) => frame(n, updateUser, request, { header })) })
         await waiting(3)
         breakIt(stream)
         expect(await stream.ended).toMatchObject({ code })

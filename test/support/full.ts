@@ -2,10 +2,10 @@ import { expect } from "@jest/globals"
 import type { Authwire } from "./authwire.js"
 import { withHeldRow } from "./held-row.js"
 
-/** Does something while two calls wait for a row: with `--max-calls-under-way=2` there is no room for another. */
+/** Does something while two calls wait in the database: with `--max-calls-under-way=2` there is no room for another. */
 export function whileFull(authwire: Authwire, work: () => Promise<void>): Promise<void> {
   return withHeldRow(authwire, async (row) => {
-    const held = [1, 2].map(() => authwire.client.users.updateUser(row.request))
+    const held = row.requests.slice(0, 2).map((request) => authwire.client.users.updateUser(request))
     await row.waiting(2)
     await work()
     await row.release()
