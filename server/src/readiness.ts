@@ -1,4 +1,5 @@
 import type { Logger } from "pino"
+import { StoreError } from "./store/error.js"
 import type { Store } from "./store/store.js"
 
 /** Whether the service can do its work. */
@@ -52,8 +53,9 @@ export function readinessSwitch(): ReadinessSwitch {
 const tolerated = 1
 
 /**
- * Asks the store for a sign of life every `intervalMs` (default 1000, of which a ping may take as long), and tells
- * `onChange` whether it answers: no more when two in a row stay out. The first answer is awaited, and told if it came.
+ * Pings the store every `intervalMs` (default 1000, and a ping may take as long), and tells `onChange` whether the database
+ * answers and takes writes: no more when two pings in a row fail. The first is awaited, and told if it succeeded. The log
+ * says once why not.
  */
 export async function monitorDatabase(deps: {
   store: Store
@@ -64,6 +66,8 @@ export async function monitorDatabase(deps: {
   const { store, log, onChange, intervalMs = 1000 } = deps
   let answers: boolean | undefined
   let misses = 0
+  /** What the log has said of it, until it is well again. */
+  let logged: string | undefined
   let stopped = false
   let timer: NodeJS.Timeout | undefined
 
@@ -82,10 +86,16 @@ export async function monitorDatabase(deps: {
     }
     if (stopped) return
     misses = problem === undefined ? 0 : misses + 1
-    if (misses === tolerated + 1 && answers !== false)
-      log.error({ err: problem }, "the database does not answer: not ready")
-    if (misses === 0 && !answers) log.info("the database answers: ready")
-    if (misses === 0 || misses > tolerated) set(misses === 0)
+    if (misses > tolerated) {
+      const why = problem instanceof StoreError ? problem.message : "the database does not answer"
+      if (why !== logged) log.error({ err: problem }, `${why}: not ready`)
+      logged = why
+      set(false)
+    } else if (misses === 0) {
+      if (!answers) log.info("the database answers and takes writes: ready")
+      logged = undefined
+      set(true)
+    }
     timer = setTimeout(probe, intervalMs)
     timer.unref()
   }

@@ -33,7 +33,7 @@ export interface ServeOptions {
   metrics: Metrics | undefined
   /** What health and probes answer. Not ready, for good, from `stopped` on. */
   readiness: ReadinessSwitch
-  /** Hears whether the database answers, before the doors open and at every change. */
+  /** Hears whether the database answers and takes writes, before the doors open and at every change. */
   onDatabase: (answers: boolean) => void
   /** Called once, when every door listens. */
   onListening: (addresses: Addresses) => void

@@ -12,7 +12,7 @@ export interface Metrics {
   ended(method: DescMethod, door: string, failure: Failure | undefined, ms: number): void
   /** Hears of a call that was refused before it began. `code`: the status of gRPC. */
   refused(method: DescMethod, door: string, code: number): void
-  /** Hears whether the database answers. */
+  /** Hears whether the database answers and takes writes. */
   database(answers: boolean): void
   values(): Promise<MetricValues>
 }
@@ -45,7 +45,7 @@ export function createMetrics(worker?: number): Metrics {
   })
   const database = new Gauge({
     name: "authwire_database_up",
-    help: "Whether the database answers: 1 or 0.",
+    help: "Whether the database answers and takes writes: 1 or 0.",
     registers,
   })
 

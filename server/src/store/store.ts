@@ -33,9 +33,11 @@ export interface Caller extends Waiter {
  * Of every method: it is atomic. What it was given is what every later read returns. Keys (user id, provider, provider
  * account id, session token, identifier, verification token, credential id) are compared byte for byte. Nothing is
  * returned unless it is committed. A write that conflicts with others is tried again a bounded number of times and then
- * throws CONFLICT, with nothing written. Every method may throw DATABASE_UNAVAILABLE (whether a write was done is then
- * unknown), STATEMENT_TIMEOUT (likewise), QUEUE_FULL (nothing was done) and the signal's reason; the other reasons are
- * named where they can occur. "Null" means: there is no such thing, and the database said so.
+ * throws CONFLICT, with nothing written. What meets a lock that another transaction holds is tried again until the
+ * caller's signal aborts; where there is none it throws CONFLICT after a while. Every method may throw
+ * DATABASE_UNAVAILABLE (whether a write was done is then unknown), STATEMENT_TIMEOUT (likewise), QUEUE_FULL (nothing was
+ * done) and the signal's reason; the other reasons are named where they can occur. "Null" means: there is no such thing,
+ * and the database said so.
  */
 export interface Store {
   readonly users: UserStore
@@ -45,7 +47,10 @@ export interface Store {
   readonly authenticators: AuthenticatorStore
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
-  /** Asks the database for a sign of life, past the queue. Throws DATABASE_UNAVAILABLE when there is none in time. */
+  /**
+   * Asks the database, past the queue, to write something that changes nothing. Throws DATABASE_UNAVAILABLE when there is no
+   * answer in time, and when the database takes no writes: the message says which.
+   */
   ping(waiter: Waiter): Promise<void>
   /** Closes all connections. Work that is under way fails. May be called more than once. */
   close(): Promise<void>

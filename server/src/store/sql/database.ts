@@ -73,8 +73,8 @@ export function database(engine: SqlEngine, options: UnitOptions): Database {
       await lease.open()
       await lease.read(idleWrite.statement, idleWrite.cells)
     } catch (cause) {
-      // Somebody has locked the whole table, or all of SQLite: for a while, and the database has said so.
-      if (failsBy(cause, "locked")) return
+      // On SQLite whoever writes locks everything. Elsewhere it is the whole table that is locked.
+      if (failsBy(cause, "locked") && !engine.locksRows) return
       if (failsBy(cause, "read-only")) throw storeError(cause)
       throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer", { cause })
     } finally {

@@ -1,0 +1,153 @@
+import { createAuthwireClient } from "@authwire/client"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { createClient } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+import { anyone, encryptionKeys, newUser } from "../../server/src/store/contract/context.js"
+import { openSqlStore } from "../../server/src/store/sql/index.js"
+import {
+  createDatabaseOn,
+  describeServers,
+  ownServers,
+  type PrivateServer,
+  startPrivateDatabase,
+  type TestDatabase,
+} from "../support/databases.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+import { createStoreDatabase } from "../support/store-database.js"
+import { logOf } from "../support/workers.js"
+
+// Ready while no write can succeed: a balancer would go on sending people to a replica that signs nobody in.
+describeServers(
+  "a database of %s that takes no writes",
+  (engine) => {
+    let databaseServer: PrivateServer
+    let database: TestDatabase
+    let server: ServerProcess
+    let ofRoot: ServerProcess
+
+    beforeAll(async () => {
+      const started = await startPrivateDatabase(engine)
+      if (started === null) throw new Error(`no ${engine}`)
+      databaseServer = started
+      database = await createDatabaseOn(databaseServer)
+      const url = new URL(database.url)
+      await database.query("CREATE USER authwire@'%' IDENTIFIED BY 'password'")
+      await database.query(`GRANT ALL ON ${url.pathname.slice(1)}.* TO authwire@'%'`)
+      ofRoot = await startServer({ databaseUrl: url.href })
+      server = await startServer({
+        databaseUrl: Object.assign(url, { username: "authwire", password: "password" }).href,
+      })
+    })
+    afterEach(() => allowWrites())
+    afterAll(async () => {
+      await server?.stop()
+      await ofRoot?.stop()
+      await databaseServer?.remove()
+    })
+
+    const settings = [
+      { name: "read_only", stopsRoot: false, ofConnections: false },
+      ...(engine === "mysql" ? [{ name: "super_read_only", stopsRoot: true, ofConnections: false }] : []),
+      { name: engine === "mysql" ? "transaction_read_only" : "tx_read_only", stopsRoot: true, ofConnections: true },
+    ]
+    // MySQL turns the one on with the other, and off by itself.
+    const allowWrites = async () => {
+      for (const { name } of settings.toReversed()) await database.query(`SET GLOBAL ${name} = 0`)
+    }
+
+    const transports = (one: ServerProcess) => [
+      createGrpcTransport({ baseUrl: one.grpcUrl }),
+      createConnectTransport({ baseUrl: one.httpUrl, httpVersion: "1.1" }),
+    ]
+    const health = async (one: ServerProcess) => ({
+      statuses: await Promise.all(
+        transports(one).map(async (transport) => (await createClient(Health, transport).check({})).status),
+      ),
+      readyz: (await fetch(`${one.httpUrl}/readyz`)).status,
+      healthz: (await fetch(`${one.httpUrl}/healthz`)).status,
+    })
+    const well = { statuses: [Status.SERVING, Status.SERVING], readyz: 200, healthz: 200 }
+    const unwell = { statuses: [Status.NOT_SERVING, Status.NOT_SERVING], readyz: 503, healthz: 200 }
+    /** Resolves when the service says so; it has much longer than it should take. */
+    async function until(one: ServerProcess, wanted: Status) {
+      const signal = AbortSignal.timeout(15_000)
+      const watching = createClient(Health, createGrpcTransport({ baseUrl: one.grpcUrl })).watch({}, { signal })
+      for await (const { status } of watching) if (status === wanted) return
+    }
+    const lines = (one: ServerProcess, text: RegExp) =>
+      logOf(one)
+        .map(({ msg }) => String(msg))
+        .filter((msg) => text.test(msg))
+
+    test.each(settings)(
+      "$name: not ready, the log says why in one line, and reads go on",
+      async ({ name, stopsRoot, ofConnections }) => {
+        const before = lines(server, /ready$/).length
+        const user = newUser()
+        const clients = transports(server).map((_, n) =>
+          createAuthwireClient({ url: n === 0 ? server.grpcUrl : server.httpUrl }),
+        )
+        const [client] = clients as [(typeof clients)[0]]
+        await client.adapter.createUser({ id: user.id, email: "", emailVerified: null })
+        expect(await health(server)).toEqual(well)
+
+        const start = performance.now()
+        await database.query(`SET GLOBAL ${name} = 1`)
+        // What a connection may do in its transactions was decided when it was made.
+        if (ofConnections) await endConnections(database)
+        await until(server, Status.NOT_SERVING)
+        expect(performance.now() - start).toBeLessThan(10_000)
+        expect(await health(server)).toEqual(unwell)
+        for (const each of clients) expect(await each.adapter.getUser(user.id)).toMatchObject({ id: user.id })
+        await expect(client.adapter.deleteUser(user.id)).rejects.toMatchObject({ code: "UNAVAILABLE" })
+        if (stopsRoot) await until(ofRoot, Status.NOT_SERVING)
+        else expect(await health(ofRoot)).toEqual(well)
+
+        await allowWrites()
+        if (ofConnections) await endConnections(database)
+        await until(server, Status.SERVING)
+        await until(ofRoot, Status.SERVING)
+        expect(await health(server)).toEqual(well)
+        await client.adapter.deleteUser(user.id)
+        for (const each of clients) each.close()
+        expect(lines(server, /ready$/).slice(before)).toEqual([
+          expect.stringMatching(/^the database takes no writes: .*read.only.*: not ready$/i),
+          "the database answers and takes writes: ready",
+        ])
+      },
+    )
+  },
+  ownServers(),
+)
+
+describe("a database of SQLite that takes no writes", () => {
+  test("gives no sign of life, and reads go on", async () => {
+    const database = await createStoreDatabase("sqlite")
+    const store = await openSqlStore({ encryptionKeys, url: database.url })
+    const user = newUser()
+    await store.users.create(anyone, user)
+    await store.ping({})
+    const connection = await store.database.dataSource.createQueryRunner().connect()
+    connection.pragma("query_only = 1")
+    const refused = {
+      reason: "DATABASE_UNAVAILABLE",
+      message: expect.stringMatching(/^the database takes no writes: /),
+    }
+    await expect(store.ping({})).rejects.toMatchObject(refused)
+    await expect(store.users.delete(anyone, user.id)).rejects.toMatchObject(refused)
+    expect(await store.users.get(anyone, user.id)).toEqual(user)
+    connection.pragma("query_only = 0")
+    await store.ping({})
+    await store.close()
+    await database.drop()
+  })
+})
+
+/** Ends all connections to the database but this one. */
+async function endConnections(database: TestDatabase): Promise<void> {
+  const sql = "SELECT id FROM information_schema.processlist WHERE db = ? AND id <> CONNECTION_ID()"
+  for (const { id } of await database.query(sql, [new URL(database.url).pathname.slice(1)])) {
+    await database.query(`KILL ${Number(id)}`)
+  }
+}
