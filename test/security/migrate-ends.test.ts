@@ -1,0 +1,38 @@
+import { expect, test } from "@jest/globals"
+import { createDatabaseOn, describeServers, ownServers, startPrivateDatabase } from "../support/databases.js"
+import { run } from "../support/server.js"
+
+// A command that cannot get on must say so and end: who deploys waits for it.
+describeServers(
+  "migrate up on %s",
+  (engine) => {
+    test("ends with a line that says why, whichever statement is the first to be refused", async () => {
+      const server = await startPrivateDatabase(engine)
+      if (server === null) throw new Error(`no ${engine}`)
+      try {
+        const database = await createDatabaseOn(server)
+        const url = new URL(database.url)
+        await database.query("CREATE USER authwire@'%' IDENTIFIED BY 'password'")
+        await database.query(`GRANT ALL ON ${url.pathname.slice(1)}.* TO authwire@'%'`)
+        const env = {
+          AUTHWIRE_DATABASE_URL: Object.assign(url, { username: "authwire", password: "password" }).href,
+          AUTH_SECRET: "of the test",
+        }
+        // The server refuses the first statement, the second one, and so on: of the probe, of the pool, of the session.
+        for (let statements = 1; statements <= 8; statements++) {
+          await database.query(`ALTER USER authwire@'%' WITH MAX_QUERIES_PER_HOUR ${statements}`)
+          await database.query("FLUSH USER_RESOURCES")
+          const { code, stderr } = await run(["migrate", "up"], env)
+          expect(stderr).toMatch(/^authwire: (cannot open the database at|migrate up:).*ER_USER_LIMIT_REACHED.*\n$/)
+          expect(code).toBe(1)
+        }
+        await database.query("ALTER USER authwire@'%' WITH MAX_QUERIES_PER_HOUR 0")
+        await database.query("FLUSH USER_RESOURCES")
+        expect(await run(["migrate", "up"], env)).toMatchObject({ code: 0, stderr: "" })
+      } finally {
+        await server.remove()
+      }
+    })
+  },
+  ownServers(),
+)
