@@ -154,7 +154,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         isFull: () => room?.refuses() === true,
         beforeRefusal: options.beforeRefusal,
         refuse: (door, requestId) => options.refuse(noRoom, method, door, requestId).status,
-        begin: (incoming) => underWay.begin(method, incoming, carries),
+        begin: (incoming) => underWay.begin(method, incoming, { carries, aside: room?.away }),
         unary: observer.unary(method, making(asIs, asIs)),
         unaryBytes: observer.unary(
           method,

@@ -41,6 +41,7 @@ describe("a call that there is no room for", () => {
       throw new Error("left without a place")
     },
     refuses: () => true,
+    away: (waited) => waited,
   }
 
   test.each([
@@ -97,6 +98,7 @@ test("a call takes its place when its request is there, and leaves it when it en
       return true
     },
     refuses: () => false,
+    away: (waited) => waited,
     leave: () => {
       places.push(--inside)
     },

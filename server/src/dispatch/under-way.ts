@@ -38,14 +38,20 @@ export interface Running {
   end(): void
 }
 
+export interface Kind {
+  carries?: boolean
+  aside?: Call["aside"]
+}
+
 /** The calls that are under way. */
 export interface UnderWay {
   /**
    * Starts a call; one that comes while the service drains fails with SHUTTING_DOWN.
    *
-   * @param carries whether it is a stream that carries calls. Default: false.
+   * @param kind.carries whether it is a stream that carries calls. Default: false.
+   * @param kind.aside see Waiter.
    */
-  begin(method: DescMethod, incoming: Incoming, carries?: boolean): Running
+  begin(method: DescMethod, incoming: Incoming, kind?: Kind): Running
   /** Aborts when the service begins to drain: a stream that carries calls asks its client to go elsewhere. */
   readonly draining: AbortSignal
   /**
@@ -77,7 +83,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
   return {
     draining: drain.signal,
 
-    begin(method, incoming, carries = false) {
+    begin(method, incoming, { carries = false, aside } = {}) {
       const abort = new AbortController()
       const { rejection } = incoming
       const unary = method.methodKind === "unary"
@@ -96,7 +102,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
-        call: new CallUnderWay(method, incoming, deadline, abort.signal),
+        call: new CallUnderWay(method, incoming, deadline, abort.signal, aside),
         cancel: (isLate = false) => {
           // grpc-js tells of the end of every call as of a cancellation.
           if (entry.abort === undefined) return
@@ -138,18 +144,26 @@ export class CallUnderWay implements Call {
   readonly requestId: string
   readonly deadline: number | undefined
   readonly signal: AbortSignal
+  readonly aside: Call["aside"]
   readonly carrier: Call | undefined
   readonly connection: ConnectionBudgets | undefined
   readonly #incoming: Incoming
   identity: Identity | undefined
   subject: string | undefined
 
-  constructor(method: DescMethod, incoming: Incoming, deadline: number | undefined, signal: AbortSignal) {
+  constructor(
+    method: DescMethod,
+    incoming: Incoming,
+    deadline: number | undefined,
+    signal: AbortSignal,
+    aside?: Call["aside"],
+  ) {
     this.method = method
     this.door = incoming.door
     this.requestId = requestIdOf(incoming.header("x-request-id"))
     this.deadline = deadline
     this.signal = signal
+    this.aside = aside
     this.carrier = incoming.carrier
     this.#incoming = incoming
     this.connection = incoming.connection

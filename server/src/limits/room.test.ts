@@ -203,6 +203,27 @@ describe("room", () => {
     expect(service().run(1_000, 0, 0).refused).toBe(0)
   })
 
+  test("who waits for something else takes no place and no time, and is there again when that has come", async () => {
+    let now = 0
+    const bounds = room({ maxCalls: 2, delayMs: 500, minCalls: 1, now: () => now })
+    const waits = Array.from({ length: 50 }, () => {
+      expect(bounds.enter()).toBe(true)
+      const { promise, resolve, reject } = Promise.withResolvers<string>()
+      return { away: bounds.away(promise), resolve, reject }
+    })
+    for (; now < 10_000; now += 50) {
+      expect(bounds.enter()).toBe(true)
+      bounds.leave()
+    }
+    for (const { resolve } of waits.slice(1)) resolve("answer")
+    expect(await waits[1]?.away).toBe("answer")
+    waits[0]?.reject(new Error("no answer"))
+    await expect(waits[0]?.away).rejects.toThrow("no answer")
+    expect(bounds.enter()).toBe(false)
+    for (const _ of waits) bounds.leave()
+    expect([bounds.enter(), bounds.enter(), bounds.enter()]).toEqual([true, true, false])
+  })
+
   test("without a delay only the bound counts", () => {
     const { run } = service({ delayMs: 0 })
     run(1_000, 200)

@@ -19,6 +19,8 @@ import type {
  */
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
+  /** Told of every wait for a lock that somebody else holds: meanwhile nobody works for the call. Returns the promise's outcome. */
+  readonly aside?: (<T>(waited: Promise<T>) => Promise<T>) | undefined
 }
 
 /** On whose behalf the store works. */

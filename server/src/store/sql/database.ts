@@ -2,7 +2,7 @@ import type { DataSource, QueryRunner } from "typeorm"
 import { orAborted } from "../../or-aborted.js"
 import { StoreError } from "../error.js"
 import type { Waiter } from "../store.js"
-import { withBackoff } from "./backoff.js"
+import { type BackoffOptions, backoff } from "./backoff.js"
 import type { CoalesceOptions } from "./coalesce.js"
 import type { Engine } from "./column-types.js"
 import type { SqlEngine } from "./engine.js"
@@ -10,7 +10,7 @@ import { entities } from "./entities.js"
 import { Lease } from "./lease.js"
 import { failsBy, storeError } from "./statement-error.js"
 import { type Cell, type Tables, tables } from "./table.js"
-import { type Attempt, type UnitOptions, unitsOfWork } from "./unit-of-work.js"
+import { type Attempt, unitsOfWork } from "./unit-of-work.js"
 
 /** Runs statements on one connection. */
 export interface Statements {
@@ -55,8 +55,15 @@ export interface Database {
   close(): Promise<void>
 }
 
-export function database(engine: SqlEngine, options: UnitOptions): Database {
-  const units = unitsOfWork(engine, options)
+export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry"> {
+  /** How many units of work may wait for a connection. */
+  queueLimit: number
+}
+
+export function database(engine: SqlEngine, { queueLimit, ...options }: DatabaseOptions): Database {
+  // Who waits to try again has been let in before, and is in no line.
+  const again = backoff({ ...options, limit: engine.concurrency + queueLimit })
+  const units = unitsOfWork(engine, { queueLimit, backoff: again })
   const allTables = tables(engine.dataSource, entities(engine.engine))
   let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
@@ -89,11 +96,11 @@ export function database(engine: SqlEngine, options: UnitOptions): Database {
     forUpdate: engine.forUpdate,
     lookups: engine.lookups,
 
-    statements: ({ signal }, work) =>
-      units.run({ kind: "read", rows: [], signal }, (attempt) => work({ read: reading(attempt, signal) })),
+    statements: ({ signal, aside }, work) =>
+      units.run({ kind: "read", rows: [], signal, aside }, (attempt) => work({ read: reading(attempt, signal) })),
 
-    writes: ({ signal }, rows, work) =>
-      units.run({ kind: "write", rows, signal }, (attempt) =>
+    writes: ({ signal, aside }, rows, work) =>
+      units.run({ kind: "write", rows, signal, aside }, (attempt) =>
         work({
           read: reading(attempt, signal),
           write: (statement, cells) =>
@@ -104,8 +111,8 @@ export function database(engine: SqlEngine, options: UnitOptions): Database {
         }),
       ),
 
-    transaction: ({ signal }, rows, work) =>
-      units.run({ kind: "write", rows, signal }, (attempt) =>
+    transaction: ({ signal, aside }, rows, work) =>
+      units.run({ kind: "write", rows, signal, aside }, (attempt) =>
         attempt(async (lease) => {
           await lease.read(engine.begin)
           const { connection } = lease
@@ -142,7 +149,7 @@ export function database(engine: SqlEngine, options: UnitOptions): Database {
 
     withQueryRunner: (work) => units.alone(() => engine.withQueryRunner(work)),
 
-    withSchemaLock: (work) => units.alone(() => withBackoff(options, undefined, () => engine.withSchemaLock(work))),
+    withSchemaLock: (work) => units.alone(() => again({}, () => engine.withSchemaLock(work))),
 
     async ping({ signal }) {
       signal?.throwIfAborted()

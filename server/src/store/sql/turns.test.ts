@@ -11,7 +11,7 @@ function recorded(queueLimit = 10) {
     order,
     close: waiting.close,
     take: async (name: string, rows: string[], signal?: AbortSignal) => {
-      const end = await take(rows, signal)
+      const end = await take(rows, { signal })
       order.push(name)
       return end
     },

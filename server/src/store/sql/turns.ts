@@ -1,3 +1,4 @@
+import type { Waiter } from "../store.js"
 import type { Line, Queue } from "./queue.js"
 
 /**
@@ -10,7 +11,7 @@ export interface Turns {
    *
    * @returns what ends the turns. Throws as a Line does.
    */
-  take(rows: readonly string[], signal: AbortSignal | undefined): Promise<() => void>
+  take(rows: readonly string[], waiter: Waiter): Promise<() => void>
 }
 
 export function turns(queue: Queue): Turns {
@@ -22,7 +23,7 @@ export function turns(queue: Queue): Turns {
   }
 
   return {
-    async take(rows, signal) {
+    async take(rows, { signal, aside }) {
       signal?.throwIfAborted()
       queue.throwIfClosed()
       // All take them in one order, so that no two of them wait for each other.
@@ -35,7 +36,8 @@ export function turns(queue: Queue): Turns {
         const line = taken.get(row) ?? queue.line()
         taken.set(row, line)
         try {
-          await line.wait(signal)
+          const waited = line.wait(signal)
+          await (aside === undefined ? waited : aside(waited))
         } catch (error) {
           end(ordered.slice(0, index))
           throw error

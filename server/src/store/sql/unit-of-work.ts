@@ -1,5 +1,6 @@
 import { orAborted } from "../../or-aborted.js"
-import { type BackoffOptions, withBackoff } from "./backoff.js"
+import type { Waiter } from "../store.js"
+import type { Backoff } from "./backoff.js"
 import type { SqlEngine } from "./engine.js"
 import { gate, type Kind } from "./gate.js"
 import { Lease } from "./lease.js"
@@ -7,20 +8,20 @@ import { queue } from "./queue.js"
 import { failsBy, storeError } from "./statement-error.js"
 import { turns } from "./turns.js"
 
-export interface UnitOptions extends BackoffOptions {
+export interface UnitOptions {
   /** How many units of work may wait. */
   queueLimit: number
+  backoff: Backoff
 }
 
-export interface UnitOfWork {
+export interface UnitOfWork extends Waiter {
   readonly kind: Kind
   /** Names the rows that it writes or that its foreign keys lock: none twice at the same time. */
   readonly rows: readonly string[]
-  readonly signal: AbortSignal | undefined
 }
 
 /**
- * Runs something on the connection of the unit of work, as often as it conflicts with others; see withBackoff. While it
+ * Runs something on the connection of the unit of work, as often as it conflicts with others; see Backoff. While it
  * waits to try again it has neither a place nor a connection, so that others can work.
  */
 export type Attempt = <T>(once: (lease: Lease) => Promise<T>) => Promise<T>
@@ -37,8 +38,8 @@ export interface UnitsOfWork {
 /** Where there is one lock for everything, everybody who writes waits for it in one line. */
 const everything = ["everything"]
 
-export function unitsOfWork(engine: SqlEngine, options: UnitOptions): UnitsOfWork {
-  const waiting = queue(options.queueLimit)
+export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOptions): UnitsOfWork {
+  const waiting = queue(queueLimit)
   const { concurrency: places } = engine
   // However many different rows are locked: readers have places that writers cannot take, and those who have met a lock
   // once leave most of the others' places to those who have not.
@@ -47,8 +48,8 @@ export function unitsOfWork(engine: SqlEngine, options: UnitOptions): UnitsOfWor
   const again = gate(waiting, { places: few, writers: few })
   const rowTurns = turns(waiting)
 
-  async function enter({ kind, signal }: UnitOfWork, isAgain: boolean): Promise<Place> {
-    if (isAgain) await again.enter(kind, signal)
+  async function enter({ kind, signal, aside = (waited) => waited }: UnitOfWork, isAgain: boolean): Promise<Place> {
+    if (isAgain) await aside(again.enter(kind, signal))
     const lease = new Lease(engine)
     const leave = async () => {
       // Also after an abort the place stays taken until the connection that was being made has come and gone.
@@ -67,9 +68,9 @@ export function unitsOfWork(engine: SqlEngine, options: UnitOptions): UnitsOfWor
 
   return {
     async run(unit, work) {
-      const { kind, signal } = unit
-      const endTurn =
-        kind === "read" ? undefined : await rowTurns.take(engine.locksRows ? unit.rows : everything, signal)
+      const { kind, rows, signal } = unit
+      const locked = engine.locksRows ? rows : everything
+      const endTurn = kind === "read" ? undefined : await rowTurns.take(locked, unit)
       let place: Place | undefined
       const leave = async () => {
         const left = place
@@ -78,7 +79,7 @@ export function unitsOfWork(engine: SqlEngine, options: UnitOptions): UnitsOfWor
       }
       try {
         return await work((once) =>
-          withBackoff(options, signal, async (tries) => {
+          backoff(unit, async (tries) => {
             if (place === undefined) {
               place = await enter(unit, tries > 1)
               await orAborted(place.lease.open(), signal)

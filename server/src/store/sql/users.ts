@@ -69,16 +69,17 @@ export function userStore(database: Database): UserStore {
       return first(await byAccount(caller, key))
     },
 
-    update({ tenant, ...waiter }, id, patch) {
+    update(caller, id, patch) {
+      const { tenant } = caller
       const key = { tenant, id }
       const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
-      return database.transaction(waiter, [users.nameOf(key), ...emailNames(address)], async (sql) => {
+      return database.transaction(caller, [users.nameOf(key), ...emailNames(address)], async (sql) => {
         const user = users.first(await sql.read(userById + database.forUpdate, users.keyCells(key)))
         if (user === null) return null
         const changed = applyPatch(user, patch)
         checkJsonSize("extra", changed.extra)
         try {
-          await sql.write(users.update, users.updateCells(rowOf({ tenant }, changed)))
+          await sql.write(users.update, users.updateCells(rowOf(caller, changed)))
         } catch (error) {
           throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
         }
