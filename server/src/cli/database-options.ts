@@ -9,7 +9,7 @@ export const databaseOptions = [
     min: 1,
     max: 1000,
     default: "10",
-    help: "Connections to MySQL that calls have at the most, for each worker; two more are for health and API keys. (SQLite has one.)",
+    help: "Connections to MySQL that calls have at the most, for each worker; writers leave a fifth of them to readers. Two more are for health and API keys. (SQLite has one.)",
     commands: ["serve"],
   },
   {
