@@ -5,6 +5,11 @@ export interface Room {
   leave(): void
   /** Whether there is none, for who can then refuse a call before it does anything else: it counts as refused. */
   refuses(): boolean
+  /**
+   * Gives a place up while something is waited for that is no work of the service, and takes it again then, whether there
+   * is one or not.
+   */
+  away<T>(waited: Promise<T>): Promise<T>
 }
 
 export interface RoomOptions {
@@ -123,6 +128,16 @@ export function room({ maxCalls, delayMs, minCalls, now }: RoomOptions): Room {
       look()
       underWay--
       ended++
+    },
+    async away(waited) {
+      look()
+      underWay--
+      try {
+        return await waited
+      } finally {
+        look()
+        underWay++
+      }
     },
   }
 }
