@@ -87,7 +87,7 @@ function both(name: string, frames: readonly Buffer[]): NamedInput[] {
   const bytes = Buffer.concat([preface, settingsFrame([]), ...frames])
   return (["grpc", "http"] as const).map((door) => ({
     name: `${name}, at the ${door} door`,
-    input: { kind: "connection", door, bytes, cuts: [], reads: true, holdMs: 1000 },
+    input: { kind: "connection", door, bytes, cuts: [], reads: true, pings: true, holdMs: 500 },
   }))
 }
 

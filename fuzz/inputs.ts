@@ -38,6 +38,8 @@ export interface ConnectionInput {
   cuts: number[]
   /** Whether the sender takes what the server sends. */
   reads: boolean
+  /** Whether the sender asks at the end whether all was read, if it takes what the server sends. */
+  pings: boolean
   /** How long it stays open after the last byte, in milliseconds, unless the server closes it. */
   holdMs: number
 }

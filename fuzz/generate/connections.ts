@@ -37,7 +37,9 @@ export function randomConnection(random: Random): ConnectionInput {
     door,
     bytes: Buffer.concat([preface, ...frames]),
     cuts,
-    reads: random.chance(0.85),
+    reads: random.chance(0.9),
+    // In the middle of a header block a ping ends the connection.
+    pings: make === cutHeaderBlocks ? random.chance(0.5) : true,
     holdMs: random.chance(0.02) ? 1000 : random.pick([0, 10, 10, 50, 50, 200]),
   }
 }

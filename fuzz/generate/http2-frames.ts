@@ -13,7 +13,7 @@ export const types = {
   windowUpdate: 8,
   continuation: 9,
 }
-export const flags = { endStream: 1, endHeaders: 4 }
+export const flags = { ack: 1, endStream: 1, endHeaders: 4 }
 
 /** A frame of HTTP/2 (RFC 9113, section 4.1). */
 export function http2Frame(

@@ -1,30 +1,43 @@
 import { connect } from "node:net"
-import { types } from "../generate/http2-frames.ts"
+import { flags, http2Frame, types } from "../generate/http2-frames.ts"
 import type { ConnectionInput } from "../inputs.ts"
 import type { Outcome } from "../outcome.ts"
 import type { Ports } from "../server-process.ts"
 
-/** Sends bytes on a connection of their own, piece by piece, and keeps it open for a while. */
+/** How long the server may take to read what was sent, in milliseconds, before the connection is held all the same. */
+const readingMs = 5_000
+/** A ping that no generator makes, and its answer. */
+const ping = http2Frame(types.ping, 0, 0, Buffer.from("the end!"))
+const pong = http2Frame(types.ping, flags.ack, 0, Buffer.from("the end!"))
+
+/** Sends bytes on a connection of their own, piece by piece, and keeps it open for a while once the server has read them. */
 export function sendConnection(input: ConnectionInput, ports: Ports): Promise<Outcome> {
-  const { bytes, cuts, reads, holdMs } = input
+  const { bytes, cuts, reads, pings, holdMs } = input
   const pieces = [...cuts, bytes.length].map((end, index) => bytes.subarray(index === 0 ? 0 : cuts[index - 1], end))
   return new Promise((resolve) => {
-    const received = frameReader()
-    let hold: NodeJS.Timeout | undefined
+    let timer: NodeJS.Timeout | undefined
+    const hold = () => {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        resolve({ end: "held", code: received.code() })
+        socket.destroy()
+      }, holdMs)
+    }
+    const received = frameReader(hold)
     const sendNext = () => {
       const piece = pieces.shift()
-      if (piece === undefined) {
-        hold = setTimeout(() => {
-          resolve({ end: "held", code: received.code() })
-          socket.destroy()
-        }, holdMs)
-      } else socket.write(piece, (error) => error ?? setImmediate(sendNext))
+      if (piece !== undefined) socket.write(piece, (error) => error ?? setImmediate(sendNext))
+      else if (reads && pings) {
+        // Answered once all before it was read.
+        socket.write(ping)
+        timer = setTimeout(hold, readingMs)
+      } else hold()
     }
     const socket = connect(ports[input.door], "127.0.0.1", sendNext)
     if (reads) socket.on("data", received.read)
     socket.on("error", () => {})
     socket.on("close", () => {
-      clearTimeout(hold)
+      clearTimeout(timer)
       resolve({ end: "ended", code: received.code() })
     })
   })
@@ -46,8 +59,12 @@ const codes = [
   "ENHANCE_YOUR_CALM",
 ]
 
-/** Finds the last code, other than that there is no error, of the frames that end a stream or the connection. */
-function frameReader() {
+/**
+ * Finds the last code, other than that there is no error, of the frames that end a stream or the connection.
+ *
+ * @param onPong - told of each answer to our ping
+ */
+function frameReader(onPong: () => void) {
   let left: Buffer = Buffer.alloc(0)
   let last: number | undefined
   return {
@@ -55,8 +72,9 @@ function frameReader() {
       left = left.length === 0 ? chunk : Buffer.concat([left, chunk])
       while (left.length >= 9 && left.length >= 9 + left.readUIntBE(0, 3)) {
         const end = 9 + left.readUIntBE(0, 3)
-        const code = codeOf(left.subarray(0, end))
-        if (code) last = code
+        const frame = left.subarray(0, end)
+        if (frame.equals(pong)) onPong()
+        last = codeOf(frame) || last
         left = left.subarray(end)
       }
     },
