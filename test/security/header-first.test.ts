@@ -12,8 +12,8 @@ import { whileFull } from "../support/full.js"
 import { until } from "../support/pipeline.js"
 import { givenKey } from "../support/server.js"
 
-/** What a stream may send before the service has taken any of it: its window, and what was being written. */
-const windowBytes = 65_535 + 16 * 1024
+/** A message that has no end, as far as this test can tell: more than comes through before the stream is closed. */
+const endless = { bytes: 2 ** 32 - 1 }
 
 describe("who may not call is told so by the header alone", () => {
   let target: Target
@@ -55,23 +55,19 @@ describe("who may not call is told so by the header alone", () => {
       expect(await endOf(calls[0]!)).toBe("5 NO_ERROR")
     })
 
-    test.each([paths.getUser, paths.pipeline])(
-      "%s: of an endless message no more than a window is taken",
-      async (path) => {
-        const call = connect(listener).open(header(path))
-        const message = sendAllButTheLastByte(call.stream)
-        expect(await endOf(call)).toBe("16 NO_ERROR")
-        expect(message.takenBytes).toBeLessThan(windowBytes)
-      },
-    )
+    test.each([paths.getUser, paths.pipeline])("%s: an endless message does not keep the stream open", async (path) => {
+      const call = connect(listener).open(header(path))
+      const message = sendAllButTheLastByte(call.stream, endless)
+      expect(await endOf(call)).toBe("16 NO_ERROR")
+      expect(message.isAlmostWhole).toBe(false)
+    })
 
     test("the connection goes on", async () => {
       const connection = connect(listener)
-      for (let count = 0; count < 100; count++) {
-        const call = connection.open(header(paths.getUser))
-        sendAllButTheLastByte(call.stream)
-        expect(await endOf(call)).toBe("16 NO_ERROR")
-      }
+      const calls = Array.from({ length: 50 }, () => connection.open(header(paths.getUser)))
+      for (const { stream } of calls) sendAllButTheLastByte(stream)
+      const found = await Promise.all(calls.map((call) => endOf(call)))
+      expect(found.filter((end) => end !== "16 NO_ERROR")).toEqual([])
       expect(await endOf(connection.open(header(paths.check), Buffer.alloc(5)))).toBe("0 NO_ERROR")
     })
   })
@@ -82,13 +78,12 @@ describe("who may not call is told so by the header alone", () => {
     ["application/grpc-web+proto", expect.stringMatching(/^(16|200) NO_ERROR$/)],
   ])("a call of %s over HTTP/2", async (type, end) => {
     const call = connect("http").open(header(paths.getUser, { type }))
-    const message = sendAllButTheLastByte(call.stream, { isEnveloped: type.includes("grpc") })
+    const message = sendAllButTheLastByte(call.stream, { ...endless, isEnveloped: type.includes("grpc") })
     expect(await endOf(call)).toEqual(end)
-    expect(message.takenBytes).toBeLessThan(windowBytes)
+    expect(message.isAlmostWhole).toBe(false)
   })
 
-  /** More than all that lies between this process and the service can hold. */
-  const bytes = 256 * 1024 * 1024
+  const bytes = 2 ** 40
 
   test.each([
     ["application/proto", { "content-length": bytes }, 401],
@@ -102,15 +97,12 @@ describe("who may not call is told so by the header alone", () => {
     call.on("error", () => {})
     call.flushHeaders()
     const answered = once(call, "response") as Promise<[http.IncomingMessage]>
-    const closed = new Promise((resolve) => call.once("socket", (socket) => socket.once("close", resolve)))
     const [answer] = await answered
     expect(answer.statusCode).toBe(status)
     answer.resume()
     // It sends on, and never ends.
-    const message = sendAllButTheLastByte(call, { bytes, isEnveloped: false })
-    await until(() => message.isAlmostWhole || call.destroyed || call.socket?.destroyed === true)
-    expect(message.isAlmostWhole).toBe(false)
-    await closed
+    sendAllButTheLastByte(call, { bytes, isEnveloped: false })
+    await until(() => call.socket?.destroyed === true)
   })
 })
 
@@ -125,10 +117,12 @@ describeServers("calls beyond the concurrency limit, on %s", (database) => {
     const { grpcUrl, httpUrl } = authwire.server
     const connections = [grpcUrl, httpUrl].map((url) => attackConnection(url))
     await whileFull(authwire, async () => {
-      const calls = connections.map((connection) => connection.open(header(paths.getUser)))
-      expect(await Promise.all(calls.map((call) => endOf(call, 2_000)))).toEqual(["8 NO_ERROR", "8 NO_ERROR"])
-      const connect = connections[1]?.open(header(paths.getUser, { type: "application/proto" }))
-      expect(connect && (await endOf(connect))).toBe("429 NO_ERROR")
+      const types = ["application/grpc", "application/grpc", "application/proto"]
+      const found = types.map((type, index) => {
+        const call = connections[Math.min(index, 1)]?.open(header(paths.getUser, { type }))
+        return call && endOf(call, 4_000)
+      })
+      expect(await Promise.all(found)).toEqual(["8 NO_ERROR", "8 NO_ERROR", "429 NO_ERROR"])
     })
     for (const { close } of connections) close()
   })

@@ -39,20 +39,20 @@ describe("sockets that nobody reads", () => {
       ],
     ]
     for (const [, socket] of asked) ends(async () => socket.close())
-    const seen = new Set<string>()
     const held = () => asked.filter(([, { isHeld }]) => isHeld).map(([name]) => name)
-    await until(() => {
-      for (const name of held()) seen.add(name)
-      return seen.size === asked.length
-    })
-    const reader = attackConnection(httpUrl)
-    ends(async () => reader.close())
-    const watch = reader.open(header(paths.watch), Buffer.alloc(5))
+    await until(() => asked.every(([, { socket }]) => socket.bytesWritten > 0))
+    // Who comes later is accepted later: by now all of them are.
+    for (const url of [`${httpUrl}/readyz`, metricsUrl]) expect((await fetch(url)).ok).toBe(true)
+    const readers = [grpcUrl, httpUrl].map((url) => attackConnection(url))
+    for (const { close } of readers) ends(async () => close())
+    const watches = readers.map((reader) => reader.open(header(paths.watch), Buffer.alloc(5)))
+    await Promise.all(readers.map(({ seen }) => seen()))
+    expect(held()).not.toEqual([])
     // What is left of them is told by the comparison.
     await until(() => held().length === 0, closedMs).catch(() => {})
     expect(held()).toEqual([])
     // Who takes what is there may wait for more.
-    expect(watch.open).toBe(true)
+    expect(watches.map(({ open }) => open)).toEqual([true, true])
     expect(target.residentBytes() - before).toBeLessThan(128 * mebibyte)
   })
 })

@@ -12,7 +12,7 @@ export interface PartialMessage {
 }
 
 /** The largest message that the service takes by default. */
-export const largestMessage = 4 * 1024 * 1024
+const largestMessage = 4 * 1024 * 1024
 
 // One for all, so that the messages cost this side no memory. A length-delimited field of zeros is no message, which
 // the service may find out only once it is whole.
