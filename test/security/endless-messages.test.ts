@@ -8,7 +8,7 @@ import { until } from "../support/pipeline.js"
 
 const mebibyte = 1024 * 1024
 /** Of requests that are not whole, on one connection. */
-const budgetBytes = 8 * mebibyte
+const budgetBytes = 10 * mebibyte
 /** A message of a stream must be whole after 20 s. */
 const messageMs = 25_000
 

@@ -184,21 +184,17 @@ function limitTime(stream: Http2Stream): void {
 }
 
 /**
- * What is answered before it is whole must not stay in the way of the connection's next request. A little of the rest is
- * thrown away; if that is not all, the connection is closed when the client has had time to read the answer.
+ * What is answered before it is whole must not stay in the way of the connection's next request. Node throws the rest away;
+ * if that takes long, the connection is closed.
  */
 function endRequest(request: IncomingMessage, response: NodeResponse): void {
   response.once("finish", () => {
-    let left: number = limits.lingerBytes
     // By a listener, which also takes over from a reader that lets go later.
-    request.on("data", (chunk: Buffer) => {
-      left -= chunk.length
-      if (left < 0) request.pause()
-    })
-    request.resume()
+    request.on("data", () => {}).resume()
     if (request.complete) return
-    const timer = setTimeout(() => request.complete || request.socket.destroy(), limits.lingerMs)
-    request.once("close", () => clearTimeout(timer))
+    const { socket } = request
+    const timer = setTimeout(() => request.complete || socket.destroy(), limits.lingerMs)
+    socket.once("close", () => clearTimeout(timer))
   })
 }
 

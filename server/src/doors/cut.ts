@@ -10,7 +10,7 @@ export function cut(stream: Http2Stream): void {
 
 /**
  * Closes a stream soon after its answer was sent, if its client has more to send: or it would stay open for as long as the
- * client likes. What comes until then is not read.
+ * client likes. A little of what comes until then is read, and thrown away.
  */
 export function closeWhenAnswered(stream: Http2Stream): void {
   stream.once("wantTrailers", closeSoon)
@@ -39,8 +39,12 @@ function closeSoon(this: Http2Stream): void {
     return
   }
   count.streams++
-  // Node would close it at once, see above.
-  this.pause()
+  let left: number = limits.lingerBytes
+  this.on("data", (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) this.pause()
+  })
+  this.resume()
   const timer = setTimeout(() => {
     this.close()
     this.resume()

@@ -66,7 +66,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     // A stream that its reader leaves early must still be able to say why.
     else {
       let isFirst = true
-      for await (const bytes of from.iterator({ destroyOnReturn: false })) {
+      for await (const bytes of untilBroken(from.iterator({ destroyOnReturn: false }))) {
         const tooMany = method.isOpen && !isFirst ? tooManyRequests(connection) : undefined
         if (tooMany !== undefined) throw tooMany
         isFirst = false
@@ -96,6 +96,15 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   } finally {
     waits.end()
     running.end()
+  }
+}
+
+// grpc-js has told the client what is wrong with its request, or the client has gone.
+async function* untilBroken(messages: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  try {
+    yield* messages
+  } catch (cause) {
+    throw new Failure("CANCELLED", { cause })
   }
 }
 

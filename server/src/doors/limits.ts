@@ -13,7 +13,7 @@ export const limits = {
   /** Of them, those whose requests are read and answered; others wait. A pipeline is one, whatever it carries. */
   streamsAtWork: 100,
   /** Of them, those that were answered and whose clients send on; others are closed at once. */
-  lingeringStreams: 32,
+  lingeringStreams: 64,
   /** The header of a request, in bytes. Until a client of HTTP/2 has acknowledged that, it is 64 KiB. */
   maxHeaderBytes: 16 * 1024,
   /** Bytes of requests that are not whole, or whose calls are not over; more where `--max-message-bytes` needs it. */
@@ -35,11 +35,13 @@ export const limits = {
   /** How long the stream of a unary call may be open when `--max-deadline-ms` has passed, in milliseconds. */
   closeMs: 5_000,
   /** How long a stream stays open that was answered before its request was whole, in milliseconds; and a connection of HTTP/1.1. */
-  lingerMs: 1_000,
-  /** Bytes of such a request that are thrown away over HTTP/1.1, where its end makes the connection usable again. */
-  lingerBytes: 64 * 1024,
+  lingerMs: 200,
+  /** Bytes that are read and thrown away of what comes over HTTP/2 meanwhile. */
+  lingerBytes: 8 * 1024,
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
+  /** Requests of HTTP/1.1 that a connection may send before the first of them is answered. */
+  pipelinedRequests: 16,
   /** How long a connection of HTTP/1.1 stays open between two requests, in milliseconds. */
   keepAliveMs: 75_000,
   /** How long a client of HTTP/2 may take to answer a PING, in milliseconds; it gets one as often while it has streams. */

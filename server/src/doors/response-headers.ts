@@ -1,6 +1,7 @@
 import http from "node:http"
 import http2 from "node:http2"
 import type { Duplex } from "node:stream"
+import { limits } from "./limits.js"
 
 /** Header fields of every answer of a listener. */
 export type ResponseHeaders = Readonly<Record<string, string>>
@@ -29,6 +30,8 @@ export function http1Response(headers: ResponseHeaders): typeof http.ServerRespo
       const { socket } = options[0]
       const others = unfinished.get(socket) ?? new Set()
       unfinished.set(socket, others.add(this))
+      // Node would take as many as there are in what it has read.
+      if (others.size > limits.pipelinedRequests) socket.destroy()
       this.once("close", () => others.delete(this))
     }
   }
