@@ -98,17 +98,18 @@ describe("both doors", () => {
       one.close()
     }
     const { httpUrl } = authwire.server
-    for (const [type, body] of [
-      ["application/json", '{"id": 12345678}'],
-      ["application/json", '{"id": "12345678'],
-      ["application/proto", "\n\u00ff12345678"],
+    const unreadable = "request: is not a well-formed authwire.v1.GetUserRequest"
+    for (const [type, body, message] of [
+      ["application/json", '{"id": 12345678}', "id: cannot be read"],
+      ["application/json", '{"id": "12345678', unreadable],
+      ["application/proto", "\n\u00ff12345678", unreadable],
     ] as const) {
       const headers = { "content-type": type, "x-request-id": "of-the-test" }
       const response = await fetch(new URL(path, httpUrl), { method: "POST", headers, body })
       expect(response.status).toBe(400)
       const error = (await response.json()) as { code: string; message: string; details: { debug: unknown }[] }
       expect(error.code).toBe("invalid_argument")
-      expect(error.message).toBe("request: is not a well-formed authwire.v1.GetUserRequest")
+      expect(error.message).toBe(message)
       expect(error.details[0]?.debug).toMatchObject({
         reason: "INVALID_FIELD",
         metadata: { request_id: "of-the-test" },

@@ -1,4 +1,4 @@
-import type { DescMethod } from "@bufbuild/protobuf"
+import type { DescMessage, DescMethod } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import {
@@ -55,8 +55,15 @@ export function withoutForeignErrors(
 export function asUnreadable(error: unknown, { input }: DescMethod): Failure | undefined {
   if (!(error instanceof ConnectError)) return undefined
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)) return undefined
-  const violations = [{ field: "request", description: `is not a well-formed ${input.typeName}` }]
-  return new Failure("INVALID_FIELD", { cause: error, violations })
+  const field = unreadableField(error.rawMessage, input)
+  const description = field === undefined ? `is not a well-formed ${input.typeName}` : "cannot be read"
+  return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
+}
+
+/** The field of a request that Protobuf-ES could not read from JSON: a name of the schema, the rest of its message is not. */
+function unreadableField(message: string, input: DescMessage): string | undefined {
+  const [, type, name] = /^cannot decode field (\S+)\.(\w+) from JSON: /.exec(message) ?? []
+  return type === input.typeName ? input.fields.find((field) => field.name === name)?.name : undefined
 }
 
 type Replace = (error: ConnectError | undefined) => ConnectError | undefined
