@@ -54,6 +54,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   SCOPE_MISSING: [Code.PermissionDenied, "the API key lacks the scope of this method"],
   RATE_LIMITED: [Code.ResourceExhausted, "the API key calls this method too often"],
   OVERLOADED: [Code.ResourceExhausted, "the service has more calls under way than it can answer soon"],
+  AUDIT_LOG_UNAVAILABLE: [Code.Unavailable, "the service cannot write its audit log, so it takes no writes"],
   ENCRYPTION_KEY_MISSING: [Code.FailedPrecondition, "the service cannot decrypt what is stored with the keys it has"],
 }
 

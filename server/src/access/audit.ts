@@ -3,19 +3,21 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { status } from "@grpc/grpc-js"
 import type { Call } from "../dispatch/call.js"
 import type { Interceptor } from "../dispatch/interceptor.js"
-import { codeOf, type Failure, type Reason } from "../errors.js"
+import { codeOf, Failure, type Reason } from "../errors.js"
 import { parseKey } from "./api-key.js"
 import { anyScope, scopeOf } from "./scopes.js"
 import { shownSubject, subjectOf } from "./subject.js"
 
 /** Tells of every write and of every call that was refused, one line each, and never of what is in them. */
 export interface Audit {
-  /** Finds whose data the writes are about. */
+  /** Finds whose data the writes are about, and rejects them while they may not be. */
   readonly interceptor: Interceptor
   /** Hears of a call that is over; with a failure if it failed. */
   ended(method: DescMethod, call: Call, failure: Failure | undefined): void
   /** Hears of a call that failed before it began: whose it is, nobody has asked. */
   refused(method: DescMethod, failure: Failure, requestId: string): void
+  /** Tells of lines that are not there, where they would be. */
+  lost(lines: number): void
   /** Writes what is still to be told. */
   flush(): void
 }
@@ -23,6 +25,10 @@ export interface Audit {
 export interface AuditOptions {
   /** Takes a line, with its end. */
   write: (line: string) => void
+  /** Takes the line of a write that was let in. Default: `write`. */
+  writeOfWrite?: (line: string) => void
+  /** Whether calls that write are let in. Default: always. */
+  mayWrite?: () => boolean
   /** The time in milliseconds since 1970. */
   now: () => number
 }
@@ -33,6 +39,7 @@ const refusals: ReadonlySet<Reason> = new Set([
   "SCOPE_MISSING",
   "RATE_LIMITED",
   "OVERLOADED",
+  "AUDIT_LOG_UNAVAILABLE",
 ])
 
 /** How many refused calls of one key, or of all without a valid one, are told of in a second, for each reason. */
@@ -47,19 +54,18 @@ interface Refused {
  * Whoever is refused can come again at any rate, so of many refused calls only the first ten in a second are told of one
  * by one, for each key and reason; the rest of them is one line with their number. Writes are told of one by one.
  */
-export function audit({ write, now }: AuditOptions): Audit {
+export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
   const writes = new Map<DescMethod, boolean>()
   const refused = new Map<string, Refused>()
   let timer: NodeJS.Timeout | undefined
 
-  const tell = (entry: Record<string, unknown>): void => {
-    write(`${JSON.stringify({ time: new Date(now()).toISOString(), event: "audit", ...entry })}\n`)
-  }
+  const lineOf = (entry: Record<string, unknown>, event = "audit"): string =>
+    `${JSON.stringify({ time: new Date(now()).toISOString(), event, ...entry })}\n`
 
   const flush = (): void => {
     clearTimeout(timer)
     for (const { count, last } of refused.values()) {
-      if (count > toldPerSecond) tell({ ...last, count: count - toldPerSecond })
+      if (count > toldPerSecond) write(lineOf({ ...last, count: count - toldPerSecond }))
     }
     refused.clear()
   }
@@ -76,11 +82,18 @@ export function audit({ write, now }: AuditOptions): Audit {
       refused.set(about, entry)
     }
     entry.count++
-    if (entry.count <= toldPerSecond) tell(tellOne())
+    if (entry.count <= toldPerSecond) write(lineOf(tellOne()))
   }
 
   return {
     interceptor: {
+      admit(method) {
+        if (!isWrite(method)) return undefined
+        return () => {
+          if (!mayWrite()) throw new Failure("AUDIT_LOG_UNAVAILABLE", { retryAfterMs: 1_000 })
+          return undefined
+        }
+      },
       unary(method, next) {
         const subject = isWrite(method) ? subjectOf(method) : undefined
         if (subject === undefined) return next
@@ -115,7 +128,7 @@ export function audit({ write, now }: AuditOptions): Audit {
         request_id: call.requestId,
       })
       if (isRefused) refuse(`${who.key ?? ""} ${failure.reason}`, entry)
-      else tell(entry())
+      else writeOfWrite(lineOf(entry()))
     },
 
     refused(method, { reason }, requestId) {
@@ -123,6 +136,8 @@ export function audit({ write, now }: AuditOptions): Audit {
       const code = status[codeOf(reason)]
       refuse(` ${reason}`, () => ({ method: nameOf(method), code, reason, request_id: requestId }))
     },
+
+    lost: (lines) => write(lineOf({ lines }, "audit-lost")),
 
     flush,
   }

@@ -34,6 +34,8 @@ export interface Configuration {
   apiKeysFile: string | undefined
   /** Where the audit log goes: a file, or standard error if undefined. */
   auditLog: { file: string | undefined } | "off"
+  /** What happens to calls that write while it cannot be written. */
+  auditLogFailure: "drop" | "reject"
   /** Undefined: the door stays closed. */
   grpcAddr: Address | undefined
   httpAddr: Address | undefined
@@ -150,6 +152,7 @@ export function readConfiguration(
     apiKeys: command === "serve" ? readApiKeys(environment) : undefined,
     apiKeysFile: raw("api-keys-file")?.text,
     auditLog: readAuditLog(raw("audit-log")?.text),
+    auditLogFailure: choice("audit-log-failure") as "drop" | "reject",
     grpcAddr: address("grpc-addr"),
     httpAddr: address("http-addr"),
     metricsAddr: address("metrics-addr"),
@@ -181,6 +184,10 @@ export function readConfiguration(
   if (configuration.workers > 1 && configuration.databaseUrl.startsWith("sqlite:")) {
     const source = raw("workers")?.source
     throw new ConfigurationError(`${source}: must be 1 with a database of SQLite: one process owns the file`)
+  }
+  if (configuration.auditLog === "off" && configuration.auditLogFailure === "reject") {
+    const source = raw("audit-log-failure")?.source
+    throw new ConfigurationError(`${source}: reject needs an audit log, but --audit-log is off`)
   }
   if (configuration.apiKeys !== undefined && configuration.apiKeysFile !== undefined) {
     throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them")

@@ -1,21 +1,26 @@
 import { type Logger, pino } from "pino"
-import pretty from "pino-pretty"
-import { batchedLines } from "./batched-lines.js"
+import { prettyFactory } from "pino-pretty"
+import { boundedLines } from "./bounded-lines.js"
+import { standardError } from "./line-sink.js"
 
 /**
  * The log, on standard error: one JSON object a line, or text for people. Lines are whole, so that several
- * processes can share the output.
+ * processes can share the output. Nobody waits for whoever reads it: see BoundedLines.
  *
  * @param options.worker the number of this worker, where there are several: a field of every line
  */
 export function createLog(options: { level: string; format: "json" | "text"; worker?: number }): Logger {
   const base = options.worker === undefined ? null : { worker: options.worker }
-  const settings = { level: options.level, base, timestamp }
-  const destination =
-    options.format === "text"
-      ? pretty({ destination: 2, sync: true, colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
-      : batchedLines(pino.destination({ fd: 2, sync: true }))
-  return pino(settings, destination)
+  const lines = boundedLines(standardError(), {
+    onLost: (count) => log.error({ lines: count }, "lines of the log are lost: it could not be written"),
+  })
+  const log = pino({ level: options.level, base, timestamp }, options.format === "text" ? textOf(lines) : lines)
+  return log
+}
+
+function textOf({ write }: { write: (line: string) => void }) {
+  const text = prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
+  return { write: (line: string) => write(text(line)) }
 }
 
 let time = 0

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module"
 import { type Configuration, readConfiguration } from "./configuration.js"
 import { ConfigurationError } from "./configuration-error.js"
+import { endEvenUnread } from "./end-even-unread.js"
 import { helpText } from "./help.js"
 import { keys } from "./keys.js"
 import { migrate } from "./migrate.js"
@@ -17,6 +18,8 @@ export async function main(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
+  // Whoever reads this may go away. That ends nothing.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
   const print = (text: string) => process.stdout.write(text)
   const say = (text: string) => process.stderr.write(text)
   try {
@@ -29,7 +32,11 @@ export async function main(
     } else if (command === "serve") {
       const { configuration, positionals } = readConfiguration("serve", rest, environment)
       if (positionals[0] !== undefined) throw new ConfigurationError("serve takes options only; see authwire --help")
-      return await runService(configuration, { print, stopped: stopSignal() })
+      try {
+        return await runService(configuration, { print, stopped: stopSignal() })
+      } finally {
+        endEvenUnread()
+      }
     } else if (command === "migrate") {
       const { configuration, positionals } = readConfiguration("migrate", rest, environment)
       await migrate(configuration as Configuration, positionals, { print })

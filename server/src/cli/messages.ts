@@ -8,6 +8,8 @@ export type ToWorker =
   | { type: "start"; worker: number; configuration: Configuration; ready: boolean }
   /** What every worker answers about its health from now on. */
   | { type: "readiness"; ready: boolean }
+  /** Say that you can: PONG. */
+  | { type: "ping" }
   /** Say what you have measured. */
   | { type: "metrics"; id: number }
   /** Answer that you are not ready, for good, and say that you do: STOPPING. */
@@ -24,5 +26,6 @@ export type ToPrimary =
   /** The answer to the question with this id. */
   | { type: "metrics"; id: number; values: MetricValues }
   | { type: "stopping" }
+  | { type: "pong" }
   /** It cannot start, for a reason outside; the last message. */
   | { type: "failed"; message: string }

@@ -2,6 +2,7 @@ import cluster from "node:cluster"
 import { createMetrics, type Metrics } from "../metrics/metrics.js"
 import { readinessSwitch } from "../readiness.js"
 import { openStore } from "./database.js"
+import { endEvenUnread } from "./end-even-unread.js"
 import { createLog } from "./log.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
 import { serve } from "./serve.js"
@@ -28,6 +29,9 @@ export async function worker(): Promise<void> {
         break
       case "readiness":
         readiness.set(message.ready)
+        break
+      case "ping":
+        tell({ type: "pong" })
         break
       case "metrics":
         metrics?.values().then((values) => tell({ type: "metrics", id: message.id, values }))
@@ -78,6 +82,7 @@ export async function worker(): Promise<void> {
   }
   phase = "ended"
   if (process.connected) process.disconnect()
+  endEvenUnread()
 }
 
 /** Resolves once the message is on its way, or cannot be because the primary is gone. */

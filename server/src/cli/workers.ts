@@ -8,6 +8,7 @@ import type { Configuration } from "./configuration.js"
 import { doorError } from "./door-error.js"
 import { forkWorker, type WorkerEnd, type WorkerProcess } from "./fork.js"
 import { metricsGatherer } from "./gather-metrics.js"
+import { type Heartbeat, heartbeat } from "./heartbeat.js"
 import type { ToPrimary } from "./messages.js"
 import { StartError } from "./start-error.js"
 
@@ -21,12 +22,13 @@ export interface WorkersOptions {
 interface Worker {
   number: number
   process: WorkerProcess
+  heartbeat: Heartbeat
   /** When every door of it listened, in milliseconds; undefined as long as one does not. */
   listeningSince: number | undefined
   /** Whether its database answers; undefined until that is known. */
   answers: boolean | undefined
   stopping: boolean
-  /** Why it could not start, in its own words. */
+  /** Why it could not start, in its own words, or why it was ended. */
   failure?: string
 }
 
@@ -44,6 +46,9 @@ const closeMs = 5_000
  * Health is one truth: all workers answer that they are ready while each of those that listen reaches its database. A
  * worker that has died takes no connections, so it is no reason to take the others out of a balancer: it does not count
  * until its replacement listens and knows of its database.
+ *
+ * One that does not answer the primary any more, because it is stopped or in an endless loop, is ended, which closes its
+ * connections, and replaced.
  *
  * At the start every worker must come up, else StartError is thrown with what the first said. Later a worker that ends
  * is replaced, at once, and ever later when it keeps ending soon after its start.
@@ -97,6 +102,13 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     const worker: Worker = {
       number,
       process,
+      heartbeat: heartbeat(
+        () => process.send({ type: "ping" }),
+        (reason) => {
+          worker.failure = reason
+          process.kill()
+        },
+      ),
       listeningSince: undefined,
       answers: undefined,
       stopping: false,
@@ -112,6 +124,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
   }
 
   const hear = (worker: Worker, message: ToPrimary): void => {
+    worker.heartbeat.heard()
     switch (message.type) {
       case "database":
         worker.answers = message.answers
@@ -144,6 +157,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
 
   const ended = (worker: Worker, { code, signal, error }: WorkerEnd): void => {
     const { number, failure, process, listeningSince } = worker
+    worker.heartbeat.stop()
     living.delete(number)
     tellReadiness()
     const facts = { worker: number, pid: process.pid, code, signal, reason: failure ?? error?.message }

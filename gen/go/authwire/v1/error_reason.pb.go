@@ -105,6 +105,9 @@ const (
 	// RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
 	// connection. What the call asked for was done; only its answer is not sent.
 	ErrorReason_ERROR_REASON_ANSWERS_NOT_TAKEN ErrorReason = 37
+	// UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
+	// A google.rpc.RetryInfo says when to come again. Nothing was done.
+	ErrorReason_ERROR_REASON_AUDIT_LOG_UNAVAILABLE ErrorReason = 38
 )
 
 // Enum value maps for ErrorReason.
@@ -148,6 +151,7 @@ var (
 		35: "ERROR_REASON_OVERLOADED",
 		36: "ERROR_REASON_ENCRYPTION_KEY_MISSING",
 		37: "ERROR_REASON_ANSWERS_NOT_TAKEN",
+		38: "ERROR_REASON_AUDIT_LOG_UNAVAILABLE",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -188,6 +192,7 @@ var (
 		"ERROR_REASON_OVERLOADED":                        35,
 		"ERROR_REASON_ENCRYPTION_KEY_MISSING":            36,
 		"ERROR_REASON_ANSWERS_NOT_TAKEN":                 37,
+		"ERROR_REASON_AUDIT_LOG_UNAVAILABLE":             38,
 	}
 )
 
@@ -222,8 +227,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xe7\n" +
-	"\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\x8f\v\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -263,7 +267,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\x19ERROR_REASON_RATE_LIMITED\x10\"\x12\x1b\n" +
 	"\x17ERROR_REASON_OVERLOADED\x10#\x12'\n" +
 	"#ERROR_REASON_ENCRYPTION_KEY_MISSING\x10$\x12\"\n" +
-	"\x1eERROR_REASON_ANSWERS_NOT_TAKEN\x10%BO\n" +
+	"\x1eERROR_REASON_ANSWERS_NOT_TAKEN\x10%\x12&\n" +
+	"\"ERROR_REASON_AUDIT_LOG_UNAVAILABLE\x10&BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

@@ -104,6 +104,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
     connection. What the call asked for was done; only its answer is not sent.
     """
+    ERROR_REASON_AUDIT_LOG_UNAVAILABLE: _ErrorReason.ValueType  # 38
+    """UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
+    A google.rpc.RetryInfo says when to come again. Nothing was done.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. Every error carries a google.rpc.ErrorInfo with the domain `authwire` and the name of one of these
@@ -191,5 +195,9 @@ ERROR_REASON_ENCRYPTION_KEY_MISSING: ErrorReason.ValueType  # 36
 ERROR_REASON_ANSWERS_NOT_TAKEN: ErrorReason.ValueType  # 37
 """RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
 connection. What the call asked for was done; only its answer is not sent.
+"""
+ERROR_REASON_AUDIT_LOG_UNAVAILABLE: ErrorReason.ValueType  # 38
+"""UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
+A google.rpc.RetryInfo says when to come again. Nothing was done.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -284,6 +284,14 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_ANSWERS_NOT_TAKEN = 37;
    */
   ANSWERS_NOT_TAKEN = 37,
+
+  /**
+   * UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
+   * A google.rpc.RetryInfo says when to come again. Nothing was done.
+   *
+   * @generated from enum value: ERROR_REASON_AUDIT_LOG_UNAVAILABLE = 38;
+   */
+  AUDIT_LOG_UNAVAILABLE = 38,
 }
 
 /**
