@@ -1,0 +1,41 @@
+import { execFileSync } from "node:child_process"
+import { closeSync, constants, openSync, readSync, rmSync } from "node:fs"
+import { join } from "node:path"
+
+/** A named pipe with a reader that reads only when it is told to. */
+export interface UnreadPipe {
+  readonly path: string
+  /** What starts a program with the pipe as its standard error. */
+  readonly prefix: readonly string[]
+  /** Reads what there is, and returns all that was read so far. */
+  read(): string
+  /** The reader goes away. */
+  close(): void
+}
+
+export function unreadPipe(): UnreadPipe {
+  const path = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `pipe-${crypto.randomUUID()}`)
+  execFileSync("mkfifo", [path])
+  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK)
+  const buffer = Buffer.alloc(64 * 1024)
+  const chunks: Buffer[] = []
+  let isClosed = false
+  return {
+    path,
+    prefix: ["sh", "-c", 'exec "$@" 2>"$0"', path],
+    read() {
+      try {
+        for (;;) chunks.push(Buffer.from(buffer.subarray(0, readSync(fd, buffer))))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error
+      }
+      return Buffer.concat(chunks).toString()
+    },
+    close() {
+      if (isClosed) return
+      isClosed = true
+      closeSync(fd)
+      rmSync(path)
+    },
+  }
+}
