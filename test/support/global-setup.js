@@ -3,6 +3,7 @@ import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
 import { hasNextjs } from "./nextjs.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
+import { hasMountNamespaces } from "./small-disk.ts"
 import { hasTool } from "./tools.ts"
 
 const variables = { mysql: "AUTHWIRE_TEST_MYSQL_URL", mariadb: "AUTHWIRE_TEST_MARIADB_URL" }
@@ -39,6 +40,7 @@ export default async function setup() {
   leftOut.push(...missingLanguages(hasTool))
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
+  if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
   // Beside what CI requires.
   if (!process.env.AUTHWIRE_TEST_CLUSTER_URLS) {

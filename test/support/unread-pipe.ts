@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process"
-import { closeSync, constants, openSync, readSync, rmSync } from "node:fs"
+import { closeSync, constants, openSync, readSync } from "node:fs"
 import { join } from "node:path"
 
 /** A named pipe with a reader that reads only when it is told to. */
@@ -9,7 +9,7 @@ export interface UnreadPipe {
   readonly prefix: readonly string[]
   /** Reads what there is, and returns all that was read so far. */
   read(): string
-  /** The reader goes away. */
+  /** The reader goes away; the pipe's name stays. */
   close(): void
 }
 
@@ -35,7 +35,6 @@ export function unreadPipe(): UnreadPipe {
       if (isClosed) return
       isClosed = true
       closeSync(fd)
-      rmSync(path)
     },
   }
 }
