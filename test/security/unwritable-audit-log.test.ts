@@ -133,7 +133,11 @@ describe("--audit-log-failure=reject", () => {
   })
 
   test("is no choice where there is no audit log", async () => {
-    const env = { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: "sqlite:x", AUTHWIRE_AUDIT_LOG_FAILURE: "reject" }
+    const env = {
+      AUTH_SECRET: testSecret,
+      AUTHWIRE_DATABASE_URL: `sqlite:${folder()}/db`,
+      AUTHWIRE_AUDIT_LOG_FAILURE: "reject",
+    }
     const { code, stderr } = await run(["serve", "--audit-log=off"], env)
     const message = "authwire: AUTHWIRE_AUDIT_LOG_FAILURE: reject needs an audit log, but --audit-log is off\n"
     expect({ code, stderr }).toEqual({ code: 2, stderr: message })

@@ -2,6 +2,7 @@ import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
 import { hasNextjs } from "./nextjs.ts"
+import { oldNode } from "./old-node.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
 import { hasMountNamespaces } from "./small-disk.ts"
 import { hasTool } from "./tools.ts"
@@ -46,6 +47,7 @@ export default async function setup() {
   if (!process.env.AUTHWIRE_TEST_CLUSTER_URLS) {
     leftOut.push("left out: a replication group with several primaries (set AUTHWIRE_TEST_CLUSTER_URLS)")
   }
+  if (oldNode() === undefined) leftOut.push("left out: a Node that is too old (have one on the path, older than 22)")
   process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()
   // Half an hour from the others, and half an hour of daylight saving: who forgets that times are UTC will see it.
   process.env.TZ ??= "Australia/Lord_Howe"

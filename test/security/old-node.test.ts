@@ -1,0 +1,28 @@
+import { execFileSync, spawnSync } from "node:child_process"
+import { existsSync, mkdtempSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { expect, test } from "@jest/globals"
+import { oldNode } from "../support/old-node.js"
+
+const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
+const program = oldNode()
+
+const onOldNode = program === undefined ? test.skip : test
+
+onOldNode.each([["--version"], ["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--http-addr=off"]])(
+  "a Node that is too old is named in one line, and nothing is done: authwire %s",
+  (...args) => {
+    const cwd = mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "old-node-"))
+    const version = execFileSync(program as string, ["--version"], { encoding: "utf8" })
+      .trim()
+      .slice(1)
+    const { status, stdout, stderr } = spawnSync(program as string, [command, ...args], { cwd, encoding: "utf8" })
+    expect({ status, stdout, stderr }).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: `authwire: needs Node 22 or newer; this is ${version}\n`,
+    })
+    expect(existsSync(join(cwd, ".authwire"))).toBe(false)
+  },
+)
