@@ -46,6 +46,13 @@ describe.each(sinks)("boundedLines, to a pipe %s", (_, make) => {
     expect(writes).toEqual(["a\nb\nc\n", "d\n"])
   })
 
+  test("an urgent line is written at once, with what waited before it", () => {
+    const { writes, lines } = setUp()
+    lines.write("a\n")
+    lines.write("b\n", true)
+    expect(writes).toEqual(["a\nb\n"])
+  })
+
   test("no write has more bytes than a pipe takes whole, unless a line has, and no line is cut or lost", async () => {
     const { pipe, writes, lines } = setUp()
     const all = Array.from({ length: 500 }, (_, index) => `${index} ${"é".repeat((index * 37) % 300)}\n`)

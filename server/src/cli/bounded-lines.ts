@@ -2,8 +2,11 @@ import type { LineSink } from "./line-sink.js"
 
 /** Lines on their way to a sink that may stand still. */
 export interface BoundedLines {
-  /** @param line with its line break. It is lost if too much waits already. */
-  write(line: string): void
+  /**
+   * @param line with its line break. It is lost if too much waits already.
+   * @param isUrgent whether it does not wait for the end of the turn. Default: false.
+   */
+  write(line: string, isUrgent?: boolean): void
   /** The same for a line that is not to be lost: who writes it sees to it that there are not too many. */
   keep(line: string): void
   /** Whether the sink fails, or half of what may wait does. */
@@ -84,7 +87,7 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
     })
   }
 
-  const push = (text: string, size: number): void => {
+  const push = (text: string, size: number, isUrgent = false): void => {
     const last = waiting.at(-1)
     const isOpen = last !== undefined && !(isWriting && waiting.length === 1)
     if (isOpen && last.bytes + size <= maxChunkBytes) {
@@ -92,7 +95,8 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
       last.bytes += size
     } else waiting.push({ text, bytes: size })
     bytes += size
-    schedule()
+    if (!isUrgent) schedule()
+    else if (!isWriting) writeNext()
   }
 
   process.on("exit", () => {
@@ -100,10 +104,10 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
   })
 
   return {
-    write(line) {
+    write(line, isUrgent) {
       const size = Buffer.byteLength(line)
       if (lost > 0 || bytes + size > maxWaitingBytes) lost++
-      else push(line, size)
+      else push(line, size, isUrgent)
     },
     keep: (line) => push(line, Buffer.byteLength(line)),
     get isBlocked() {

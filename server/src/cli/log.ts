@@ -3,9 +3,15 @@ import { prettyFactory } from "pino-pretty"
 import { boundedLines } from "./bounded-lines.js"
 import { standardError } from "./line-sink.js"
 
+// What pino looks for in a destination that wants to know of levels.
+const metadata: unique symbol = Symbol.for("pino.metadata") as never
+
+/** pino's number for `warn`: from there on a line does not wait. */
+const warn = 40
+
 /**
  * The log, on standard error: one JSON object a line, or text for people. Lines are whole, so that several
- * processes can share the output. Nobody waits for whoever reads it: see BoundedLines.
+ * processes can share the output. Nobody waits for whoever reads it: see boundedLines.
  *
  * @param options.worker the number of this worker, where there are several: a field of every line
  */
@@ -14,13 +20,17 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
   const lines = boundedLines(standardError(), {
     onLost: (count) => log.error({ lines: count }, "lines of the log are lost: it could not be written"),
   })
-  const log = pino({ level: options.level, base, timestamp }, options.format === "text" ? textOf(lines) : lines)
+  const shown =
+    options.format === "text"
+      ? prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
+      : (line: string) => line
+  const destination = {
+    [metadata]: true,
+    lastLevel: 0,
+    write: (line: string) => lines.write(shown(line), destination.lastLevel >= warn),
+  }
+  const log = pino({ level: options.level, base, timestamp }, destination)
   return log
-}
-
-function textOf({ write }: { write: (line: string) => void }) {
-  const text = prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
-  return { write: (line: string) => write(text(line)) }
 }
 
 let time = 0
