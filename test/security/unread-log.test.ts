@@ -1,7 +1,7 @@
 import { createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets } from "../support/databases.js"
+import { createDatabase, type DatabaseTarget, describeServers } from "../support/databases.js"
 import { endsAfterEach } from "../support/endings.js"
 import { startServer } from "../support/server.js"
 import { unreadPipe } from "../support/unread-pipe.js"
@@ -18,8 +18,8 @@ const linesOf = (text: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line))
 
 /** A server whose standard error nobody reads. */
-async function startUnread(options: Partial<Parameters<typeof startServer>[0]>, target = databaseTargets()[0]) {
-  const database = await createDatabase(target as NonNullable<typeof target>)
+async function startUnread(options: Partial<Parameters<typeof startServer>[0]>, target: DatabaseTarget = "sqlite") {
+  const database = await createDatabase(target)
   later(database.drop)
   const pipe = unreadPipe()
   later(async () => pipe.close())
@@ -94,9 +94,7 @@ describe("standard error is a pipe that nobody reads", () => {
   })
 })
 
-const servers = databaseTargets().filter((target) => target !== "sqlite")
-
-describe.each(servers)("two workers on %s whose standard error nobody reads", (target) => {
+describeServers("two workers on %s whose standard error nobody reads", (target) => {
   test("calls and health are answered, no line is cut, and the service stops", async () => {
     const { pipe, server, http } = await startUnread({ args: ["--workers=2"] }, target)
     const clients = Array.from({ length: 4 }, () => createAuthwireClient({ url: server.grpcUrl }))

@@ -100,6 +100,7 @@ describe("--audit-log-failure=reject", () => {
     const { server, grpc, http } = started
     const { done, failures } = await write(started, 50_000)
     expect(done.length).toBeGreaterThan(50)
+    expect(failures).toHaveLength(12)
     for (const failure of failures) expect(failure).toMatchObject(rejection)
     for (const { adapter } of [grpc, http]) {
       await expect(adapter.deleteUser("nobody")).rejects.toMatchObject(rejection)
@@ -125,6 +126,7 @@ describe("--audit-log-failure=reject", () => {
     const started = await start([reject, `--audit-log=${pipe.path}`])
     const { done, failures } = await write(started, 50_000)
     expect(done.length).toBeGreaterThan(50)
+    expect(failures).toHaveLength(12)
     for (const failure of failures) expect(failure).toMatchObject(rejection)
     const reading = setInterval(pipe.read, 10)
     later(async () => clearInterval(reading))
