@@ -69,7 +69,8 @@ function streams(
           connection = attackConnection(url, settings)
           return
         }
-        const most = session.connecting ? 0 : Math.min(session.remoteSettings.maxConcurrentStreams ?? 1, mostStreams)
+        // What is beyond would wait on this side.
+        const most = Math.min(connection.maxStreams, mostStreams)
         for (let left = (perSecond * tickMs) / 1_000; left > 0 && connection.openStreams < most; left--) {
           const stop = open(connection, target, begun++)
           if (stop !== undefined) stops.add(stop)

@@ -89,6 +89,21 @@ describe("answers that nobody takes", () => {
     expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
   })
 
+  test.each(listeners)("%s listener: a rejection that is not taken does not keep its stream open", async (listener) => {
+    const connection = connect(listener)
+    const tooMany = Array.from({ length: 20 }, () => connection.open(header(paths.reflection), reflectionRequest))
+    const rejected = [
+      connection.open(header(paths.getUser), getUserRequest("nobody")),
+      connection.open(header(paths.getUser)),
+      connection.open(header(paths.pipeline)),
+      connection.open(header("/nothing")),
+      connection.open(header(paths.getUser, { type: "application/json" })),
+      ...tooMany.slice(16),
+    ]
+    const found = await Promise.all(rejected.map((call) => endOf(call)))
+    expect(found.filter((end) => end.endsWith("still open"))).toEqual([])
+  })
+
   test("a stream that takes its answers stays", async () => {
     const open = listeners.map((listener) => {
       const connection = attackConnection(target.url(listener))
@@ -129,7 +144,7 @@ describe("answers that nobody takes", () => {
       Array.from({ length: 250 }, () => connection.open(header(paths.reflection), reflectionRequest)),
     )
     // Beyond what a connection may have open they wait on this side.
-    const most = () => Math.min(calls.length / 4, connections[0]?.session.remoteSettings.maxConcurrentStreams ?? 0)
+    const most = () => Math.min(calls.length / 4, connections[0]?.maxStreams ?? 0)
     await until(() => calls.filter(({ status, open }) => status !== undefined || !open).length >= 4 * most(), 50_000)
     expect(target.residentBytes() - before).toBeLessThan(64 * mebibyte)
   })

@@ -18,6 +18,8 @@ export interface AttackConnection {
   readonly session: http2.ClientHttp2Session
   /** The streams that the service has not closed. */
   readonly openStreams: number
+  /** How many streams the service lets it have open; 0 until it has said so. */
+  readonly maxStreams: number
   /** Opens a stream. Its body, if there is one, is all that is sent on it. */
   open(header: http2.OutgoingHttpHeaders, body?: Buffer): AttackStream
   /** Resolves when the service has seen all that was sent before; rejects if the connection is gone. */
@@ -35,10 +37,17 @@ export function attackConnection(url: string, settings: http2.Settings = {}): At
   session.on("error", () => {})
   const connected = once(session, "remoteSettings")
   connected.catch(() => {})
+  let maxStreams = 0
+  session.on("remoteSettings", ({ maxConcurrentStreams = 0 }) => {
+    maxStreams = maxConcurrentStreams
+  })
   // Not all that there have been: an attack may go on for long.
   const open = new Set<AttackStream>()
   return {
     session,
+    get maxStreams() {
+      return maxStreams
+    },
     get openStreams() {
       return open.size
     },
