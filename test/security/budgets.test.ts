@@ -1,9 +1,13 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "@jest/globals"
+import { maxWaitingBytes } from "../../server/src/cli/bounded-lines.js"
+import { lastLinesMs } from "../../server/src/cli/end-even-unread.js"
+import { everyMs, maxUnanswered } from "../../server/src/cli/heartbeat.js"
 import { options } from "../../server/src/cli/options.js"
 import { limits as all } from "../../server/src/doors/limits.js"
 import { linesPerSecond } from "../../server/src/limits/refusals.js"
 import { maxInFlight } from "../../server/src/service.js"
+import { writersOf } from "../../server/src/store/sql/unit-of-work.js"
 
 /** The limits of the code, and which of them the table below has used. */
 const told = new Set<string | symbol>()
@@ -24,6 +28,8 @@ const count = (value: number) => value.toLocaleString("en-US")
 const seconds = (ms: number) => `${ms / 1000} s`
 const bytes = (value: number) => (value < 1024 * 1024 ? `${value / 1024} KiB` : `${value / 1024 / 1024} MiB`)
 const perSecond = (value: number) => `${count(value)} a second`
+
+const pool = defaultOf("database-pool-size")
 
 /** What the table of SECURITY.md has to say, in its order. */
 const bounds = [
@@ -68,6 +74,13 @@ const bounds = [
   ["calls at the same time", "worker", count(defaultOf("max-calls-under-way"))],
   ["calls of a method", "key and worker", perSecond(defaultOf("rate-limit"))],
   ["lines of the log about calls that no key limits", "reason and worker", perSecond(linesPerSecond)],
+  ["lines that wait for whoever reads the log, and as many of the audit log", "process", bytes(maxWaitingBytes)],
+  ["time in which they are still written at the end", "process", seconds(lastLinesMs)],
+  ["time in which a worker does not answer the primary", "worker", seconds(maxUnanswered * everyMs)],
+  ["connections to the database that calls use at the same time", "worker", count(pool)],
+  ["of them, those of writers; a fifth is left to readers", "worker", count(writersOf(pool))],
+  ["of them, those of writers of one row", "worker", "1"],
+  ["calls that wait for such a connection", "worker", count(defaultOf("database-queue-limit"))],
 ]
 
 function tableOf(text: string): string[][] {

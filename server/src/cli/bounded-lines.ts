@@ -21,7 +21,7 @@ export interface BoundedLinesOptions {
 }
 
 /** How much may wait, in bytes. */
-const maxWaitingBytes = 1024 * 1024
+export const maxWaitingBytes = 1024 * 1024
 
 // What a pipe takes whole (PIPE_BUF of POSIX), so that processes that share it do not cut each other's lines.
 const maxChunkBytes = 4096

@@ -1,5 +1,5 @@
 /** How long lines may take that are still to be written when the process has nothing else to do, in milliseconds. */
-const lastLinesMs = 1_000
+export const lastLinesMs = 1_000
 
 /**
  * Lets this process end, with its exit code, when only lines that nobody reads keep it. Until then it ends by itself as

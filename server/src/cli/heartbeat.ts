@@ -5,11 +5,11 @@ export interface Heartbeat {
   stop(): void
 }
 
-const everyMs = 1_000
+export const everyMs = 1_000
 
 // Far more than a worker is ever busy with a single thing, such as the collection of its heap; what it loads before it is
 // first heard of may take longer on a busy machine.
-const maxUnanswered = 10
+export const maxUnanswered = 10
 const maxUnansweredAtFirst = 60
 
 /**

@@ -38,13 +38,18 @@ export interface UnitsOfWork {
 /** Where there is one lock for everything, everybody who writes waits for it in one line. */
 const everything = ["everything"]
 
+const fewOf = (places: number): number => Math.max(1, Math.floor(places / 5))
+
+/** How many of so many places writers may have. */
+export const writersOf = (places: number): number => Math.max(1, places - fewOf(places))
+
 export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOptions): UnitsOfWork {
   const waiting = queue(queueLimit)
   const { concurrency: places } = engine
   // However many different rows are locked: readers have places that writers cannot take, and those who have met a lock
   // once leave most of the others' places to those who have not.
-  const few = Math.max(1, Math.floor(places / 5))
-  const entrance = gate(waiting, { places, writers: Math.max(1, places - few) })
+  const few = fewOf(places)
+  const entrance = gate(waiting, { places, writers: writersOf(places) })
   const again = gate(waiting, { places: few, writers: few })
   const rowTurns = turns(waiting)
 
