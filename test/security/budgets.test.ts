@@ -7,7 +7,7 @@ import { options } from "../../server/src/cli/options.js"
 import { limits as all } from "../../server/src/doors/limits.js"
 import { linesPerSecond } from "../../server/src/limits/refusals.js"
 import { maxInFlight } from "../../server/src/service.js"
-import { writersOf } from "../../server/src/store/sql/unit-of-work.js"
+import { rowWaitersOf, writersOf } from "../../server/src/store/sql/unit-of-work.js"
 
 /** The limits of the code, and which of them the table below has used. */
 const told = new Set<string | symbol>()
@@ -81,6 +81,7 @@ const bounds = [
   ["of them, those of writers; a fifth is left to readers", "worker", count(writersOf(pool))],
   ["of them, those of writers of one row", "worker", "1"],
   ["calls that wait for such a connection", "worker", count(defaultOf("database-queue-limit"))],
+  ["of them, those that wait to write one row", "worker", count(rowWaitersOf(defaultOf("database-queue-limit")))],
 ]
 
 function tableOf(text: string): string[][] {

@@ -15,7 +15,8 @@ export interface Line {
 
 /** Everybody who waits for the database, in lines that are bounded together. */
 export interface Queue {
-  line(): Line
+  /** @param most how many may wait in this line. Default: as many as in the queue. */
+  line(most?: number): Line
   /** Rejects those who wait and all who come. */
   close(): void
   throwIfClosed(): void
@@ -37,7 +38,7 @@ export function queue(limit: number): Queue {
     if (closed) throw closedError()
   }
 
-  function line(): Line {
+  function line(most = limit): Line {
     // A Set keeps the order and forgets a waiter who gives up without a search.
     const waiting = new Set<Waiter>()
     const first = (): Waiter | undefined => waiting.values().next().value
@@ -48,7 +49,8 @@ export function queue(limit: number): Queue {
       async wait(signal) {
         signal?.throwIfAborted()
         throwIfClosed()
-        if (all.size >= limit) throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
+        if (all.size >= limit || waiting.size >= most)
+          throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
         await new Promise<void>((resolve, reject) => {
           const abort = () => waiter.refuse?.(signal?.reason)
           const end = () => {

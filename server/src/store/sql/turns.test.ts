@@ -3,9 +3,9 @@ import { queue } from "./queue.js"
 import { turns } from "./turns.js"
 
 /** Turns that tell in which order they are had. */
-function recorded(queueLimit = 10) {
+function recorded(queueLimit = 10, rowLimit = queueLimit) {
   const waiting = queue(queueLimit)
-  const { take } = turns(waiting)
+  const { take } = turns(waiting, rowLimit)
   const order: string[] = []
   return {
     order,
@@ -45,6 +45,16 @@ test("who writes two rows waits for both, and those who name them the other way 
   for (const end of ends) end()
   for (const call of calls) (await call)()
   expect(order).toEqual(["a", "b", "ab", "ba", "aa"])
+})
+
+test("who waits for one row does not take all places of those who wait", async () => {
+  const { take } = recorded(10, 2)
+  const ends = [await take("a", ["a"]), await take("b", ["b"])]
+  const waiting = [take("second", ["a"]), take("third", ["a"])]
+  await expect(take("fourth", ["a"])).rejects.toMatchObject({ reason: "QUEUE_FULL" })
+  const other = take("other", ["b"])
+  for (const end of ends) end()
+  for (const one of [...waiting, other]) (await one)()
 })
 
 test("who gives up leaves nothing behind: neither a place in the line nor the turn that he had", async () => {

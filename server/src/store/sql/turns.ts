@@ -14,7 +14,8 @@ export interface Turns {
   take(rows: readonly string[], waiter: Waiter): Promise<() => void>
 }
 
-export function turns(queue: Queue): Turns {
+/** @param most how many may wait for one row: the others who wait for the database have the rest of the queue. */
+export function turns(queue: Queue, most: number): Turns {
   /** Whose turn somebody has, and those who wait for it, if there are any. */
   const taken = new Map<string, Line | undefined>()
 
@@ -33,7 +34,7 @@ export function turns(queue: Queue): Turns {
           taken.set(row, undefined)
           continue
         }
-        const line = taken.get(row) ?? queue.line()
+        const line = taken.get(row) ?? queue.line(most)
         taken.set(row, line)
         try {
           const waited = line.wait(signal)

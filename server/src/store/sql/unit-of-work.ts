@@ -43,6 +43,9 @@ const fewOf = (places: number): number => Math.max(1, Math.floor(places / 5))
 /** How many of so many places writers may have. */
 export const writersOf = (places: number): number => Math.max(1, places - fewOf(places))
 
+/** How many of those who may wait may do so for one row. */
+export const rowWaitersOf = (queueLimit: number): number => Math.ceil(queueLimit / 10)
+
 export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOptions): UnitsOfWork {
   const waiting = queue(queueLimit)
   const { concurrency: places } = engine
@@ -51,7 +54,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOpti
   const few = fewOf(places)
   const entrance = gate(waiting, { places, writers: writersOf(places) })
   const again = gate(waiting, { places: few, writers: few })
-  const rowTurns = turns(waiting)
+  const rowTurns = turns(waiting, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
   async function enter({ kind, signal, aside = (waited) => waited }: UnitOfWork, isAgain: boolean): Promise<Place> {
     if (isAgain) await aside(again.enter(kind, signal))
