@@ -48,9 +48,9 @@ type LinkAccountRequest struct {
 	ExpiresIn *float64 `protobuf:"fixed64,10,opt,name=expires_in,json=expiresIn,proto3,oneof" json:"expires_in,omitempty"`
 	// See Account.expires_at.
 	ExpiresAt *float64 `protobuf:"fixed64,11,opt,name=expires_at,json=expiresAt,proto3,oneof" json:"expires_at,omitempty"`
-	// See Account.authorization_details. At most 64 entries, and 65,536 bytes as JSON.
+	// See Account.authorization_details. At most 64 entries, and 65,536 bytes as JSON, nested at most 32 levels deep.
 	AuthorizationDetails *AuthorizationDetails `protobuf:"bytes,12,opt,name=authorization_details,json=authorizationDetails,proto3,oneof" json:"authorization_details,omitempty"`
-	// See Account.extra. At most 65,536 bytes as JSON.
+	// See Account.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
 	Extra         *structpb.Struct `protobuf:"bytes,13,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

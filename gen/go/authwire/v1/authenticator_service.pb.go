@@ -42,7 +42,7 @@ type CreateAuthenticatorRequest struct {
 	CredentialBackedUp bool `protobuf:"varint,7,opt,name=credential_backed_up,json=credentialBackedUp,proto3" json:"credential_backed_up,omitempty"`
 	// Transports, separated by commas.
 	Transports *string `protobuf:"bytes,8,opt,name=transports,proto3,oneof" json:"transports,omitempty"`
-	// See Authenticator.extra. At most 65,536 bytes as JSON.
+	// See Authenticator.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
 	Extra         *structpb.Struct `protobuf:"bytes,9,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

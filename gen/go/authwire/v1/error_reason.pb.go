@@ -74,7 +74,8 @@ const (
 	ErrorReason_ERROR_REASON_SERVICE_UNKNOWN ErrorReason = 22
 	// FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with.
 	ErrorReason_ERROR_REASON_MISSING_SECRET ErrorReason = 23
-	// UNAUTHENTICATED: this is not a token.
+	// UNAUTHENTICATED: this is not a token, or its claims cannot be carried to every client: they are nested more than 32
+	// levels deep, or hold a number that is not finite or text that is not Unicode.
 	ErrorReason_ERROR_REASON_TOKEN_MALFORMED ErrorReason = 24
 	// UNAUTHENTICATED: the token's `alg`, `enc` or `zip` is not one that Auth.js uses.
 	ErrorReason_ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED ErrorReason = 25
@@ -86,7 +87,7 @@ const (
 	ErrorReason_ERROR_REASON_TOKEN_NOT_YET_VALID ErrorReason = 28
 	// UNIMPLEMENTED: a call in a pipeline names no unary method of this service.
 	ErrorReason_ERROR_REASON_METHOD_UNKNOWN ErrorReason = 29
-	// RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows.
+	// RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large.
 	ErrorReason_ERROR_REASON_TOO_MANY_CALLS ErrorReason = 30
 	// UNAUTHENTICATED: the call has no API key.
 	ErrorReason_ERROR_REASON_API_KEY_MISSING ErrorReason = 31

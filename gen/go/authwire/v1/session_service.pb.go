@@ -34,7 +34,7 @@ type CreateSessionRequest struct {
 	UserId string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// When the session expires. Fractions of a millisecond are dropped.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`
-	// See Session.extra. At most 65,536 bytes as JSON.
+	// See Session.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
 	Extra         *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -254,7 +254,7 @@ type UpdateSessionRequest struct {
 	UserId *string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// New expiry.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
-	// Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON.
+	// Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
 	Extra *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
 	// What to change: any of `user_id`, `expires`, `extra`. Everything else is left alone.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,5,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`

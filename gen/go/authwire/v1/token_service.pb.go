@@ -26,7 +26,7 @@ const (
 // Request of TokenService.Encode.
 type EncodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The claims.
+	// The claims, nested at most 32 levels deep.
 	Payload *structpb.Struct `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
 	// What the key is derived from beside the secret: Auth.js takes the name of the session cookie. (Its length is bounded
 	// by that of HKDF's info parameter in Web Crypto implementations.)

@@ -38,7 +38,7 @@ type CreateUserRequest struct {
 	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// See User.image.
 	Image *string `protobuf:"bytes,5,opt,name=image,proto3,oneof" json:"image,omitempty"`
-	// See User.extra. At most 65,536 bytes as JSON.
+	// See User.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
 	Extra         *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -460,7 +460,7 @@ type UpdateUserRequest struct {
 	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// New picture.
 	Image *string `protobuf:"bytes,5,opt,name=image,proto3,oneof" json:"image,omitempty"`
-	// Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON.
+	// Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
 	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
 	// What to change: any of `email`, `email_verified`, `name`, `image`, `extra`. Everything else is left alone.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,7,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`

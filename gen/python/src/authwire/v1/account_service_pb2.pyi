@@ -61,11 +61,11 @@ class LinkAccountRequest(_message.Message):
     """See Account.expires_at."""
     @_builtins.property
     def authorization_details(self) -> _account_pb2.AuthorizationDetails:
-        """See Account.authorization_details. At most 64 entries, and 65,536 bytes as JSON."""
+        """See Account.authorization_details. At most 64 entries, and 65,536 bytes as JSON, nested at most 32 levels deep."""
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """See Account.extra. At most 65,536 bytes as JSON."""
+        """See Account.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep."""
 
     def __init__(
         self,

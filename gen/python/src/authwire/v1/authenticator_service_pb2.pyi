@@ -53,7 +53,7 @@ class CreateAuthenticatorRequest(_message.Message):
     """Transports, separated by commas."""
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """See Authenticator.extra. At most 65,536 bytes as JSON."""
+        """See Authenticator.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep."""
 
     def __init__(
         self,

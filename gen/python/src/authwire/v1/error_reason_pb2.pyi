@@ -71,7 +71,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_MISSING_SECRET: _ErrorReason.ValueType  # 23
     """FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with."""
     ERROR_REASON_TOKEN_MALFORMED: _ErrorReason.ValueType  # 24
-    """UNAUTHENTICATED: this is not a token."""
+    """UNAUTHENTICATED: this is not a token, or its claims cannot be carried to every client: they are nested more than 32
+    levels deep, or hold a number that is not finite or text that is not Unicode.
+    """
     ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED: _ErrorReason.ValueType  # 25
     """UNAUTHENTICATED: the token's `alg`, `enc` or `zip` is not one that Auth.js uses."""
     ERROR_REASON_NO_MATCHING_SECRET: _ErrorReason.ValueType  # 26
@@ -83,7 +85,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_METHOD_UNKNOWN: _ErrorReason.ValueType  # 29
     """UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 30
-    """RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows."""
+    """RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large."""
     ERROR_REASON_API_KEY_MISSING: _ErrorReason.ValueType  # 31
     """UNAUTHENTICATED: the call has no API key."""
     ERROR_REASON_API_KEY_INVALID: _ErrorReason.ValueType  # 32
@@ -163,7 +165,9 @@ ERROR_REASON_SERVICE_UNKNOWN: ErrorReason.ValueType  # 22
 ERROR_REASON_MISSING_SECRET: ErrorReason.ValueType  # 23
 """FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with."""
 ERROR_REASON_TOKEN_MALFORMED: ErrorReason.ValueType  # 24
-"""UNAUTHENTICATED: this is not a token."""
+"""UNAUTHENTICATED: this is not a token, or its claims cannot be carried to every client: they are nested more than 32
+levels deep, or hold a number that is not finite or text that is not Unicode.
+"""
 ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED: ErrorReason.ValueType  # 25
 """UNAUTHENTICATED: the token's `alg`, `enc` or `zip` is not one that Auth.js uses."""
 ERROR_REASON_NO_MATCHING_SECRET: ErrorReason.ValueType  # 26
@@ -175,7 +179,7 @@ ERROR_REASON_TOKEN_NOT_YET_VALID: ErrorReason.ValueType  # 28
 ERROR_REASON_METHOD_UNKNOWN: ErrorReason.ValueType  # 29
 """UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 30
-"""RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows."""
+"""RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large."""
 ERROR_REASON_API_KEY_MISSING: ErrorReason.ValueType  # 31
 """UNAUTHENTICATED: the call has no API key."""
 ERROR_REASON_API_KEY_INVALID: ErrorReason.ValueType  # 32

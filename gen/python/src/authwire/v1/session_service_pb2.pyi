@@ -41,7 +41,7 @@ class CreateSessionRequest(_message.Message):
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """See Session.extra. At most 65,536 bytes as JSON."""
+        """See Session.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class UpdateSessionRequest(_message.Message):
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON."""
+        """Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep."""
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:

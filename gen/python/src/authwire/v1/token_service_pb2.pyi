@@ -37,7 +37,7 @@ class EncodeRequest(_message.Message):
     """How long the token lives, in seconds. Default 2,592,000 (30 days)."""
     @_builtins.property
     def payload(self) -> _struct_pb2.Struct:
-        """The claims."""
+        """The claims, nested at most 32 levels deep."""
 
     @_builtins.property
     def secrets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -46,7 +46,7 @@ class CreateUserRequest(_message.Message):
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """See User.extra. At most 65,536 bytes as JSON."""
+        """See User.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep."""
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class UpdateUserRequest(_message.Message):
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON."""
+        """Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep."""
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:

@@ -95,14 +95,14 @@ export declare type LinkAccountRequest = Message<"authwire.v1.LinkAccountRequest
   expiresAt?: number | undefined;
 
   /**
-   * See Account.authorization_details. At most 64 entries, and 65,536 bytes as JSON.
+   * See Account.authorization_details. At most 64 entries, and 65,536 bytes as JSON, nested at most 32 levels deep.
    *
    * @generated from field: optional authwire.v1.AuthorizationDetails authorization_details = 12;
    */
   authorizationDetails?: AuthorizationDetails | undefined;
 
   /**
-   * See Account.extra. At most 65,536 bytes as JSON.
+   * See Account.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct extra = 13;
    */

@@ -74,7 +74,7 @@ export declare type CreateAuthenticatorRequest = Message<"authwire.v1.CreateAuth
   transports?: string | undefined;
 
   /**
-   * See Authenticator.extra. At most 65,536 bytes as JSON.
+   * See Authenticator.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct extra = 9;
    */

@@ -185,7 +185,8 @@ export enum ErrorReason {
   MISSING_SECRET = 23,
 
   /**
-   * UNAUTHENTICATED: this is not a token.
+   * UNAUTHENTICATED: this is not a token, or its claims cannot be carried to every client: they are nested more than 32
+   * levels deep, or hold a number that is not finite or text that is not Unicode.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_MALFORMED = 24;
    */
@@ -227,7 +228,7 @@ export enum ErrorReason {
   METHOD_UNKNOWN = 29,
 
   /**
-   * RESOURCE_EXHAUSTED: as many calls of the pipeline are under way as the service allows.
+   * RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large.
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 30;
    */

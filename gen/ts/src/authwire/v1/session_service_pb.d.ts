@@ -41,7 +41,7 @@ export declare type CreateSessionRequest = Message<"authwire.v1.CreateSessionReq
   expires?: Timestamp | undefined;
 
   /**
-   * See Session.extra. At most 65,536 bytes as JSON.
+   * See Session.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct extra = 4;
    */
@@ -149,7 +149,7 @@ export declare type UpdateSessionRequest = Message<"authwire.v1.UpdateSessionReq
   expires?: Timestamp | undefined;
 
   /**
-   * Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON.
+   * Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct extra = 4;
    */

@@ -17,7 +17,7 @@ export declare const file_authwire_v1_token_service: GenFile;
  */
 export declare type EncodeRequest = Message<"authwire.v1.EncodeRequest"> & {
   /**
-   * The claims.
+   * The claims, nested at most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct payload = 1;
    */

@@ -54,7 +54,7 @@ export declare type CreateUserRequest = Message<"authwire.v1.CreateUserRequest">
   image?: string | undefined;
 
   /**
-   * See User.extra. At most 65,536 bytes as JSON.
+   * See User.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct extra = 6;
    */
@@ -256,7 +256,7 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
   image?: string | undefined;
 
   /**
-   * Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON.
+   * Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct extra = 6;
    */
