@@ -22,34 +22,43 @@ function closeAfterHeaders(this: Http2Stream): void {
   if (this.sentTrailers === undefined && this.listenerCount("wantTrailers") <= 1) closeSoon.call(this)
 }
 
+// The end of the request may stand right behind its header, and be read in this same turn of the event loop.
+function closeSoon(this: Http2Stream): void {
+  if (this.readableEnded) return
+  // Node closes at once what nobody has begun to read.
+  this.pause()
+  setImmediate(linger, this)
+}
+
 const lingering = new WeakMap<Http2Session, { streams: number }>()
 
-// Not at once: a reset takes the place of headers that HTTP/2 has not sent yet.
-function closeSoon(this: Http2Stream): void {
-  const { session } = this
-  if (session === undefined || this.readableEnded || this.state.remoteClose === 1) {
+// Not closed at once: a reset takes the place of headers that HTTP/2 has not sent yet.
+function linger(stream: Http2Stream): void {
+  const { session } = stream
+  if (session === undefined || stream.destroyed || stream.readableEnded || stream.state.remoteClose === 1) {
     // All is there: what nobody has read is thrown away, so that the stream comes to its end.
-    this.resume()
+    stream.resume()
     return
   }
   const count = lingering.get(session) ?? { streams: 0 }
   lingering.set(session, count)
   if (count.streams >= limits.lingeringStreams) {
-    cut(this)
+    stream.close()
+    stream.resume()
     return
   }
   count.streams++
   let left: number = limits.lingerBytes
-  this.on("data", (chunk: Buffer) => {
+  stream.on("data", (chunk: Buffer) => {
     left -= chunk.length
-    if (left < 0) this.pause()
+    if (left < 0) stream.pause()
   })
-  this.resume()
+  stream.resume()
   const timer = setTimeout(() => {
-    this.close()
-    this.resume()
+    stream.close()
+    stream.resume()
   }, limits.lingerMs)
-  this.once("close", () => {
+  stream.once("close", () => {
     count.streams--
     clearTimeout(timer)
   })
