@@ -68,9 +68,19 @@ describe.each(listeners)("calls that are rejected at the %s listener", (listener
 
   test("because no method has their name, in a pipeline, are told so too", async () => {
     const pipeline = openBarePipeline(target.url(listener), { authorization: `Bearer ${target.keys.sessions}` })
-    const unknown = Array.from({ length: calls }, (_, id) => ({ id, method: "none", message: new Uint8Array() }))
+    const requestId = crypto.randomUUID()
+    const header = { "x-request-id": requestId }
+    const unknown = Array.from({ length: calls }, (_, id) => ({
+      id,
+      method: "none",
+      header,
+      message: new Uint8Array(),
+    }))
     pipeline.send({ calls: unknown })
     await pipeline.answers(calls)
     pipeline.cancel()
+    const own = () => lines().filter(({ request_id }) => request_id === requestId)
+    await until(() => own().length > 0)
+    expect(own()[0]).toMatchObject({ door: "pipeline", code: "UNIMPLEMENTED", msg: "call refused" })
   })
 })

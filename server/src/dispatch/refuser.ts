@@ -47,8 +47,8 @@ export function refuser({ refusals, observer, audit }: RefuserOptions): Refuser 
   return (failure, method, door, givenId) => {
     const isCounted = refusals.counts(failure.reason)
     const error = isCounted && givenId === undefined ? share(failure) : make(failure, requestIdOf(givenId))
-    if (isCounted) refusals.count(method, door, failure.reason)
-    else observer.refused(method, door, error.requestId, error.status.code)
+    if (!refusals.count(method, door, failure.reason))
+      observer.refused(method, door, error.requestId, error.status.code)
     audit?.(method, failure, error.requestId)
     return error
   }

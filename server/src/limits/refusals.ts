@@ -24,11 +24,15 @@ const counted: ReadonlySet<Reason> = new Set([
   "TOO_MANY_CALLS",
   "ANSWERS_NOT_TAKEN",
   "QUEUE_FULL",
-  "METHOD_UNKNOWN",
 ])
 
-/** The rate limit of a key does not hold for calls with these: it is not known whose they are, or that it may make them. */
-const unlimited: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID", "SCOPE_MISSING"])
+/** Anybody can make calls with these, or so many that a line each would be too much. */
+const unlimited: ReadonlySet<Reason> = new Set([
+  "API_KEY_MISSING",
+  "API_KEY_INVALID",
+  "SCOPE_MISSING",
+  "METHOD_UNKNOWN",
+])
 
 /** How many of those have a line of their own in a second, for each reason. */
 export const linesPerSecond = 10
