@@ -58,6 +58,7 @@ const bounds = [
   ["time until a unary call is over", "call", seconds(defaultOf("max-deadline-ms"))],
   ["time until its stream is closed", "stream", seconds(defaultOf("max-deadline-ms") + limits.closeMs)],
   ["time for one message of a stream to arrive, or to be taken", "stream", seconds(limits.messageMs)],
+  ["time to take the answer to a call that was rejected", "stream", seconds(limits.rejectionMs)],
   [
     "time that a stream stays open when it was answered before its request was whole",
     "stream",

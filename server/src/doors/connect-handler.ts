@@ -1,6 +1,5 @@
 import type { EventEmitter } from "node:events"
 import type { IncomingMessage } from "node:http"
-import type { Http2Stream } from "node:http2"
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import {
   type ConnectRouter,
@@ -17,7 +16,7 @@ import { type Dispatch, type Method, overloaded } from "../dispatch/dispatch.js"
 import { type Incoming, requestIdOf } from "../dispatch/under-way.js"
 import type { Failure } from "../errors.js"
 import type { Connection } from "./connection.js"
-import { closeWhenAnswered, cut } from "./cut.js"
+import { closeWhenAnswered, cut as cutStream } from "./cut.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { type NodeResponse, writeAnswer } from "./http-answer.js"
 import { arriving, statusOf } from "./http-body.js"
@@ -48,6 +47,8 @@ interface Arrival {
   readonly rejection: Failure | undefined
   /** What closes when the request is over, or its client has gone. */
   readonly closing: EventEmitter
+  /** Ends the request at once. */
+  readonly cut: () => void
   call?: HttpUnaryCall | HttpStreamCall
 }
 
@@ -69,12 +70,15 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     if ("stream" in request) closeWhenAnswered(request.stream)
     const found = handlers.get(request.url?.split("?", 1)[0] ?? "")
     if (found === undefined) {
-      if ("stream" in request) limitTime(request.stream)
+      limitTime(closingOf(request, response), cutOf(request))
       return options.otherwise(request, response)
     }
     // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
     // into the URL, and that into the logs of proxies.
-    if (request.method !== "POST") return refuse(response, 405, { allow: "POST" })
+    if (request.method !== "POST") {
+      limitTime(closingOf(request, response), cutOf(request))
+      return refuse(response, 405, { allow: "POST" })
+    }
     const { handler, method } = found
     if ("stream" in request && method.desc.methodKind !== "unary") noteLasting(request.stream)
     if (!method.isFull()) return serve(handler, method, request, response, undefined)
@@ -106,16 +110,16 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       return
     }
     const connection = options.connectionOf(request)
-    // The stream itself: the response of HTTP/2 says that it is finished only when the request is too.
-    const closing = "stream" in request ? request.stream : response
+    const closing = closingOf(request, response)
+    const cut = cutOf(request)
     const { share, rejection } = shareOf(closing, {
       method,
       connection,
       openMethods,
       maxDeadlineMs: dispatch.maxDeadlineMs,
-      cut: () => ("stream" in request ? cut(request.stream) : request.destroy()),
+      cut,
     })
-    const arrival: Arrival = { method, connection, rejection: overload ?? rejection, closing }
+    const arrival: Arrival = { method, connection, rejection: overload ?? rejection, closing, cut }
     contextValues.set(arrivalKey, arrival)
     // Who leaves it early must still be able to say why.
     const iterator = request.iterator({ destroyOnReturn: false })
@@ -155,6 +159,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
         })
   arrival.call = call
   arrival.closing.once("close", () => call.running.cancel())
+  call.admitted.catch(() => limitTime(arrival.closing, arrival.cut))
   await call.admitted
   const { identity, signal, requestId } = call.running.call
   if (identity !== undefined) connection.isKnown = true
@@ -177,10 +182,19 @@ function callOf({ call }: Arrival): HttpUnaryCall | HttpStreamCall {
   return call
 }
 
-// What is no call has little to say, and has as long for it as one message of a stream.
-function limitTime(stream: Http2Stream): void {
-  const timer = setTimeout(() => cut(stream), limits.messageMs)
-  stream.once("close", () => clearTimeout(timer))
+// Who is rejected, or makes no call, is told little, and need not be waited for.
+function limitTime(closing: EventEmitter, cut: () => void): void {
+  const timer = setTimeout(cut, limits.rejectionMs)
+  closing.once("close", () => clearTimeout(timer))
+}
+
+// The stream itself: the response of HTTP/2 says that it is finished only when the request is too.
+function closingOf(request: NodeRequest, response: NodeResponse): EventEmitter {
+  return "stream" in request ? request.stream : response
+}
+
+function cutOf(request: NodeRequest): () => void {
+  return () => ("stream" in request ? cutStream(request.stream) : request.destroy())
 }
 
 /**

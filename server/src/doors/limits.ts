@@ -32,6 +32,8 @@ export const limits = {
    * milliseconds. For unary calls it is `closeMs` that counts.
    */
   messageMs: 20_000,
+  /** How long a client may take to take the answer to a call that was rejected, in milliseconds. */
+  rejectionMs: 2_000,
   /** How long the stream of a unary call may be open when `--max-deadline-ms` has passed, in milliseconds. */
   closeMs: 5_000,
   /** How long a stream stays open that was answered before its request was whole, in milliseconds; and a connection of HTTP/1.1. */
