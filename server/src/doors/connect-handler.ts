@@ -207,8 +207,7 @@ function endRequest(request: IncomingMessage, response: NodeResponse): void {
     request.on("data", () => {}).resume()
     if (request.complete) return
     const { socket } = request
-    const timer = setTimeout(() => request.complete || socket.destroy(), limits.lingerMs)
-    socket.once("close", () => clearTimeout(timer))
+    setTimeout(() => request.complete || socket.destroy(), limits.lingerMs)
   })
 }
 

@@ -42,22 +42,19 @@ function linger(stream: Http2Stream): void {
   }
   const count = lingering.get(session) ?? { streams: 0 }
   lingering.set(session, count)
+  // What has come is read in any case: Node counts what nobody reads against the memory of the connection, for good.
+  stream.resume()
   if (count.streams >= limits.lingeringStreams) {
     stream.close()
-    stream.resume()
     return
   }
   count.streams++
   let left: number = limits.lingerBytes
   stream.on("data", (chunk: Buffer) => {
     left -= chunk.length
-    if (left < 0) stream.pause()
+    if (left < 0) stream.close()
   })
-  stream.resume()
-  const timer = setTimeout(() => {
-    stream.close()
-    stream.resume()
-  }, limits.lingerMs)
+  const timer = setTimeout(() => stream.close(), limits.lingerMs)
   stream.once("close", () => {
     count.streams--
     clearTimeout(timer)
