@@ -43,11 +43,7 @@ const bounds = [
   ["the same, before a call with a valid key", "connection of HTTP/2", seconds(limits.strangerIdleMs)],
   ["time between two requests", "connection of HTTP/1.1", seconds(limits.keepAliveMs)],
   ["time in which nothing is taken of what waits", "socket of HTTP/1.1", seconds(limits.socketMs)],
-  [
-    "time to answer a PING, which comes as often while there are streams",
-    "connection of HTTP/2",
-    seconds(limits.pingMs),
-  ],
+  ["time to answer a PING, while there are streams", "connection of HTTP/2", seconds(limits.pingMs)],
   ["requests of HTTP/1.1 before the first is answered", "connection", count(limits.pipelinedRequests)],
   ["streams of HTTP/2", "connection", count(limits.maxConcurrentStreams)],
   ["streams whose requests are read and answered", "connection", count(limits.streamsAtWork)],

@@ -46,7 +46,7 @@ export const limits = {
   pipelinedRequests: 16,
   /** How long a connection of HTTP/1.1 stays open between two requests, in milliseconds. */
   keepAliveMs: 75_000,
-  /** How long a client of HTTP/2 may take to answer a PING, in milliseconds; it gets one as often while it has streams. */
+  /** How long a client of HTTP/2 may take to answer a PING, in milliseconds. It gets one at a time while it has streams. */
   pingMs: 10_000,
   /** How long a socket may take nothing of what waits for it, in milliseconds. */
   socketMs: 20_000,

@@ -1,0 +1,75 @@
+import { once } from "node:events"
+import http2 from "node:http2"
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
+import { afterEach, beforeEach, expect, test } from "@jest/globals"
+import { cutSilent } from "./cut-silent.js"
+
+let server: http2.Http2Server
+let sessions: http2.ServerHttp2Session[]
+beforeEach(async () => {
+  server = http2.createServer()
+  sessions = []
+  let accepted: Socket
+  server.prependListener("connection", (socket: Socket) => {
+    accepted = socket
+  })
+  server.on("sessionError", () => {})
+  server.on("session", (session) => {
+    sessions.push(session)
+    cutSilent(session, accepted, 200)
+  })
+  server.on("stream", (stream) => {
+    stream.on("error", () => {})
+    stream.respond()
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+})
+afterEach(() => {
+  server.close()
+})
+
+const portOf = (one: { address(): unknown }) => (one.address() as AddressInfo).port
+
+/** A client with a stream that stays open. */
+async function open(port: number) {
+  const client = http2.connect(`http://127.0.0.1:${port}`)
+  client.on("error", () => {})
+  const stream = client.request({ ":path": "/", ":method": "POST" }, { endStream: false })
+  stream.on("error", () => {})
+  await once(stream, "response")
+  return client
+}
+
+test("a client that does not read is cut off while it has a stream, and one that answers is not", async () => {
+  const well = await open(portOf(server))
+  let toServer: Socket | undefined
+  const between = createServer((socket) => {
+    toServer = connect(portOf(server), "127.0.0.1")
+    for (const end of [socket, toServer]) end.on("error", () => {})
+    socket.pipe(toServer).pipe(socket)
+  })
+  between.listen(0, "127.0.0.1")
+  await once(between, "listening")
+  const deaf = await open(portOf(between))
+  // From here on nothing of what the server says is read.
+  toServer?.unpipe().pause()
+  await once(sessions[1] as http2.ServerHttp2Session, "close")
+  expect(sessions[0]?.destroyed).toBe(false)
+  well.destroy()
+  deaf.destroy()
+  toServer?.destroy()
+  between.close()
+})
+
+test("a service that stands still itself does not blame its clients", async () => {
+  const client = await open(portOf(server))
+  // The client is in this process: neither of both can do anything meanwhile.
+  for (let turn = 0; turn < 3; turn++) {
+    const until = performance.now() + 450
+    while (performance.now() < until);
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  expect(sessions[0]?.destroyed).toBe(false)
+  client.destroy()
+})
