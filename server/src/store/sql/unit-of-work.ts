@@ -43,8 +43,9 @@ const fewOf = (places: number): number => Math.max(1, Math.floor(places / 5))
 /** How many of so many places writers may have. */
 export const writersOf = (places: number): number => Math.max(1, places - fewOf(places))
 
-/** How many of those who may wait may do so for one row. */
-export const rowWaitersOf = (queueLimit: number): number => Math.ceil(queueLimit / 10)
+/** How many of those who may wait may do so for one row: a tenth, or all where they are few. */
+export const rowWaitersOf = (queueLimit: number): number =>
+  Math.max(Math.ceil(queueLimit / 10), Math.min(queueLimit, 16))
 
 export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOptions): UnitsOfWork {
   const waiting = queue(queueLimit)
