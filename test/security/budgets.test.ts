@@ -61,7 +61,7 @@ const bounds = [
     seconds(limits.lingerMs),
   ],
   ["the same", "connection of HTTP/1.1", seconds(limits.lingerMs)],
-  ["rest of such a request that is read, and thrown away", "stream", bytes(limits.lingerBytes)],
+  ["rest of such a request that is read, and thrown away", "stream that was rejected", bytes(limits.lingerBytes)],
   ["streams that stay open so", "connection", count(limits.lingeringStreams)],
   ["streams of methods that need no key (health, reflection)", "connection", count(limits.openStreams)],
   ["the same, in all", "worker", count(limits.openStreamsInAll)],

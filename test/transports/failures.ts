@@ -11,7 +11,15 @@ import { call, failureOf, linesOf, maxMessageBytes, maxPipelinedBytes, methods, 
 const elsewhere = [
   ["UNSPECIFIED", "INVALID_FIELD", "INTERNAL", "DEADLINE_EXCEEDED", "CANCELLED", "SHUTTING_DOWN"],
   ["CONFLICT", "DATABASE_UNAVAILABLE", "STATEMENT_TIMEOUT", "QUEUE_FULL", "SERVICE_UNKNOWN"],
-  ["METHOD_UNKNOWN", "TOO_MANY_CALLS", "ANSWERS_NOT_TAKEN", "RATE_LIMITED", "OVERLOADED", "ENCRYPTION_KEY_MISSING"],
+  [
+    "AUDIT_LOG_UNAVAILABLE",
+    "METHOD_UNKNOWN",
+    "TOO_MANY_CALLS",
+    "ANSWERS_NOT_TAKEN",
+    "RATE_LIMITED",
+    "OVERLOADED",
+    "ENCRYPTION_KEY_MISSING",
+  ],
   // The tests of access have them, over every way in.
   ["API_KEY_MISSING", "API_KEY_INVALID", "SCOPE_MISSING"],
   // The tests of the tokens have them, through both doors.

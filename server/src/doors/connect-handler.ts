@@ -16,7 +16,7 @@ import { type Dispatch, type Method, overloaded } from "../dispatch/dispatch.js"
 import { type Incoming, requestIdOf } from "../dispatch/under-way.js"
 import type { Failure } from "../errors.js"
 import type { Connection } from "./connection.js"
-import { closeWhenAnswered, cut as cutStream } from "./cut.js"
+import { closeWhenAnswered, cut as cutStream, letFinish } from "./cut.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { type NodeResponse, writeAnswer } from "./http-answer.js"
 import { arriving, statusOf } from "./http-body.js"
@@ -164,6 +164,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
   const { identity, signal, requestId } = call.running.call
   if (identity !== undefined) connection.isKnown = true
   if (method.isOpen) return
+  letFinish(arrival.closing)
   try {
     await connection.slots.take(arrival.closing, signal)
   } catch (error) {

@@ -10,7 +10,7 @@ export function cut(stream: Http2Stream): void {
 
 /**
  * Closes a stream soon after its answer was sent, if its client has more to send: or it would stay open for as long as the
- * client likes. A little of what comes until then is read, and thrown away.
+ * client likes. What comes until then is read and thrown away; of a call that was rejected, only a little.
  */
 export function closeWhenAnswered(stream: Http2Stream): void {
   stream.once("wantTrailers", closeSoon)
@@ -28,6 +28,16 @@ function closeSoon(this: Http2Stream): void {
   // Node closes at once what nobody has begun to read.
   this.pause()
   setImmediate(linger, this)
+}
+
+const admitted = new WeakSet<object>()
+
+/**
+ * Lets the client of a stream that was let in send the rest of its request for a moment, when it is answered early. A
+ * client of Node whose streams are reset while it sends has less and less memory for the others of its connection.
+ */
+export function letFinish(stream: object): void {
+  admitted.add(stream)
 }
 
 const lingering = new WeakMap<Http2Session, { streams: number }>()
@@ -49,7 +59,7 @@ function linger(stream: Http2Stream): void {
     return
   }
   count.streams++
-  let left: number = limits.lingerBytes
+  let left: number = admitted.has(stream) ? Number.POSITIVE_INFINITY : limits.lingerBytes
   stream.on("data", (chunk: Buffer) => {
     left -= chunk.length
     if (left < 0) stream.close()

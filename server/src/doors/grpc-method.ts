@@ -7,6 +7,7 @@ import { wireStatus } from "../dispatch/wire-status.js"
 import { Failure, toStatus } from "../errors.js"
 import { orAborted, waitsUntil } from "../or-aborted.js"
 import type { Connection } from "./connection.js"
+import { letFinish } from "./cut.js"
 import type { HandedCall, Handover, StreamCall, UnaryCall } from "./grpc-handover.js"
 import { endWithStatus, type GrpcStream } from "./grpc-streams.js"
 import { tooManyRequests } from "./open-methods.js"
@@ -127,6 +128,7 @@ async function give(
 ): Promise<HandedCall> {
   if (call.identity !== undefined) connection.isKnown = true
   if (!method.isOpen) {
+    letFinish(stream.stream)
     const turn = connection.slots.take(stream.stream, call.signal)
     if (turn !== undefined) await turn
   }

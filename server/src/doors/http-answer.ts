@@ -21,12 +21,12 @@ export async function writeAnswer(
   try {
     // Header, trailer and status may change until the first part is there.
     let part = await body?.next()
+    if (isUnary && part?.done === false && !share.answers(part.value.length)) return share.cut()
     setHeaders(response, answer.header)
     response.writeHead(answer.status)
     for (; body !== undefined && part?.done === false; part = await body.next()) {
-      if (!isUnary) await writeTaken(response, part.value, share)
-      else if (share.answers(part.value.length)) write(response, part.value)
-      else return share.cut()
+      if (isUnary) write(response, part.value)
+      else await writeTaken(response, part.value, share)
     }
     response.addTrailers(Object.fromEntries(answer.trailer ?? []))
     response.end()
