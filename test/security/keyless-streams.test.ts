@@ -7,7 +7,8 @@ import { until } from "../support/pipeline.js"
 
 const empty = Buffer.alloc(5)
 const perConnection = 16
-const perProcess = 256
+const perConnectionOfReflection = 4
+const perProcess = 1_024
 /** Requests in a second, and as many at once. */
 const perSecond = 100
 
@@ -32,10 +33,10 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
   const areServed = (calls: readonly AttackStream[]) =>
     until(() => calls.every(({ open, receivedBytes }) => open && receivedBytes > 0))
 
-  test("are at most 16 of a connection, whatever method they are of", async () => {
+  test("are at most 16 of health and 4 of reflection of a connection", async () => {
     const connection = connect()
-    const calls = Array.from({ length: perConnection }, (_, index) =>
-      index % 2 === 0 ? watch(connection) : reflect(connection),
+    const calls = Array.from({ length: perConnection + perConnectionOfReflection }, (_, index) =>
+      index < perConnection ? watch(connection) : reflect(connection),
     )
     await areServed(calls)
     for (const one of [watch, reflect]) expect(await endOf(one(connection))).toBe("8 NO_ERROR")
@@ -43,14 +44,14 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     // A call that shows a key is not among them.
     const call = connection.open(header(paths.pipeline, { key: target.keys.sessions }))
     await areServed([call])
-    expect(connection.openStreams).toBe(perConnection + 1)
+    expect(connection.openStreams).toBe(calls.length + 1)
     // One that has gone makes room for another.
     calls[0]?.stream.close()
     await connection.seen()
     await areServed([watch(connection)])
   })
 
-  test("are at most 256 of a process: a new one takes the place of another, which is not of a small connection", async () => {
+  test("are at most 1,024 of a process: a new one takes the place of another, which is not of a small connection", async () => {
     const other = listeners.find((one) => one !== listener)
     const small = connect()
     const alone = watch(small)
@@ -71,7 +72,7 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     const fresh = connect()
     await areServed([watch(fresh), reflect(fresh)])
     expect(await endOf(fresh.open(header(paths.check), empty))).toBe("0 NO_ERROR")
-    await until(() => open() <= perProcess - 2)
+    await until(() => open() <= perProcess - 1)
     expect(alone.open).toBe(true)
   })
 

@@ -20,9 +20,12 @@ export const limits = {
   requestBytes: 10 * 1024 * 1024,
   /** Bytes of answers that the client has not taken. */
   answerBytes: 16 * 1024 * 1024,
-  /** Streams of methods that need no key, which are health and reflection: of one connection, and of all. */
+  /** Streams of health, which needs no key: of one connection, and of all. */
   openStreams: 16,
-  openStreamsInAll: 256,
+  openStreamsInAll: 1_024,
+  /** The same of reflection. */
+  reflectionStreams: 4,
+  reflectionStreamsInAll: 32,
   /** Bytes of a request to one of these, also in a stream. */
   openRequestBytes: 16 * 1024,
   /** Requests to them, also in a stream, that a connection may make in a second; as many at once after a pause. */

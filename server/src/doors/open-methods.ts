@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
 import type { Connection } from "./connection.js"
 import { limits } from "./limits.js"
@@ -10,8 +11,8 @@ export interface OpenMethods {
    *
    * @returns RATE_LIMITED if the connection has too many of them, or makes too many requests.
    */
-  enter(connection: Connection, stream: OpenStream): Failure | undefined
-  leave(connection: Connection, stream: OpenStream): void
+  enter(method: DescMethod, connection: Connection, stream: OpenStream): Failure | undefined
+  leave(method: DescMethod, connection: Connection, stream: OpenStream): void
 }
 
 export interface OpenStream {
@@ -19,6 +20,17 @@ export interface OpenStream {
 }
 
 export function openMethods(): OpenMethods {
+  const health = places(limits.openStreams, limits.openStreamsInAll)
+  // Its answers are large, and few people ask.
+  const reflection = places(limits.reflectionStreams, limits.reflectionStreamsInAll)
+  const placesOf = ({ parent }: DescMethod) => (parent.typeName.startsWith("grpc.reflection.") ? reflection : health)
+  return {
+    enter: (method, connection, stream) => tooManyRequests(connection) ?? placesOf(method).enter(connection, stream),
+    leave: (method, connection, stream) => placesOf(method).leave(connection, stream),
+  }
+}
+
+function places(perConnection: number, most: number) {
   const holders = new Map<Connection, Set<OpenStream>>()
   let inAll = 0
 
@@ -30,29 +42,25 @@ export function openMethods(): OpenMethods {
   }
 
   const cutOne = (): void => {
-    let most: [Connection, Set<OpenStream>] | undefined
-    for (const holder of holders) if (most === undefined || holder[1].size > most[1].size) most = holder
-    if (most === undefined) return
-    const [oldest] = most[1]
+    let largest: [Connection, Set<OpenStream>] | undefined
+    for (const holder of holders) if (largest === undefined || holder[1].size > largest[1].size) largest = holder
+    if (largest === undefined) return
+    const [oldest] = largest[1]
     if (oldest === undefined) return
-    leave(most[0], oldest)
+    leave(largest[0], oldest)
     oldest.cut()
   }
 
-  return {
-    enter(connection, stream) {
-      const tooFast = tooManyRequests(connection)
-      if (tooFast !== undefined) return tooFast
-      const streams = holders.get(connection) ?? new Set()
-      if (streams.size >= limits.openStreams)
-        return new Failure("RATE_LIMITED", { retryAfterMs: 1_000, message: tooMany })
-      if (inAll >= limits.openStreamsInAll) cutOne()
-      holders.set(connection, streams.add(stream))
-      inAll++
-      return undefined
-    },
-    leave,
+  const enter = (connection: Connection, stream: OpenStream): Failure | undefined => {
+    const streams = holders.get(connection) ?? new Set()
+    if (streams.size >= perConnection) return new Failure("RATE_LIMITED", { retryAfterMs: 1_000, message: tooMany })
+    if (inAll >= most) cutOne()
+    holders.set(connection, streams.add(stream))
+    inAll++
+    return undefined
   }
+
+  return { enter, leave }
 }
 
 const tooMany = "the connection has too many streams of methods that need no API key"

@@ -34,7 +34,7 @@ export function shareOf(
   const place = { cut }
   closing.once("close", () => {
     share.end()
-    openMethods.leave(connection, place)
+    openMethods.leave(desc, connection, place)
   })
-  return { share, rejection: openMethods.enter(connection, place) }
+  return { share, rejection: openMethods.enter(desc, connection, place) }
 }
