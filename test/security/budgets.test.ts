@@ -68,6 +68,7 @@ const bounds = [
   ["streams of reflection, which needs no key", "connection", count(limits.reflectionStreams)],
   ["the same, in all", "worker", count(limits.reflectionStreamsInAll)],
   ["requests to these methods, also in a stream", "connection", perSecond(limits.openRequestsPerSecond)],
+  ["requests to reflection, also in a stream, in all", "worker", perSecond(limits.reflectionPerSecondInAll)],
   ["message to these methods", "request", bytes(limits.openRequestBytes)],
   ["calls at the same time", "pipeline", count(maxInFlight)],
   ["calls at the same time", "worker", count(defaultOf("max-calls-under-way"))],

@@ -23,7 +23,7 @@ import { arriving, statusOf } from "./http-body.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./http-call.js"
 import { limits } from "./limits.js"
 import { narrow, noteLasting } from "./narrow.js"
-import { type OpenMethods, tooManyRequests } from "./open-methods.js"
+import type { OpenMethods } from "./open-methods.js"
 import { shareOf } from "./share-of.js"
 import { clampTimeouts } from "./timeout.js"
 
@@ -44,6 +44,7 @@ export interface ConnectHandlerOptions {
 interface Arrival {
   readonly method: Method
   readonly connection: Connection
+  readonly openMethods: OpenMethods
   readonly rejection: Failure | undefined
   /** What closes when the request is over, or its client has gone. */
   readonly closing: EventEmitter
@@ -119,7 +120,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       maxDeadlineMs: dispatch.maxDeadlineMs,
       cut,
     })
-    const arrival: Arrival = { method, connection, rejection: overload ?? rejection, closing, cut }
+    const arrival: Arrival = { method, connection, openMethods, rejection: overload ?? rejection, closing, cut }
     contextValues.set(arrivalKey, arrival)
     // Who leaves it early must still be able to say why.
     const iterator = request.iterator({ destroyOnReturn: false })
@@ -154,7 +155,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
     method.desc.methodKind === "unary"
       ? beginUnary(method, incoming)
       : beginStream(method, incoming, () => {
-          const tooMany = method.isOpen ? tooManyRequests(connection) : undefined
+          const tooMany = method.isOpen ? arrival.openMethods.request(method.desc, connection) : undefined
           if (tooMany !== undefined) throw tooMany
         })
   arrival.call = call

@@ -10,7 +10,7 @@ import type { Connection } from "./connection.js"
 import { letFinish } from "./cut.js"
 import type { HandedCall, Handover, StreamCall, UnaryCall } from "./grpc-handover.js"
 import { endWithStatus, type GrpcStream } from "./grpc-streams.js"
-import { tooManyRequests } from "./open-methods.js"
+import type { OpenMethods } from "./open-methods.js"
 import type { Share } from "./share.js"
 
 /** A call at the gRPC listener, of which only the header was read. */
@@ -21,6 +21,7 @@ export interface GrpcArrival {
   readonly stream: GrpcStream
   readonly share: Share
   readonly handover: Handover
+  readonly openMethods: OpenMethods
 }
 
 export function serveUnary(arrival: GrpcArrival): void {
@@ -45,7 +46,7 @@ export function serveUnary(arrival: GrpcArrival): void {
 }
 
 export async function serveStream(arrival: GrpcArrival): Promise<void> {
-  const { method, stream, share, connection } = arrival
+  const { method, stream, share, connection, openMethods } = arrival
   const running = begin(arrival)
   const { signal } = running.call
   const { codec } = method
@@ -68,7 +69,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     else {
       let isFirst = true
       for await (const bytes of untilBroken(from.iterator({ destroyOnReturn: false }))) {
-        const tooMany = method.isOpen && !isFirst ? tooManyRequests(connection) : undefined
+        const tooMany = method.isOpen && !isFirst ? openMethods.request(method.desc, connection) : undefined
         if (tooMany !== undefined) throw tooMany
         isFirst = false
         yield codec.decode(bytes)

@@ -69,7 +69,7 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
       cut: () => cut(stream.stream),
     })
     const incoming = incomingOf(stream, connection, rejection)
-    const arrival = { method, incoming, connection, stream, share, handover: calls }
+    const arrival = { method, incoming, connection, stream, share, handover: calls, openMethods }
     if (method.desc.methodKind === "unary") serveUnary(arrival)
     else serveStream(arrival)
   })

@@ -26,6 +26,8 @@ export const limits = {
   /** The same of reflection. */
   reflectionStreams: 4,
   reflectionStreamsInAll: 32,
+  /** Requests to reflection in a second, of all connections. */
+  reflectionPerSecondInAll: 50,
   /** Bytes of a request to one of these, also in a stream. */
   openRequestBytes: 16 * 1024,
   /** Requests to them, also in a stream, that a connection may make in a second; as many at once after a pause. */
@@ -36,7 +38,7 @@ export const limits = {
    */
   messageMs: 20_000,
   /** How long a client may take to take the answer to a call that was rejected, in milliseconds. */
-  rejectionMs: 2_000,
+  rejectionMs: 500,
   /** How long the stream of a unary call may be open when `--max-deadline-ms` has passed, in milliseconds. */
   closeMs: 5_000,
   /** How long a stream stays open that was answered before its request was whole, in milliseconds; and a connection of HTTP/1.1. */

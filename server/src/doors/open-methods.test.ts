@@ -3,7 +3,7 @@ import { ServerReflection } from "@authwire/proto/reflection/v1"
 import { expect, jest, test } from "@jest/globals"
 import { Connection } from "./connection.js"
 import { limits } from "./limits.js"
-import { openMethods, tooManyRequests } from "./open-methods.js"
+import { openMethods } from "./open-methods.js"
 
 const { watch } = Health.method
 const { serverReflectionInfo } = ServerReflection.method
@@ -44,9 +44,15 @@ test("where there are too many in all, the oldest of the connection that has mos
 })
 
 test("a connection may make so many requests that need no key in a second", () => {
+  const { request } = openMethods()
   const one = connection()
-  const outcomes = Array.from({ length: limits.openRequestsPerSecond * 2 }, () => tooManyRequests(one))
+  const outcomes = Array.from({ length: limits.openRequestsPerSecond * 2 }, () => request(watch, one))
   expect(outcomes.slice(0, limits.openRequestsPerSecond)).toEqual(Array(limits.openRequestsPerSecond).fill(undefined))
   expect(outcomes.at(-1)).toMatchObject({ reason: "RATE_LIMITED", retryAfterMs: expect.any(Number) })
-  expect(tooManyRequests(connection())).toBeUndefined()
+  expect(request(watch, connection())).toBeUndefined()
+  const asked = Array.from({ length: limits.reflectionPerSecondInAll }, () =>
+    request(serverReflectionInfo, connection()),
+  )
+  expect(asked.filter((failure) => failure !== undefined)).toEqual([])
+  expect(request(serverReflectionInfo, connection())?.reason).toBe("RATE_LIMITED")
 })

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
+import { bucket } from "../limits/rate-limit.js"
 import type { Connection } from "./connection.js"
 import { limits } from "./limits.js"
 
@@ -13,6 +14,8 @@ export interface OpenMethods {
    */
   enter(method: DescMethod, connection: Connection, stream: OpenStream): Failure | undefined
   leave(method: DescMethod, connection: Connection, stream: OpenStream): void
+  /** Counts a further request of a stream. The same. */
+  request(method: DescMethod, connection: Connection): Failure | undefined
 }
 
 export interface OpenStream {
@@ -23,9 +26,18 @@ export function openMethods(): OpenMethods {
   const health = places(limits.openStreams, limits.openStreamsInAll)
   // Its answers are large, and few people ask.
   const reflection = places(limits.reflectionStreams, limits.reflectionStreamsInAll)
-  const placesOf = ({ parent }: DescMethod) => (parent.typeName.startsWith("grpc.reflection.") ? reflection : health)
+  const takeReflection = bucket(limits.reflectionPerSecondInAll, () => performance.now())
+  const isReflection = ({ parent }: DescMethod) => parent.typeName.startsWith("grpc.reflection.")
+  const placesOf = (method: DescMethod) => (isReflection(method) ? reflection : health)
+
+  const request = (method: DescMethod, connection: Connection): Failure | undefined => {
+    const retryAfterMs = connection.takeOpenRequest() || (isReflection(method) ? takeReflection() : 0)
+    return retryAfterMs === 0 ? undefined : new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
+  }
+
   return {
-    enter: (method, connection, stream) => tooManyRequests(connection) ?? placesOf(method).enter(connection, stream),
+    request,
+    enter: (method, connection, stream) => request(method, connection) ?? placesOf(method).enter(connection, stream),
     leave: (method, connection, stream) => placesOf(method).leave(connection, stream),
   }
 }
@@ -64,11 +76,4 @@ function places(perConnection: number, most: number) {
 }
 
 const tooMany = "the connection has too many streams of methods that need no API key"
-
-/** RATE_LIMITED if a connection makes too many requests to methods that need no key. */
-export function tooManyRequests(connection: Connection): Failure | undefined {
-  const retryAfterMs = connection.takeOpenRequest()
-  if (retryAfterMs === 0) return undefined
-  const message = "the connection makes too many requests that need no API key"
-  return new Failure("RATE_LIMITED", { retryAfterMs, message })
-}
+const tooFast = "too many requests are made that need no API key"
