@@ -97,22 +97,35 @@ describe("a door bounds what clients can take", () => {
       used.destroy()
     })
 
-    test("lets 100 streams of a connection be at work at the same time; others wait", async () => {
+    test("lets 100 streams of a connection be at work at the same time; streams beyond are rejected", async () => {
       const session = http2.connect(urlOf(door, roomy))
       await once(session, "remoteSettings")
       expect(session.remoteSettings.maxConcurrentStreams).toBe(1_000)
       let responses = 0
+      let rejected = 0
       const streams = Array.from({ length: 110 }, () => {
         const stream = session.request(pipeline)
         stream.on("error", () => {})
-        stream.on("response", () => responses++)
+        stream.on("response", (fields) => {
+          responses++
+          rejected += fields["grpc-status"] === "8" ? 1 : 0
+        })
+        stream.on("trailers", (fields) => {
+          rejected += fields["grpc-status"] === "8" ? 1 : 0
+        })
+        stream.resume()
         return stream
       })
-      await until(() => responses >= 100)
-      await new Promise((resolve) => session.ping(resolve))
-      expect(responses).toBe(100)
+      await until(() => responses >= 110 && rejected >= 10)
+      expect(rejected).toBe(10)
+      const closed = Promise.all(streams.slice(0, 10).map((stream) => once(stream, "close")))
       for (const stream of streams.slice(0, 10)) stream.close(http2.constants.NGHTTP2_CANCEL)
-      await until(() => responses >= 110)
+      await closed
+      await new Promise((resolve) => session.ping(resolve))
+      const next = session.request(pipeline)
+      next.on("error", () => {})
+      const [fields] = (await once(next, "response")) as [http2.IncomingHttpHeaders]
+      expect(fields["grpc-status"]).toBeUndefined()
       session.destroy()
     })
 

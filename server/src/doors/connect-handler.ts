@@ -15,7 +15,7 @@ import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { type Dispatch, type Method, overloaded } from "../dispatch/dispatch.js"
 import { type Incoming, requestIdOf } from "../dispatch/under-way.js"
 import type { Failure } from "../errors.js"
-import type { Connection } from "./connection.js"
+import { type Connection, turnOf } from "./connection.js"
 import { closeWhenAnswered, cut as cutStream, letFinish } from "./cut.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { type NodeResponse, writeAnswer } from "./http-answer.js"
@@ -167,7 +167,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
   if (method.isOpen) return
   letFinish(arrival.closing)
   try {
-    await connection.slots.take(arrival.closing, signal)
+    await turnOf(connection, method.desc, arrival.closing, signal)
   } catch (error) {
     throw statusOf(error, requestId)
   }

@@ -1,5 +1,8 @@
+import type { EventEmitter } from "node:events"
 import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
+import type { DescMethod } from "@bufbuild/protobuf"
+import { Failure } from "../errors.js"
 import { Budget, type ConnectionBudgets } from "../limits/budget.js"
 import { bucket } from "../limits/rate-limit.js"
 import { limits } from "./limits.js"
@@ -25,6 +28,23 @@ export class Connection implements ConnectionBudgets {
     this.answers = new Budget(limits.answerBytes)
     this.certificateNames = certificateNames
   }
+}
+
+/**
+ * Waits until a call that was let in may be at work. A stream may be open for hours, so nobody waits for one to end.
+ *
+ * @param signal Ends the wait, with its reason. Aborts when the stream closes.
+ */
+export function turnOf(
+  { slots }: Connection,
+  { methodKind }: DescMethod,
+  stream: EventEmitter,
+  signal: AbortSignal,
+): Promise<void> | undefined {
+  if (methodKind === "unary") return slots.take(stream, signal)
+  if (slots.takeFree(stream)) return undefined
+  const message = "the connection has as many streams at work as the service allows"
+  throw new Failure("OVERLOADED", { retryAfterMs: 1_000, message })
 }
 
 /** How long a client may take to read that its connection is closed, in milliseconds. */

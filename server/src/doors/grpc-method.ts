@@ -6,7 +6,7 @@ import type { Incoming, Running } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
 import { Failure, toStatus } from "../errors.js"
 import { orAborted, waitsUntil } from "../or-aborted.js"
-import type { Connection } from "./connection.js"
+import { type Connection, turnOf } from "./connection.js"
 import { letFinish } from "./cut.js"
 import type { HandedCall, Handover, StreamCall, UnaryCall } from "./grpc-handover.js"
 import { endWithStatus, type GrpcStream } from "./grpc-streams.js"
@@ -92,7 +92,8 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     }
     const to = await call()
     to.end()
-  } catch (error) {
+  } catch (thrown) {
+    const error = thrown instanceof Failure ? toStatus(thrown, running.call.requestId) : thrown
     if (handed === undefined) endWithStatus(stream.stream, wireStatus(error))
     else handed.emit("error", toServiceError(error))
   } finally {
@@ -130,7 +131,7 @@ async function give(
   if (call.identity !== undefined) connection.isKnown = true
   if (!method.isOpen) {
     letFinish(stream.stream)
-    const turn = connection.slots.take(stream.stream, call.signal)
+    const turn = turnOf(connection, method.desc, stream.stream, call.signal)
     if (turn !== undefined) await turn
   }
   const handed = handover.give(stream)

@@ -9,6 +9,14 @@ export class Slots {
     this.#free = count
   }
 
+  /** Takes a slot until the stream closes, if one is free. */
+  takeFree(stream: EventEmitter): boolean {
+    if (this.#free === 0) return false
+    this.#free--
+    stream.once("close", this.#give)
+    return true
+  }
+
   /**
    * Takes a slot, at once or when the promise resolves, until the stream closes.
    *
@@ -16,11 +24,7 @@ export class Slots {
    */
   take(stream: EventEmitter, signal: AbortSignal): Promise<void> | undefined {
     signal.throwIfAborted()
-    if (this.#free > 0) {
-      this.#free--
-      stream.once("close", this.#give)
-      return undefined
-    }
+    if (this.takeFree(stream)) return undefined
     return new Promise((resolve, reject) => {
       const admit = () => {
         signal.removeEventListener("abort", leave)
