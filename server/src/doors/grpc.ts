@@ -114,8 +114,8 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
   }
 }
 
-// grpc-js makes its server of HTTP/2 by itself, and has no public way to it. What stands between its streams and it is
-// no matter of speed, so there is no other way: with a version that keeps it elsewhere the service does not start.
+// grpc-js makes its server of HTTP/2 by itself, and has no public way to it. Without it nothing would bound the streams
+// (see grpc-streams.ts), so with a version of grpc-js that keeps it elsewhere the service does not start.
 function http2ServerOf(server: Server): Http2Server {
   const { http2Servers } = server as unknown as { http2Servers?: Map<Http2Server, unknown> }
   const [http2Server] = http2Servers instanceof Map ? http2Servers.keys() : []
