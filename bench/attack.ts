@@ -37,7 +37,7 @@ const [seconds, afterSeconds, connections] = [Number(values.seconds), Number(val
 const sampleMs = 250
 /** Who grows by so much does not hold; the attack ends, before this machine has no memory left. */
 const tooManyBytes = 1.5 * 2 ** 30
-const warmUpCalls = 2_000
+const warmUpCalls = 20_000
 const reader = givenKey(["users:read"])
 const largeUser = "large"
 

@@ -92,8 +92,9 @@ describe.each(databaseTargets().slice(-1))("a server on %s keeps nothing", (targ
       for (let done = 0; done < count; done += 1000) {
         // HTTP/2 does not take many more resets than these on one connection.
         const raw = rawPipelines(server.grpcUrl)
-        for (let batch = 0; batch < 10; batch++)
-          await Promise.all(Array.from({ length: 100 }, (_, index) => use(raw.open(), index % 2 === 0)))
+        // Half of the pipelines that a connection may have: those before may not be over yet.
+        for (let batch = 0; batch < 250; batch++)
+          await Promise.all(Array.from({ length: 4 }, (_, index) => use(raw.open(), index % 2 === 0)))
         raw.close()
       }
     }

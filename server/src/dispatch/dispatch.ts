@@ -134,6 +134,8 @@ export function createDispatch(options: DispatchOptions): Dispatch {
           if (call.signal.aborted) throw call.signal.reason
           const asking = admit(call)
           if (asking !== undefined) await asking
+          // The answer would wait behind those that are not taken, or be thrown away.
+          if (call.connection?.answers.isTight === true) throw answersNotTaken()
           const arriving = read()
           const input = arriving instanceof Promise ? await orAborted(arriving, call.signal) : arriving
           if (room?.enter() === false) {
@@ -182,6 +184,11 @@ export function createDispatch(options: DispatchOptions): Dispatch {
 /** Refuses a call that there is no room for. */
 export function overloaded(): Failure {
   return new Failure("OVERLOADED", { retryAfterMs: 1_000 })
+}
+
+/** Refuses a call whose answer would wait too long for its client. A client that is only slow may come again. */
+export function answersNotTaken(): Failure {
+  return new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
 }
 
 function asIs(message: Message): Message {

@@ -169,6 +169,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
   try {
     await turnOf(connection, method.desc, arrival.closing, signal)
   } catch (error) {
+    limitTime(arrival.closing, arrival.cut)
     throw statusOf(error, requestId)
   }
 }

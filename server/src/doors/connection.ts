@@ -12,8 +12,10 @@ import { Slots } from "./slots.js"
 export class Connection implements ConnectionBudgets {
   readonly requests: Budget
   readonly answers: Budget
-  /** For the streams of methods that need a key. */
+  /** For the unary calls of methods that need a key. */
   readonly slots = new Slots(limits.streamsAtWork)
+  /** For the pipelines. */
+  readonly pipelines = new Slots(limits.pipelines)
   /** Whom the client's certificate names, see Incoming. */
   readonly certificateNames: readonly string[] | undefined
   /** Takes one of the requests that it may make in a second without a key; 0, or for how many milliseconds there is none. */
@@ -25,7 +27,7 @@ export class Connection implements ConnectionBudgets {
   constructor(maxMessageBytes: number, certificateNames: readonly string[] | undefined) {
     // Two of the largest messages, with what is around them.
     this.requests = new Budget(Math.max(limits.requestBytes, 2.5 * maxMessageBytes))
-    this.answers = new Budget(limits.answerBytes)
+    this.answers = new Budget(limits.answerBytes, limits.answerBytesForMore)
     this.certificateNames = certificateNames
   }
 }
@@ -36,14 +38,14 @@ export class Connection implements ConnectionBudgets {
  * @param signal Ends the wait, with its reason. Aborts when the stream closes.
  */
 export function turnOf(
-  { slots }: Connection,
+  { slots, pipelines }: Connection,
   { methodKind }: DescMethod,
   stream: EventEmitter,
   signal: AbortSignal,
 ): Promise<void> | undefined {
   if (methodKind === "unary") return slots.take(stream, signal)
-  if (slots.takeFree(stream)) return undefined
-  const message = "the connection has as many streams at work as the service allows"
+  if (pipelines.takeFree(stream)) return undefined
+  const message = "the connection has as many pipelines as the service allows"
   throw new Failure("OVERLOADED", { retryAfterMs: 1_000, message })
 }
 

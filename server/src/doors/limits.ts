@@ -10,8 +10,10 @@ export const limits = {
    * resets new ones of a client that keeps to the limit.
    */
   maxConcurrentStreams: 1_000,
-  /** Of them, those whose requests are read and answered; others wait. A pipeline is one, whatever it carries. */
+  /** Of them, the unary calls whose requests are read and answered; others wait. */
   streamsAtWork: 100,
+  /** Of them, the pipelines; others are rejected. A client needs one, which carries any number of calls. */
+  pipelines: 8,
   /** Of them, those that were answered and whose clients send on; others are closed at once. */
   lingeringStreams: 64,
   /** The header of a request, in bytes. Until a client of HTTP/2 has acknowledged that, it is 64 KiB. */
@@ -20,12 +22,14 @@ export const limits = {
   requestBytes: 10 * 1024 * 1024,
   /** Bytes of answers that the client has not taken. */
   answerBytes: 16 * 1024 * 1024,
+  /** With so many bytes of them no further call is made. */
+  answerBytesForMore: 4 * 1024 * 1024,
   /** Streams of health, which needs no key: of one connection, and of all. */
   openStreams: 16,
   openStreamsInAll: 1_024,
   /** The same of reflection. */
   reflectionStreams: 4,
-  reflectionStreamsInAll: 32,
+  reflectionStreamsInAll: 16,
   /** Requests to reflection in a second, of all connections. */
   reflectionPerSecondInAll: 50,
   /** Bytes of a request to one of these, also in a stream. */

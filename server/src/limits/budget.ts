@@ -1,10 +1,13 @@
 /** A number of bytes that may be held at the same time. */
 export class Budget {
   readonly #bytes: number
+  readonly #enough: number
   #taken = 0
 
-  constructor(bytes: number) {
+  /** @param enough See `isTight`. Default: all of it. */
+  constructor(bytes: number, enough = bytes) {
     this.#bytes = bytes
+    this.#enough = enough
   }
 
   /** Takes bytes of the budget. False, and nothing taken, if that would exceed it. */
@@ -12,6 +15,11 @@ export class Budget {
     if (this.#taken + bytes > this.#bytes) return false
     this.#taken += bytes
     return true
+  }
+
+  /** Whether so much is taken that what would need more of it is better not begun. */
+  get isTight(): boolean {
+    return this.#taken >= this.#enough
   }
 
   /** Gives bytes back that were taken. */

@@ -21,8 +21,8 @@ type Answer = Extract<
 
 /**
  * grpc.reflection, v1 and v1alpha, which differ in their package only. Serves the files of `descriptorSet` (a
- * google.protobuf.FileDescriptorSet with comments and options, as `buf build` writes it) byte for byte, so that nothing
- * of them is lost, and lists `serviceNames`.
+ * google.protobuf.FileDescriptorSet with comments and options, as `buf build` writes it), and lists `serviceNames`. Of
+ * imported files that others publish the comments are left out: they would be two thirds of most answers.
  */
 export function reflectionService(deps: {
   descriptorSet: Uint8Array
@@ -32,7 +32,9 @@ export function reflectionService(deps: {
   const index = indexFiles(files)
 
   // Anybody may ask, and a file has many imports: so each is encoded once, and each set of imports is found once.
-  const encoded = new Map(files.map((file) => [file, toBinary(FileDescriptorProtoSchema, file)]))
+  const encoded = new Map(
+    files.map((file) => [file, toBinary(FileDescriptorProtoSchema, withoutForeignComments(file))]),
+  )
   const closures = new Map<FileDescriptorProto, Answer>()
 
   const withImports = (file: FileDescriptorProto | undefined, what: string): Answer => {
@@ -142,4 +144,10 @@ function indexFiles(files: readonly FileDescriptorProto[]): Index {
     }
   }
   return index
+}
+
+function withoutForeignComments(file: FileDescriptorProto): FileDescriptorProto {
+  if (file.package.startsWith("authwire.")) return file
+  const { sourceCodeInfo: _, ...rest } = file
+  return rest
 }
