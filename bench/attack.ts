@@ -1,7 +1,9 @@
 // Attacks a server as no client should behave, watches its memory and its health meanwhile, and writes
 // bench/results/attack.json and its section of docs/performance.md. Fails if the server does not hold.
 //
-//   node bench/attack.ts [--seconds 60] [--after 35] [--connections 10] [--only WORDS] [--dry]
+//   node bench/attack.ts [--seconds 60] [--after 35] [--connections 10] [--memory 512] [--only WORDS] [--dry]
+//
+// The server has `--memory` MiB, as in a small container, where this process may make a cgroup.
 
 import { type ChildProcess, fork } from "node:child_process"
 import { once } from "node:events"
@@ -18,6 +20,7 @@ import type { AttackRequest, AttackSight } from "./load/attack-side.ts"
 import { type AttackTarget, attacks } from "./load/attacks.ts"
 import { residentBytes } from "./load/cpu.ts"
 import type { HealthSight } from "./load/health-side.ts"
+import { memoryGroup } from "./load/memory-group.ts"
 import { attackReport, holds } from "./report/attack.ts"
 import { writeSection } from "./report/markdown.ts"
 import { type AttackFigure, type AttackResults, resultsFolder, trialFolder, writeResults } from "./results.ts"
@@ -29,6 +32,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "60" },
     after: { type: "string", default: "35" },
     connections: { type: "string", default: "10" },
+    memory: { type: "string", default: "512" },
     only: { type: "string", default: "" },
     dry: { type: "boolean", default: false },
   },
@@ -41,13 +45,16 @@ const warmUpCalls = 20_000
 const reader = givenKey(["users:read"])
 const largeUser = "large"
 
-const results: AttackResults = { facts: readMachineFacts(), seconds, connections, afterSeconds, attacks: [] }
+const group = memoryGroup(Number(values.memory) * 2 ** 20)
+const memoryMib = group === undefined ? undefined : Number(values.memory)
+const results: AttackResults = { facts: readMachineFacts(), memoryMib, seconds, connections, afterSeconds, attacks: [] }
 for (const [index, { name, hasKey }] of attacks.entries()) {
   if (!name.includes(values.only)) continue
   const figure = { name, hasKey, ...(await attack(index)) }
   results.attacks.push(figure)
   process.stderr.write(`${JSON.stringify(figure)}\n`)
 }
+group?.remove()
 const report = attackReport(results)
 process.stdout.write(`${report}\n`)
 writeResults("attack", results, values.dry ? trialFolder : resultsFolder)
@@ -56,14 +63,16 @@ process.exitCode = results.attacks.every(holds) ? 0 : 1
 
 async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKey">> {
   const folder = mkdtempSync(join(tmpdir(), "authwire-attack-"))
-  const server = await startAuthwire(`sqlite:${join(folder, "attack.db")}`, {
-    args: ["--migrate", "--shutdown-grace-ms=0"],
-    env: {
-      AUTHWIRE_API_KEYS: JSON.stringify([...JSON.parse(apiKeyEntry), reader.entry]),
-      // As it is for everybody.
-      AUTHWIRE_RATE_LIMIT: "20000",
-    },
-  })
+  const start = () =>
+    startAuthwire(`sqlite:${join(folder, "attack.db")}`, {
+      args: ["--migrate", "--shutdown-grace-ms=0"],
+      env: {
+        AUTHWIRE_API_KEYS: JSON.stringify([...JSON.parse(apiKeyEntry), reader.entry]),
+        // As it is for everybody.
+        AUTHWIRE_RATE_LIMIT: "20000",
+      },
+    })
+  const server = await (group === undefined ? start() : group.within(start))
   const { grpcUrl = "", httpUrl = "" } = server.places
   const target: AttackTarget = { grpcUrl, httpUrl, key: reader.text, largeUser }
   const memory = () => residentBytes(server.pid) ?? 0

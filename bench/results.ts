@@ -60,6 +60,8 @@ export interface FloodResults {
 
 /** What `make attack` measured. */
 export interface AttackResults {
+  /** What the service had, in MiB; absent where nothing bounded it. */
+  memoryMib?: number | undefined
   facts: MachineFacts
   /** How long each attack was to go on, over how many connections, and how long after it was looked again. */
   seconds: number

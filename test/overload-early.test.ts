@@ -11,7 +11,7 @@ import { carriers } from "./transports/carriers.js"
 describeServers("calls that are refused before they begin, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-calls-under-way=2", "--audit-log=stderr"])
+    authwire = await startAuthwire(target, ["--max-active-calls=2", "--audit-log=stderr"])
   })
   afterAll(() => authwire.close())
 

@@ -8,7 +8,7 @@ import { whileFull } from "./support/full.js"
 describeServers("callers that go away before they are refused, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-calls-under-way=2"])
+    authwire = await startAuthwire(target, ["--max-active-calls=2"])
   })
   afterAll(() => authwire.close())
 

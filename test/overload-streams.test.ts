@@ -9,7 +9,7 @@ import { whileFull } from "./support/full.js"
 describeServers("a connection whose calls are refused, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-calls-under-way=2"])
+    authwire = await startAuthwire(target, ["--max-active-calls=2"])
   })
   afterAll(() => authwire.close())
 

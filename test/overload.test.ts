@@ -12,7 +12,7 @@ import { carriers } from "./transports/carriers.js"
 describeServers("two calls are under way, and no more may be, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-calls-under-way=2"])
+    authwire = await startAuthwire(target, ["--max-active-calls=2"])
   })
   afterAll(() => authwire.close())
 

@@ -15,7 +15,7 @@ async function namesOf(database: TestDatabase): Promise<Set<string>> {
 
 describeServers("a server of two on %s, killed", (target) => {
   // What one server refuses that has all the calls of two is not what this is about.
-  const args = ["--log-level=warn", "--overload-delay-ms=0"]
+  const args = ["--log-level=warn", "--max-active-calls=2000"]
 
   test("with 1,000 calls in flight: reads succeed on the other, writes are done once or not at all", async () => {
     const database = await createDatabase(target)

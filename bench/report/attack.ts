@@ -5,10 +5,10 @@ import { count, short, table } from "./markdown.ts"
 const limits = { growth: { withoutKey: 64, withKey: 256 }, healthMs: 250 }
 
 /** The table of `make attack`. */
-export function attackReport({ facts, seconds, connections, afterSeconds, attacks }: AttackResults): string {
+export function attackReport({ facts, memoryMib, seconds, connections, afterSeconds, attacks }: AttackResults): string {
   const { withoutKey, withKey } = limits.growth
   return [
-    `Measured on ${facts.date.replace("T", " ").replace("Z", " UTC")} at commit ${facts.commit}: ${facts.cores} × ${facts.cpu}, ${facts.memoryGib} GiB, Linux ${facts.kernel}, Node ${facts.node}, SQLite.`,
+    `Measured on ${facts.date.replace("T", " ").replace("Z", " UTC")} at commit ${facts.commit}: ${facts.cores} × ${facts.cpu}, ${facts.memoryGib} GiB, Linux ${facts.kernel}, Node ${facts.node}, SQLite${memoryMib === undefined ? "" : `, in a cgroup of ${memoryMib} MiB`}.`,
     `${connections} connections, ${seconds} seconds each. What is held to: ${withoutKey} MiB more than before without a key, ` +
       `${withKey} MiB with a key of one scope, ${limits.healthMs} ms for health, and nothing left ${afterSeconds} seconds later.`,
     table(

@@ -19,11 +19,11 @@ import type { Interceptor, Observer } from "./dispatch/interceptor.js"
 import { logging } from "./dispatch/logging.js"
 import { type Refuser, refuser } from "./dispatch/refuser.js"
 import { validation } from "./dispatch/validation.js"
-import { breather } from "./limits/breather.js"
 import { rateLimit } from "./limits/rate-limit.js"
 import { refusals } from "./limits/refusals.js"
-import { room } from "./limits/room.js"
 import type { Metrics } from "./metrics/metrics.js"
+import { concurrencyLimit } from "./overload/concurrency-limit.js"
+import { rejectionPause } from "./overload/pause.js"
 import { isOwnMethod } from "./own-methods.js"
 import type { Readiness } from "./readiness.js"
 import { accountService } from "./services/account.js"
@@ -59,11 +59,8 @@ export interface ServiceOptions {
   maxDeadlineMs: number
   /** The largest request that a door takes, in bytes. */
   maxMessageBytes: number
-  /** See RoomOptions. */
-  maxCallsUnderWay: number
-  overloadDelayMs: number
-  /** How many calls the database works on at the same time. */
-  databasePlaces: number
+  /** See ConcurrencyLimitOptions. */
+  maxActiveCalls: number
   /** See RateLimitOptions. */
   rateLimit: number
   rateLimitOverrides: Readonly<Record<string, number>>
@@ -114,13 +111,7 @@ export function createService(options: ServiceOptions): Dispatch {
       metrics?.refused(method, door, code)
     },
   }
-  const breath = breather()
-  const bounds = room({
-    maxCalls: options.maxCallsUnderWay,
-    delayMs: options.overloadDelayMs,
-    minCalls: Math.max(2 * options.databasePlaces, 16),
-    now: options.clock,
-  })
+  const concurrency = concurrencyLimit({ maxCalls: options.maxActiveCalls, now: options.clock })
   const limits = {
     perSecond: options.rateLimit,
     overrides: options.rateLimitOverrides,
@@ -139,7 +130,7 @@ export function createService(options: ServiceOptions): Dispatch {
         maxMessageBytes,
         refuse,
         limitUnknown: (stream) => unknownRate?.(stream),
-        breather: breath,
+        pauseAfter: rejectionPause(),
       })
       return { ...register(PipelineService, implementation), codec: pipelineCodec }
     },
@@ -148,9 +139,7 @@ export function createService(options: ServiceOptions): Dispatch {
     interceptors: [rates, ...(audit === undefined ? [] : [audit.interceptor]), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
     // Whatever the load is, the service can be watched.
-    roomOf: (method) => (isOwnMethod(method) ? bounds : undefined),
-    beforeRefusal: breath.beforeRefusal,
-    refuse,
+    limitOf: (method) => (isOwnMethod(method) ? concurrency : undefined),
   })
   return {
     ...dispatch,

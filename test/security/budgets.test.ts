@@ -6,6 +6,7 @@ import { everyMs, maxUnanswered } from "../../server/src/cli/heartbeat.js"
 import { options } from "../../server/src/cli/options.js"
 import { limits as all } from "../../server/src/doors/limits.js"
 import { linesPerSecond } from "../../server/src/limits/refusals.js"
+import { patienceMs, shareOf, shortPatienceMs, waitersOf } from "../../server/src/overload/concurrency-limit.js"
 import { maxInFlight } from "../../server/src/service.js"
 import { rowWaitersOf, writersOf } from "../../server/src/store/sql/unit-of-work.js"
 
@@ -53,6 +54,11 @@ const bounds = [
   ["requests that are not whole, or whose calls are not over", "connection", bytes(limits.requestBytes)],
   ["answers that are not taken", "connection", bytes(limits.answerBytes)],
   ["the same, while further calls are made", "connection", bytes(limits.answerBytesForMore)],
+  [
+    "the three before",
+    "key and worker",
+    [limits.keyRequestBytes, limits.keyAnswerBytes, limits.keyAnswerBytesForMore].map(bytes).join(", "),
+  ],
   ["time until a unary call is over", "call", seconds(defaultOf("max-deadline-ms"))],
   ["time until its stream is closed", "stream", seconds(defaultOf("max-deadline-ms") + limits.closeMs)],
   ["time for one message of a stream to arrive, or to be taken", "stream", seconds(limits.messageMs)],
@@ -64,6 +70,7 @@ const bounds = [
   ],
   ["the same", "connection of HTTP/1.1", seconds(limits.lingerMs)],
   ["rest of such a request that is read, and thrown away", "stream that was rejected", bytes(limits.lingerBytes)],
+  ["the same", "connection of HTTP/1.1", bytes(limits.lingerHttp1Bytes)],
   ["streams that stay open so", "connection", count(limits.lingeringStreams)],
   ["streams of health, which needs no key", "connection", count(limits.openStreams)],
   ["the same, in all", "worker", count(limits.openStreamsInAll)],
@@ -73,7 +80,11 @@ const bounds = [
   ["requests to reflection, also in a stream, in all", "worker", perSecond(limits.reflectionPerSecondInAll)],
   ["message to these methods", "request", bytes(limits.openRequestBytes)],
   ["calls at the same time", "pipeline", count(maxInFlight)],
-  ["calls at the same time", "worker", count(defaultOf("max-calls-under-way"))],
+  ["calls at the same time", "worker", count(defaultOf("max-active-calls"))],
+  ["of them, those of one key", "worker", count(shareOf(defaultOf("max-active-calls")))],
+  ["calls that wait for such a place", "key and worker", count(waitersOf(defaultOf("max-active-calls")))],
+  ["time that they wait", "call", seconds(patienceMs)],
+  ["the same, when calls of the key have waited for that long without a break", "call", seconds(shortPatienceMs)],
   ["calls of a method", "key and worker", perSecond(defaultOf("rate-limit"))],
   ["lines of the log about calls that no key limits", "reason and worker", perSecond(linesPerSecond)],
   ["lines that wait for whoever reads the log, and as many of the audit log", "process", bytes(maxWaitingBytes)],

@@ -109,7 +109,7 @@ describe("who may not call is told so by the header alone", () => {
 describeServers("calls beyond the concurrency limit, on %s", (database) => {
   let authwire: Authwire
   beforeAll(async () => {
-    authwire = await startAuthwire(database, ["--max-calls-under-way=2"])
+    authwire = await startAuthwire(database, ["--max-active-calls=2"])
   })
   afterAll(() => authwire.close())
 

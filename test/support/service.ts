@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import { pino } from "pino"
+import { keyBudgets } from "../../server/src/doors/connection.js"
 import { openMethods } from "../../server/src/doors/open-methods.js"
 import { type ReadinessSwitch, readinessSwitch } from "../../server/src/readiness.js"
 import { createService, type ServiceOptions } from "../../server/src/service.js"
@@ -32,9 +33,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     secureCookie: false,
     maxDeadlineMs: 30_000,
     maxMessageBytes: 1_000_000,
-    maxCallsUnderWay: 1_000,
-    overloadDelayMs: 500,
-    databasePlaces: 10,
+    maxActiveCalls: 1_000,
     rateLimit: 0,
     rateLimitOverrides: {},
     ...options,
@@ -46,6 +45,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     certificate: undefined,
     maxConnections: 1_000,
     openMethods: openMethods(),
+    keyBudgets: keyBudgets(1_000_000),
     handshakeTimeoutMs: 10_000,
     idleTimeoutMs: 60_000,
     log: options.log ?? pino({ level: "silent" }),

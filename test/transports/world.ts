@@ -37,8 +37,8 @@ export const patient = { timeoutMs: 30_000 }
 export function useWorld(target: DatabaseTarget): World {
   const world = {} as World
   beforeAll(async () => {
-    // How soon it refuses for slowness is not either.
-    const noOverload = "--overload-delay-ms=0"
+    // How many calls it works on at a time is not either.
+    const noOverload = "--max-active-calls=1000000"
     const authwire = await startAuthwire(target, [noOverload, `--max-message-bytes=${maxMessageBytes}`])
     const { server, database } = authwire
     const small = await startServer({ databaseUrl: database.url, args: [noOverload, "--max-message-bytes=1024"] })

@@ -54,8 +54,7 @@ export interface Configuration {
   busyPollUs: number
   maxDeadlineMs: number
   maxMessageBytes: number
-  maxCallsUnderWay: number
-  overloadDelayMs: number
+  maxActiveCalls: number
   /** Calls a second of a key and method; 0 for any number. */
   rateLimit: number
   /** The same by `Service.Method`. */
@@ -167,8 +166,7 @@ export function readConfiguration(
     busyPollUs: integer("busy-poll-us"),
     maxDeadlineMs: integer("max-deadline-ms"),
     maxMessageBytes: integer("max-message-bytes"),
-    maxCallsUnderWay: integer("max-calls-under-way"),
-    overloadDelayMs: integer("overload-delay-ms"),
+    maxActiveCalls: integer("max-active-calls"),
     rateLimit: integer("rate-limit"),
     rateLimitOverrides: rates("rate-limit-overrides"),
     maxConnections: integer("max-connections"),

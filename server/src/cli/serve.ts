@@ -6,6 +6,7 @@ import {
   type CertificateSource,
   watchCertificate,
 } from "../doors/certificate.js"
+import { keyBudgets } from "../doors/connection.js"
 import type { Door, DoorOptions } from "../doors/door.js"
 import { openGrpcDoor } from "../doors/grpc.js"
 import { openHttpDoor } from "../doors/http.js"
@@ -62,8 +63,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     const access = await openAccess(configuration, { store, log })
     const secrets = openTenantSecrets(configuration, log)
     const audit = openAudit(configuration, log)
-    const { maxDeadlineMs, maxMessageBytes, maxCallsUnderWay, overloadDelayMs } = configuration
-    const { rateLimit, rateLimitOverrides, databasePoolSize: databasePlaces } = configuration
+    const { maxDeadlineMs, maxMessageBytes, maxActiveCalls, rateLimit, rateLimitOverrides } = configuration
     const dispatch = createService({
       store,
       readiness,
@@ -79,15 +79,20 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
       maxMessageBytes,
-      maxCallsUnderWay,
-      overloadDelayMs,
-      databasePlaces,
+      maxActiveCalls,
       rateLimit,
       rateLimitOverrides,
     })
     const { maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
     const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }
-    const common = { dispatch, certificate, openMethods: openMethods(), log, ...limits }
+    const common = {
+      dispatch,
+      certificate,
+      openMethods: openMethods(),
+      keyBudgets: keyBudgets(maxMessageBytes),
+      log,
+      ...limits,
+    }
     const open = async (
       flag: string,
       address: Address | undefined,

@@ -17,11 +17,7 @@ async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise
     access: access as Interceptor,
     interceptors,
     maxDeadlineMs: 1_000,
-    roomOf: () => undefined,
-    beforeRefusal: async () => {},
-    refuse: () => {
-      throw new Error("nothing is refused before it begins")
-    },
+    limitOf: () => undefined,
   })
   const method = dispatch.services[0]?.methods[0] as Method
   const running = method.begin({ door: "test", timeoutMs: undefined, header: () => undefined })

@@ -1,5 +1,5 @@
 import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
-import type { ConnectionBudgets } from "../limits/budget.js"
+import type { Budgets } from "../limits/budget.js"
 import type { Caller } from "../store/store.js"
 import type { Identity } from "./identity.js"
 
@@ -21,7 +21,9 @@ export interface Call extends Caller {
   /** The stream that carries the call, if one does. */
   readonly carrier: Call | undefined
   /** What the connection that the call came over may hold. */
-  readonly connection: ConnectionBudgets | undefined
+  readonly connection: Budgets | undefined
+  /** See Incoming. */
+  readonly turn: (() => Promise<void> | undefined) | undefined
   /** Who makes the call, once it was let in. */
   identity: Identity | undefined
   /** The id of the user that it is about, for the audit log, once that is known. */

@@ -1,4 +1,3 @@
-import type { Status } from "@authwire/proto/rpc/status"
 import {
   create,
   type DescMessage,
@@ -9,11 +8,10 @@ import {
   toBinary,
 } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
-import type { Room } from "../limits/room.js"
 import { orAborted, waitsUntil } from "../or-aborted.js"
+import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { Call, Implementation } from "./call.js"
 import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
-import type { Refuser } from "./refuser.js"
 import { callsUnderWay, type Incoming, type Running } from "./under-way.js"
 
 /** Fields that the schema does not know have no bound, and nobody would read them. */
@@ -26,12 +24,8 @@ export interface Method {
   readonly isOpen: boolean
   /** Starts a call, on its header. */
   begin(incoming: Incoming): Running
-  /** Whether the concurrency limit is reached, so that a call can be rejected before anything is made of it. */
-  isFull(): boolean
-  /** Resolves when a call may be rejected for that. */
-  beforeRefusal(): Promise<void>
-  /** What a call is told that is rejected for that, before it begins. Puts it on record. */
-  refuse(door: string, requestId: string | undefined): Status
+  /** Whether a call of a key would be rejected at once, because too many of it wait already. */
+  rejects(key: string): boolean
   /**
    * Makes a unary call. Key, scope, rate and concurrency limit are decided before the request is read: a call that is
    * rejected never reads it.
@@ -79,11 +73,8 @@ export interface DispatchOptions {
   interceptors: readonly Interceptor[]
   /** The longest that a unary call may take, in milliseconds, whatever its caller asks for. */
   maxDeadlineMs: number
-  /** What bounds the calls of a unary method that may be under way; undefined if nothing does. */
-  roomOf: (method: DescMethod) => Room | undefined
-  /** Waits until a call that found no room may be refused. */
-  beforeRefusal: () => Promise<void>
-  refuse: Refuser
+  /** What bounds the calls in progress of a unary method; undefined if nothing does. */
+  limitOf: (method: DescMethod) => ConcurrencyLimit | undefined
 }
 
 /** What a service needs to carry the calls of others. */
@@ -109,9 +100,8 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 
 /** Makes the one dispatch that all doors share. */
 export function createDispatch(options: DispatchOptions): Dispatch {
-  const { observer, access, maxDeadlineMs, roomOf } = options
+  const { observer, access, maxDeadlineMs, limitOf } = options
   const interceptors = [access, ...options.interceptors]
-  const noRoom = overloaded()
   const underWay = callsUnderWay(maxDeadlineMs)
 
   const serve = ({ desc, implementation, codec }: Registration, carries: boolean) => ({
@@ -126,26 +116,37 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         stream = interceptor.stream?.(method, stream) ?? stream
       }
       const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
-      const room = method.methodKind === "unary" ? roomOf(method) : undefined
-      /** Who waits to be let in, or for the request to arrive, takes no place of the concurrency limit. */
+      const limit = method.methodKind === "unary" ? limitOf(method) : undefined
+      const letIn = async (call: Call): Promise<void> => {
+        if (call.signal.aborted) throw call.signal.reason
+        const asking = admit(call)
+        if (asking !== undefined) await asking
+        const turn = call.turn?.()
+        if (turn !== undefined) await turn
+      }
+      /** The place of a call whose request is still to arrive is others': it is decided again when it is there. */
       const making =
         <I, O>(decode: (input: I) => Message, encode: (answer: Message) => O) =>
         async (read: Read<I>, call: Call): Promise<O> => {
-          if (call.signal.aborted) throw call.signal.reason
-          const asking = admit(call)
-          if (asking !== undefined) await asking
+          await letIn(call)
           // The answer would wait behind those that are not taken, or be thrown away.
           if (call.connection?.answers.isTight === true) throw answersNotTaken()
+          const key = keyOf(call)
+          const enter = () => limit?.enter(key, call.signal)
+          const waiting = enter()
+          if (waiting !== undefined) await waiting
           const arriving = read()
-          const input = arriving instanceof Promise ? await orAborted(arriving, call.signal) : arriving
-          if (room?.enter() === false) {
-            await options.beforeRefusal()
-            throw noRoom
-          }
+          let input: I
+          if (arriving instanceof Promise) {
+            limit?.leave(key)
+            input = await orAborted(arriving, call.signal)
+            const again = enter()
+            if (again !== undefined) await again
+          } else input = arriving
           try {
             return encode(await unary(decode(input), call))
           } finally {
-            room?.leave()
+            limit?.leave(key)
           }
         }
       const fromBytes = (bytes: Uint8Array) =>
@@ -153,17 +154,18 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       return {
         desc: method,
         isOpen: access.admit?.(method) === undefined,
-        isFull: () => room?.refuses() === true,
-        beforeRefusal: options.beforeRefusal,
-        refuse: (door, requestId) => options.refuse(noRoom, method, door, requestId).status,
-        begin: (incoming) => underWay.begin(method, incoming, { carries, aside: room?.away }),
+        rejects: (key) => limit?.rejects(key) === true,
+        begin: (incoming) => {
+          const away = limit && (<T>(call: Call, waited: Promise<T>) => limit.away(keyOf(call), waited))
+          return underWay.begin(method, incoming, { carries, away })
+        },
         unary: observer.unary(method, making(asIs, asIs)),
         unaryBytes: observer.unary(
           method,
           making(fromBytes, (answer) => toBinary(method.output, answer)),
         ),
         stream: observer.stream(method, async function* (requests, call) {
-          await admit(call)
+          await letIn(call)
           yield* stream(requests, call)
         }),
         codec: codecOf(method, codec),
@@ -181,9 +183,9 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   return { services, maxDeadlineMs, refused: observer.refused, drain: underWay.drain }
 }
 
-/** Refuses a call that there is no room for. */
-export function overloaded(): Failure {
-  return new Failure("OVERLOADED", { retryAfterMs: 1_000 })
+/** By what the concurrency limit is shared: callers without a key are one. */
+export function keyOf({ identity }: Call): string {
+  return identity?.keyId ?? ""
 }
 
 /** Refuses a call whose answer would wait too long for its client. A client that is only slow may come again. */

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { setMaxListeners } from "node:events"
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure } from "../errors.js"
-import type { ConnectionBudgets } from "../limits/budget.js"
+import type { Budgets } from "../limits/budget.js"
 import type { Call } from "./call.js"
 import type { Identity } from "./identity.js"
 
@@ -20,7 +20,14 @@ export interface Incoming {
   /** Why the transport rejects the call; undefined if it does not. */
   rejection?: Failure | undefined
   /** What the connection may hold; undefined where a test has none. */
-  connection?: ConnectionBudgets | undefined
+  connection?: Budgets | undefined
+  /**
+   * Waits until the connection has a place for a call that was let in; undefined where it need not wait. Throws why it has
+   * none. Absent where there is no such bound.
+   *
+   * @param signal Ends the wait, with its reason.
+   */
+  turn?: ((signal: AbortSignal) => Promise<void> | undefined) | undefined
   /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
   carrier?: Call
 }
@@ -40,8 +47,11 @@ export interface Running {
 
 export interface Kind {
   carries?: boolean
-  aside?: Call["aside"]
+  away?: Away | undefined
 }
+
+/** See ConcurrencyLimit. */
+type Away = <T>(call: Call, waited: Promise<T>) => Promise<T>
 
 /** The calls that are under way. */
 export interface UnderWay {
@@ -49,7 +59,7 @@ export interface UnderWay {
    * Starts a call; one that comes while the service drains fails with SHUTTING_DOWN.
    *
    * @param kind.carries whether it is a stream that carries calls. Default: false.
-   * @param kind.aside see Waiter.
+   * @param kind.away gives the call's place up for a while.
    */
   begin(method: DescMethod, incoming: Incoming, kind?: Kind): Running
   /** Aborts when the service begins to drain: a stream that carries calls asks its client to go elsewhere. */
@@ -83,7 +93,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
   return {
     draining: drain.signal,
 
-    begin(method, incoming, { carries = false, aside } = {}) {
+    begin(method, incoming, { carries = false, away } = {}) {
       const abort = new AbortController()
       const { rejection } = incoming
       const unary = method.methodKind === "unary"
@@ -102,7 +112,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
-        call: new CallUnderWay(method, incoming, deadline, abort.signal, aside),
+        call: new CallUnderWay(method, incoming, deadline, abort.signal, away),
         cancel: (isLate = false) => {
           // grpc-js tells of the end of every call as of a cancellation.
           if (entry.abort === undefined) return
@@ -145,25 +155,22 @@ export class CallUnderWay implements Call {
   readonly deadline: number | undefined
   readonly signal: AbortSignal
   readonly aside: Call["aside"]
+  readonly turn: Call["turn"]
   readonly carrier: Call | undefined
-  readonly connection: ConnectionBudgets | undefined
+  readonly connection: Budgets | undefined
   readonly #incoming: Incoming
   identity: Identity | undefined
   subject: string | undefined
 
-  constructor(
-    method: DescMethod,
-    incoming: Incoming,
-    deadline: number | undefined,
-    signal: AbortSignal,
-    aside?: Call["aside"],
-  ) {
+  constructor(method: DescMethod, incoming: Incoming, deadline: number | undefined, signal: AbortSignal, away?: Away) {
     this.method = method
     this.door = incoming.door
     this.requestId = requestIdOf(incoming.header("x-request-id"))
     this.deadline = deadline
     this.signal = signal
-    this.aside = aside
+    this.aside = away && ((waited) => away(this, waited))
+    const { turn } = incoming
+    this.turn = turn && (() => turn(signal))
     this.carrier = incoming.carrier
     this.#incoming = incoming
     this.connection = incoming.connection

@@ -12,17 +12,16 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
-import { type Dispatch, type Method, overloaded } from "../dispatch/dispatch.js"
+import type { Dispatch, Method } from "../dispatch/dispatch.js"
 import { type Incoming, requestIdOf } from "../dispatch/under-way.js"
 import type { Failure } from "../errors.js"
 import { type Connection, turnOf } from "./connection.js"
 import { closeWhenAnswered, cut as cutStream, letFinish } from "./cut.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { type NodeResponse, writeAnswer } from "./http-answer.js"
-import { arriving, statusOf } from "./http-body.js"
+import { arriving } from "./http-body.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./http-call.js"
 import { limits } from "./limits.js"
-import { narrow, noteLasting } from "./narrow.js"
 import type { OpenMethods } from "./open-methods.js"
 import { shareOf } from "./share-of.js"
 import { clampTimeouts } from "./timeout.js"
@@ -80,25 +79,10 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       limitTime(closingOf(request, response), cutOf(request))
       return refuse(response, 405, { allow: "POST" })
     }
-    const { handler, method } = found
-    if ("stream" in request && method.desc.methodKind !== "unary") noteLasting(request.stream)
-    if (!method.isFull()) return serve(handler, method, request, response, undefined)
-    if ("stream" in request) narrow(request.stream)
-    // Before anything is made of it that would stay in memory meanwhile.
-    method
-      .beforeRefusal()
-      .then(() => isGone(request) || serve(handler, method, request, response, overloaded()))
-      // It went while it waited.
-      .catch(() => response.destroy())
+    serve(found.handler, found.method, request, response)
   }
 
-  function serve(
-    handler: Handler,
-    method: Method,
-    request: NodeRequest,
-    response: NodeResponse,
-    overload: Failure | undefined,
-  ): void {
+  function serve(handler: Handler, method: Method, request: NodeRequest, response: NodeResponse): void {
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
     request.headers["x-request-id"] = requestId
     clampTimeouts(request.headers)
@@ -120,7 +104,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       maxDeadlineMs: dispatch.maxDeadlineMs,
       cut,
     })
-    const arrival: Arrival = { method, connection, openMethods, rejection: overload ?? rejection, closing, cut }
+    const arrival: Arrival = { method, connection, openMethods, rejection, closing, cut }
     contextValues.set(arrivalKey, arrival)
     // Who leaves it early must still be able to say why.
     const iterator = request.iterator({ destroyOnReturn: false })
@@ -150,6 +134,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
     certificateNames: connection.certificateNames,
     rejection: arrival.rejection,
     connection,
+    turn: method.isOpen ? undefined : (signal) => turnOf(connection, method.desc, arrival.closing, signal),
   }
   const call =
     method.desc.methodKind === "unary"
@@ -162,16 +147,9 @@ async function requestGate(context: HandlerContext): Promise<void> {
   arrival.closing.once("close", () => call.running.cancel())
   call.admitted.catch(() => limitTime(arrival.closing, arrival.cut))
   await call.admitted
-  const { identity, signal, requestId } = call.running.call
-  if (identity !== undefined) connection.isKnown = true
-  if (method.isOpen) return
-  letFinish(arrival.closing)
-  try {
-    await turnOf(connection, method.desc, arrival.closing, signal)
-  } catch (error) {
-    limitTime(arrival.closing, arrival.cut)
-    throw statusOf(error, requestId)
-  }
+  const { identity } = call.running.call
+  if (identity !== undefined) connection.letIn(identity)
+  if (!method.isOpen) letFinish(arrival.closing)
 }
 
 function arrivalOf(context: HandlerContext): Arrival {
@@ -201,21 +179,24 @@ function cutOf(request: NodeRequest): () => void {
 }
 
 /**
- * What is answered before it is whole must not stay in the way of the connection's next request. Node throws the rest away;
- * if that takes long, the connection is closed.
+ * What is answered before it is whole must not stay in the way of the connection's next request. A little of the rest is read
+ * and thrown away; if that takes long, the connection is closed.
  */
 function endRequest(request: IncomingMessage, response: NodeResponse): void {
   response.once("finish", () => {
+    let left: number = limits.lingerHttp1Bytes
     // By a listener, which also takes over from a reader that lets go later.
-    request.on("data", () => {}).resume()
+    request
+      .on("data", (chunk: Buffer) => {
+        left -= chunk.length
+        // Closed at once, the connection would take the answer along that the client has not read.
+        if (left < 0) request.pause()
+      })
+      .resume()
     if (request.complete) return
     const { socket } = request
     setTimeout(() => request.complete || socket.destroy(), limits.lingerMs)
   })
-}
-
-function isGone(request: NodeRequest): boolean {
-  return "stream" in request ? request.stream.destroyed : request.socket.destroyed
 }
 
 function refuse(response: NodeResponse, status: number, headers: Record<string, string>): void {

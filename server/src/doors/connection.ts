@@ -2,14 +2,15 @@ import type { EventEmitter } from "node:events"
 import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
 import type { DescMethod } from "@bufbuild/protobuf"
+import type { Identity } from "../dispatch/identity.js"
 import { Failure } from "../errors.js"
-import { Budget, type ConnectionBudgets } from "../limits/budget.js"
+import { Budget, type Budgets } from "../limits/budget.js"
 import { bucket } from "../limits/rate-limit.js"
 import { limits } from "./limits.js"
 import { Slots } from "./slots.js"
 
 /** What is known of a connection, and what it may hold. */
-export class Connection implements ConnectionBudgets {
+export class Connection implements Budgets {
   readonly requests: Budget
   readonly answers: Budget
   /** For the unary calls of methods that need a key. */
@@ -20,15 +21,54 @@ export class Connection implements ConnectionBudgets {
   readonly certificateNames: readonly string[] | undefined
   /** Takes one of the requests that it may make in a second without a key; 0, or for how many milliseconds there is none. */
   readonly takeOpenRequest = bucket(limits.openRequestsPerSecond, () => performance.now())
-  /** Whether a call that came over it was let in by a key. */
-  isKnown = false
+  #isKnown = false
+
+  readonly #keys: KeyBudgets | undefined
 
   /** @param maxMessageBytes The largest request, in bytes. */
-  constructor(maxMessageBytes: number, certificateNames: readonly string[] | undefined) {
+  constructor(maxMessageBytes: number, certificateNames: readonly string[] | undefined, keys?: KeyBudgets) {
     // Two of the largest messages, with what is around them.
     this.requests = new Budget(Math.max(limits.requestBytes, 2.5 * maxMessageBytes))
     this.answers = new Budget(limits.answerBytes, limits.answerBytesForMore)
     this.certificateNames = certificateNames
+    this.#keys = keys
+  }
+
+  /** Whether a call that came over it was let in. */
+  get isKnown(): boolean {
+    return this.#isKnown
+  }
+
+  /** A call that came over it was let in: what it holds is held to the account of the first key, too. */
+  letIn({ keyId }: Identity): void {
+    if (this.#isKnown) return
+    this.#isKnown = true
+    if (keyId === undefined || this.#keys === undefined) return
+    const { requests, answers } = this.#keys.of(keyId)
+    this.requests.belongTo(requests)
+    this.answers.belongTo(answers)
+  }
+}
+
+/** What each key may hold, over all connections to a process. */
+export interface KeyBudgets {
+  of(keyId: string): Budgets
+}
+
+/** @param maxMessageBytes The largest request, in bytes. */
+export function keyBudgets(maxMessageBytes: number): KeyBudgets {
+  // As many as there are keys.
+  const known = new Map<string, Budgets>()
+  return {
+    of(keyId) {
+      let budgets = known.get(keyId)
+      if (budgets === undefined) {
+        const requests = new Budget(Math.max(limits.keyRequestBytes, 2.5 * maxMessageBytes))
+        budgets = { requests, answers: new Budget(limits.keyAnswerBytes, limits.keyAnswerBytesForMore) }
+        known.set(keyId, budgets)
+      }
+      return budgets
+    },
   }
 }
 

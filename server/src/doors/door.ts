@@ -1,6 +1,7 @@
 import type { Logger } from "pino"
 import type { Dispatch } from "../dispatch/dispatch.js"
 import type { CertificateSource } from "./certificate.js"
+import type { KeyBudgets } from "./connection.js"
 import type { Address } from "./listen.js"
 import type { OpenMethods } from "./open-methods.js"
 
@@ -28,5 +29,7 @@ export interface DoorOptions {
   idleTimeoutMs: number
   /** Bounds the streams of methods that need no key, of all listeners of the process. */
   openMethods: OpenMethods
+  /** Bounds what one key holds, over all listeners of the process. */
+  keyBudgets: KeyBudgets
   log: Logger
 }

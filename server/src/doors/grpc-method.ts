@@ -6,7 +6,7 @@ import type { Incoming, Running } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
 import { Failure, toStatus } from "../errors.js"
 import { orAborted, waitsUntil } from "../or-aborted.js"
-import { type Connection, turnOf } from "./connection.js"
+import type { Connection } from "./connection.js"
 import { letFinish } from "./cut.js"
 import type { HandedCall, Handover, StreamCall, UnaryCall } from "./grpc-handover.js"
 import { endWithStatus, type GrpcStream } from "./grpc-streams.js"
@@ -128,12 +128,8 @@ async function give(
   { method, stream, share, connection, handover }: GrpcArrival,
   { call }: Running,
 ): Promise<HandedCall> {
-  if (call.identity !== undefined) connection.isKnown = true
-  if (!method.isOpen) {
-    letFinish(stream.stream)
-    const turn = turnOf(connection, method.desc, stream.stream, call.signal)
-    if (turn !== undefined) await turn
-  }
+  if (call.identity !== undefined) connection.letIn(call.identity)
+  if (!method.isOpen) letFinish(stream.stream)
   const handed = handover.give(stream)
   // Beside grpc-js, which has paused the stream and decides when it is read.
   stream.stream.on("data", (chunk: Buffer) => share.received(chunk))

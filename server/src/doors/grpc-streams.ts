@@ -4,7 +4,6 @@ import { toBinary } from "@bufbuild/protobuf"
 import { status as codes } from "@grpc/grpc-js"
 import type { Dispatch, Method } from "../dispatch/dispatch.js"
 import { closeWhenAnswered } from "./cut.js"
-import { narrow, noteLasting } from "./narrow.js"
 
 /** A stream of a method, of which only the header was read. */
 export interface GrpcStream {
@@ -38,14 +37,10 @@ export function takeStreams(
     // A path may hold anything, a key too: it is not repeated.
     else if (method === undefined) endWithStatus(stream, noSuchMethod)
     else {
-      if (method.desc.methodKind !== "unary") noteLasting(stream)
-      if (method.isFull()) rejectLater(stream, method, headers["x-request-id"]?.toString())
-      else {
-        const toGrpcJs = () => {
-          for (const listener of serve) Reflect.apply(listener, server, [stream, headers, ...rest])
-        }
-        onStream(method, { stream, headers, serve: toGrpcJs })
+      const toGrpcJs = () => {
+        for (const listener of serve) Reflect.apply(listener, server, [stream, headers, ...rest])
       }
+      onStream(method, { stream, headers, serve: toGrpcJs })
     }
   })
 }
@@ -58,14 +53,6 @@ export function endWithStatus(stream: ServerHttp2Stream, status: Pick<Status, "c
 function end(stream: ServerHttp2Stream, headers: http2.OutgoingHttpHeaders): void {
   if (stream.closed || stream.destroyed) return
   stream.respond(headers, { endStream: true })
-}
-
-function rejectLater(stream: ServerHttp2Stream, method: Method, requestId: string | undefined): void {
-  narrow(stream)
-  method
-    .beforeRefusal()
-    .then(() => endWithStatus(stream, method.refuse("grpc", requestId)))
-    .catch(() => stream.destroy())
 }
 
 // A stream that has ended stays in memory until the next large collection: not also what listened to it, nor what a

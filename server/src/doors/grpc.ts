@@ -11,7 +11,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
 import type { Incoming } from "../dispatch/under-way.js"
-import { Connection, closeWhenIdle } from "./connection.js"
+import { Connection, closeWhenIdle, turnOf } from "./connection.js"
 import { cut } from "./cut.js"
 import { cutSilent } from "./cut-silent.js"
 import type { Door, DoorOptions } from "./door.js"
@@ -31,7 +31,7 @@ const prefaceBytes = 24
 export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
   // It writes headers that it cannot read to the error output, keys and cookies too.
   setLogVerbosity(logVerbosity.NONE)
-  const { certificate, dispatch, handshakeTimeoutMs, maxMessageBytes, openMethods, log } = options
+  const { certificate, dispatch, handshakeTimeoutMs, keyBudgets, maxMessageBytes, openMethods, log } = options
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
@@ -68,7 +68,10 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
       maxDeadlineMs,
       cut: () => cut(stream.stream),
     })
-    const incoming = incomingOf(stream, connection, rejection)
+    const incoming: Incoming = {
+      ...incomingOf(stream, connection, rejection),
+      turn: method.isOpen ? undefined : (signal) => turnOf(connection, method.desc, stream.stream, signal),
+    }
     const arrival = { method, incoming, connection, stream, share, handover: calls, openMethods }
     if (method.desc.methodKind === "unary") serveUnary(arrival)
     else serveStream(arrival)
@@ -80,7 +83,7 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     socket.once("close", () => clearTimeout(timer))
     const names = socket instanceof TLSSocket && asksClients ? verifiedNames(socket) : undefined
     const remember = (session: ServerHttp2Session) => {
-      const connection = new Connection(maxMessageBytes, names)
+      const connection = new Connection(maxMessageBytes, names, keyBudgets)
       connections.set(session, connection)
       closeWhenIdle(session, socket, connection, options.idleTimeoutMs)
       cutSilent(session, socket)

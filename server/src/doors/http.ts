@@ -82,7 +82,7 @@ export async function openHttpDoor(options: DoorOptions & { readiness: Readiness
     if (secure && certificate !== undefined && !admits(socket, certificate, log)) return
     const names = secure ? verifiedNames(socket) : undefined
     byPreface(socket, handshakeTimeoutMs, (protocol) => {
-      const connection = new Connection(maxMessageBytes, names)
+      const connection = new Connection(maxMessageBytes, names, options.keyBudgets)
       // With TLS both sides have agreed on one before.
       if (secure && (socket.alpnProtocol === "h2") !== (protocol === "h2")) socket.destroy()
       else if (protocol === "h2") {

@@ -24,6 +24,10 @@ export const limits = {
   answerBytes: 16 * 1024 * 1024,
   /** With so many bytes of them no further call is made. */
   answerBytesForMore: 4 * 1024 * 1024,
+  /** The same three of one key, over all of its connections. */
+  keyRequestBytes: 32 * 1024 * 1024,
+  keyAnswerBytes: 64 * 1024 * 1024,
+  keyAnswerBytesForMore: 32 * 1024 * 1024,
   /** Streams of health, which needs no key: of one connection, and of all. */
   openStreams: 16,
   openStreamsInAll: 1_024,
@@ -49,6 +53,8 @@ export const limits = {
   lingerMs: 200,
   /** Bytes that are read and thrown away of what comes over HTTP/2 meanwhile. */
   lingerBytes: 8 * 1024,
+  /** The same over HTTP/1.1, where the connection goes on only if the request comes to its end. */
+  lingerHttp1Bytes: 256 * 1024,
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
   /** Requests of HTTP/1.1 that a connection may send before the first of them is answered. */

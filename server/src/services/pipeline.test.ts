@@ -8,8 +8,8 @@ import { refuser } from "../dispatch/refuser.js"
 import { refusals } from "../limits/refusals.js"
 import { pipelineService } from "./pipeline.js"
 
-test("who is refused much is read again only after a pause", async () => {
-  const pauses: { refused: number; end(): void }[] = []
+test("who is rejected much is read again only after a pause", async () => {
+  const pauses: { rejections: number; end(): void }[] = []
   const service = pipelineService({
     find: () => ({ desc: UserService.method.getUser as DescMethod }) as Method,
     draining: new AbortController().signal,
@@ -21,10 +21,7 @@ test("who is refused much is read again only after a pause", async () => {
       audit: undefined,
     }),
     limitUnknown: () => {},
-    breather: {
-      afterMessage: (refused) => new Promise((end) => pauses.push({ refused, end })),
-      beforeRefusal: async () => {},
-    },
+    pauseAfter: (rejections) => new Promise((end) => pauses.push({ rejections, end })),
   })
   let read = 0
   async function* requests(): AsyncGenerator<PipelineRequest> {
@@ -40,11 +37,11 @@ test("who is refused much is read again only after a pause", async () => {
   expect(await next()).toBeUndefined()
   // The answers do not wait.
   expect(await next()).toBe(3)
-  expect(pauses.map(({ refused }) => refused)).toEqual([3])
+  expect(pauses.map(({ rejections }) => rejections)).toEqual([3])
   expect(read).toBe(1)
   pauses[0]?.end()
   expect(await next()).toBe(2)
-  expect(pauses.map(({ refused }) => refused)).toEqual([3, 2])
+  expect(pauses.map(({ rejections }) => rejections)).toEqual([3, 2])
   expect(read).toBe(3)
   pauses[1]?.end()
   expect((await answers.next()).done).toBe(true)

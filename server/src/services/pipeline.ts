@@ -1,12 +1,12 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Call, Implementation } from "../dispatch/call.js"
-import { answersNotTaken, type Inside, type Method, overloaded } from "../dispatch/dispatch.js"
+import { answersNotTaken, type Inside, keyOf, type Method } from "../dispatch/dispatch.js"
 import { type Refuser, sizeOf } from "../dispatch/refuser.js"
 import type { Running } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
 import { Failure, toFailure, toStatus } from "../errors.js"
-import type { Breather } from "../limits/breather.js"
+import { overloaded } from "../overload/concurrency-limit.js"
 import { type Outbox, outbox } from "./outbox.js"
 
 export interface PipelineOptions extends Inside {
@@ -17,7 +17,8 @@ export interface PipelineOptions extends Inside {
   refuse: Refuser
   /** Counts a call of a method that does not exist against the rate of the stream's key. Throws RATE_LIMITED. */
   limitUnknown: (stream: Call) => void
-  breather: Breather
+  /** See rejectionPause. */
+  pauseAfter: (rejections: number) => Promise<void>
 }
 
 const answerType = "authwire.v1.PipelineAnswer"
@@ -61,7 +62,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 
 /** The calls that one stream carries. */
 function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
-  const { find, maxInFlight, breather } = options
+  const { find, maxInFlight, pauseAfter } = options
   // A Map may hold on to what has left it (see dispatch/under-way.ts): so it has no call itself.
   const underWay = new Map<number, { running: Running | undefined }>()
   const budgets = stream.connection
@@ -79,7 +80,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   /** Why there is no place for a call; if there is, its request is counted. */
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (underWay.size >= maxInFlight) return tooManyCalls
-    if (method.isFull()) return noRoom
+    if (method.rejects(keyOf(stream))) return noPlace
     if (budgets?.answers.isTight === true) return notTaken
     return budgets?.requests.take(requestBytes) === false ? tooManyCalls : undefined
   }
@@ -167,7 +168,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
           for (const id of request.cancelledIds) giveUp(id)
           for (const frame of request.calls) begin(frame)
           if (justRefused > 0) {
-            await breather.afterMessage(justRefused)
+            await pauseAfter(justRefused)
             justRefused = 0
           }
           // Whoever does not read its answers is not listened to.
@@ -203,7 +204,7 @@ function given(message: Uint8Array): () => Uint8Array {
 const unknownMethod = new Failure("METHOD_UNKNOWN")
 const notTaken = answersNotTaken()
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
-const noRoom = overloaded()
+const noPlace = overloaded()
 
 function brokenRule(field: string, description: string): Failure {
   return new Failure("INVALID_FIELD", { violations: [{ field, description }] })

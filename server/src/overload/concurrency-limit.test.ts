@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
+import { type ConcurrencyLimit, concurrencyLimit } from "./concurrency-limit.js"
+
+const never = new AbortController().signal
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: 0 })
+})
+afterEach(() => {
+  expect(jest.getTimerCount()).toBe(0)
+  jest.useRealTimers()
+})
+
+const limitOf = (maxCalls: number) => concurrencyLimit({ maxCalls, now: Date.now })
+/** Lets promises that are settled be seen. */
+const settle = () => jest.advanceTimersByTimeAsync(0)
+
+/** Enters a limit with a key, and notes in `order` what became of it. */
+function caller(limit: ConcurrencyLimit, order: string[]) {
+  return (key: string, signal = never) => {
+    const note = (what: string) => () => void order.push(`${key} ${what}`)
+    try {
+      const waiting = limit.enter(key, signal)
+      if (waiting === undefined) note("in")()
+      else waiting.then(note("in"), ({ reason, message }) => note(reason ?? message)())
+    } catch (error) {
+      note((error as { reason: string }).reason)()
+    }
+  }
+}
+
+describe("a concurrency limit", () => {
+  test("lets calls in up to the limit; others wait in order until a place is free", async () => {
+    const limit = limitOf(2)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    for (let call = 0; call < 4; call++) enter("a")
+    expect(order).toEqual(["a in", "a in"])
+    limit.leave("a")
+    await settle()
+    expect(order).toHaveLength(3)
+    for (let call = 0; call < 3; call++) limit.leave("a")
+    await settle()
+    expect(order).toHaveLength(4)
+    expect(() => limit.leave("a")).toThrow("nobody has taken")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
+  test("gives free places to the keys in turn, however many calls of one wait", async () => {
+    const limit = limitOf(10)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    for (let call = 0; call < 10; call++) enter(call % 2 ? "a" : "b")
+    order.length = 0
+    for (const key of "aaaaabbc") enter(key)
+    for (let call = 0; call < 6; call++) {
+      limit.leave(call % 2 ? "a" : "b")
+      await settle()
+    }
+    expect(order).toEqual(["b in", "a in", "c in", "b in", "a in", "a in"])
+    for (let call = 0; call < 4; call++) limit.leave(call % 2 ? "a" : "b")
+    for (const key of "bbaaa") limit.leave(key)
+    limit.leave("c")
+    await settle()
+    limit.leave("a")
+    limit.leave("a")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
+  test("leaves a tenth of the places to others, though nobody else calls", async () => {
+    const limit = limitOf(100)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    for (let call = 0; call < 100; call++) enter("a")
+    expect(order).toHaveLength(90)
+    for (let call = 0; call < 10; call++) enter("b")
+    expect(order).toHaveLength(100)
+    for (let call = 0; call < 100; call++) limit.leave(call < 90 ? "a" : "b")
+    await settle()
+    expect(order).toHaveLength(110)
+    for (let call = 0; call < 10; call++) limit.leave("a")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
+  test("rejects at once who has too many calls waiting, and nobody else", async () => {
+    const limit = limitOf(10)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    for (let call = 0; call < 19; call++) enter("a")
+    expect(limit.rejects("a")).toBe(true)
+    expect(limit.rejects("b")).toBe(false)
+    enter("a")
+    expect(order.filter((what) => what === "a OVERLOADED")).toHaveLength(1)
+    enter("b")
+    expect(order.at(-1)).toBe("b in")
+    for (let call = 0; call < 9; call++) limit.leave("a")
+    for (let call = 0; call < 9; call++) limit.leave("a")
+    limit.leave("b")
+    await settle()
+    limit.leave("a")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
+  test("rejects who has waited for half a second, and for a twentieth where the queue does not end", async () => {
+    const limit = limitOf(1)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    enter("a")
+    enter("a")
+    await jest.advanceTimersByTimeAsync(490)
+    expect(order).toEqual(["a in"])
+    enter("a")
+    enter("a")
+    await jest.advanceTimersByTimeAsync(30)
+    // The first waited too long; the others came late.
+    expect(order).toEqual(["a in", "a OVERLOADED"])
+    await jest.advanceTimersByTimeAsync(60)
+    expect(order).toEqual(["a in", "a OVERLOADED", "a OVERLOADED", "a OVERLOADED"])
+    // Another burst may wait as long as the first.
+    enter("a")
+    await jest.advanceTimersByTimeAsync(400)
+    expect(order).toHaveLength(4)
+    limit.leave("a")
+    await settle()
+    expect(order.at(-1)).toBe("a in")
+    limit.leave("a")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
+  test("forgets who gives up, with its reason", async () => {
+    const limit = limitOf(1)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    const giveUp = new AbortController()
+    enter("a")
+    enter("a", giveUp.signal)
+    enter("a")
+    giveUp.abort(new Error("gone"))
+    await settle()
+    expect(order).toEqual(["a in", "a gone"])
+    limit.leave("a")
+    await settle()
+    expect(order).toEqual(["a in", "a gone", "a in"])
+    limit.leave("a")
+    expect(() => limit.enter("a", giveUp.signal)).toThrow("gone")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
+  test("lets others in while a call waits for what is no work of the service", async () => {
+    const limit = limitOf(1)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    const lock = Promise.withResolvers<string>()
+    enter("a")
+    const away = limit.away("a", lock.promise)
+    enter("b")
+    expect(order).toEqual(["a in", "b in"])
+    lock.resolve("locked")
+    expect(await away).toBe("locked")
+    limit.leave("b")
+    enter("b")
+    expect(order).toHaveLength(2)
+    limit.leave("a")
+    await settle()
+    expect(order).toEqual(["a in", "b in", "b in"])
+    limit.leave("b")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+})

@@ -1,0 +1,187 @@
+import { Failure } from "../errors.js"
+
+/** Bounds the calls in progress, and shares the places among the keys that want them. */
+export interface ConcurrencyLimit {
+  /** Whether a call of this key would be rejected at once. */
+  rejects(key: string): boolean
+  /**
+   * Takes a place, at once or when the promise resolves. A place that was taken must be left once.
+   *
+   * @param signal Ends the wait, with its reason.
+   * @throws OVERLOADED at once if too many calls of the key wait already, later if this one has waited too long.
+   */
+  enter(key: string, signal: AbortSignal): Promise<void> | undefined
+  leave(key: string): void
+  /**
+   * Gives a place up while something is waited for that is no work of the service, and takes it again then, whether there
+   * is one or not.
+   */
+  away<T>(key: string, waited: Promise<T>): Promise<T>
+}
+
+export interface ConcurrencyLimitOptions {
+  /** How many calls may be in progress. */
+  maxCalls: number
+  /** A monotonic clock, in milliseconds. */
+  now: () => number
+}
+
+/** The share of the places that one key leaves to others, also when nobody else calls. */
+const leftToOthers = 0.1
+/** How long a call waits for a place, in milliseconds: a burst is worked off. */
+export const patienceMs = 500
+/** The same where calls of its key have waited without a break for longer than that: what is let in should not be old. */
+export const shortPatienceMs = 50
+/** How often is looked for calls that have waited too long, in milliseconds. */
+const sweepMs = 10
+
+/** How many of so many places one key gets. */
+export function shareOf(maxCalls: number): number {
+  return maxCalls - Math.floor(maxCalls * leftToOthers)
+}
+
+/** How many calls of one key may wait, with so many places. */
+export function waitersOf(maxCalls: number): number {
+  return Math.max(maxCalls, 8)
+}
+
+interface Waiter {
+  readonly since: number
+  admit(): void
+  reject(reason: unknown): void
+}
+
+interface Caller {
+  active: number
+  readonly waiting: Waiter[]
+  /** Since when without a break somebody has waited. */
+  waitingSince: number
+}
+
+/**
+ * A fixed limit. Calls beyond it wait, key by key: each place that becomes free goes to the next key in turn, so whoever
+ * floods the service waits behind its own calls only. Who has waited too long is rejected (CoDel: in a burst that is long,
+ * in a queue that does not end it is short).
+ */
+export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): ConcurrencyLimit {
+  const share = shareOf(maxCalls)
+  const maxWaiting = waitersOf(maxCalls)
+  let active = 0
+  let waiting = 0
+  /** Those who have calls in progress or waiting, in the order of their turns. */
+  const callers = new Map<string, Caller>()
+  let timer: NodeJS.Timeout | undefined
+
+  const hasPlace = (caller: Caller) => active < maxCalls && caller.active < share
+
+  const take = (caller: Caller): void => {
+    active++
+    caller.active++
+  }
+
+  const forget = (key: string, caller: Caller): void => {
+    if (caller.active === 0 && caller.waiting.length === 0) callers.delete(key)
+  }
+
+  /** Gives free places to those who wait, one key after the other. */
+  const admitNext = (): void => {
+    if (waiting === 0) return
+    for (const [key, caller] of callers) {
+      if (active >= maxCalls) return
+      if (caller.waiting.length === 0 || !hasPlace(caller)) continue
+      take(caller)
+      caller.waiting.shift()?.admit()
+      // To the end of the order: the loop comes to it again, after all others.
+      callers.delete(key)
+      callers.set(key, caller)
+    }
+  }
+
+  const sweep = (): void => {
+    const time = now()
+    let someWait = false
+    for (const [key, caller] of callers) {
+      const patience = time - caller.waitingSince > patienceMs ? shortPatienceMs : patienceMs
+      while (time - (caller.waiting[0]?.since ?? time) > patience) caller.waiting.shift()?.reject(overloaded())
+      someWait ||= caller.waiting.length > 0
+      forget(key, caller)
+    }
+    if (!someWait) {
+      clearInterval(timer)
+      timer = undefined
+    }
+  }
+
+  const wait = (key: string, caller: Caller, signal: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const since = now()
+      const end = () => {
+        waiting--
+        signal.removeEventListener("abort", leave)
+      }
+      const waiter: Waiter = {
+        since,
+        admit() {
+          end()
+          resolve()
+        },
+        reject(reason) {
+          end()
+          reject(reason)
+        },
+      }
+      const leave = () => {
+        caller.waiting.splice(caller.waiting.indexOf(waiter), 1)
+        waiting--
+        forget(key, caller)
+        reject(signal.reason)
+      }
+      signal.addEventListener("abort", leave, { once: true })
+      waiting++
+      if (caller.waiting.push(waiter) === 1) caller.waitingSince = since
+      timer ??= setInterval(sweep, sweepMs)
+    })
+
+  const leave = (key: string): void => {
+    const caller = callers.get(key)
+    if (caller === undefined) throw new Error("a place is left that nobody has taken")
+    active--
+    caller.active--
+    admitNext()
+    forget(key, caller)
+  }
+
+  return {
+    rejects: (key) => (callers.get(key)?.waiting.length ?? 0) >= maxWaiting,
+    enter(key, signal) {
+      signal.throwIfAborted()
+      let caller = callers.get(key)
+      if (caller === undefined) {
+        caller = { active: 0, waiting: [], waitingSince: 0 }
+        callers.set(key, caller)
+      }
+      if (caller.waiting.length === 0 && hasPlace(caller)) {
+        take(caller)
+        return undefined
+      }
+      if (caller.waiting.length >= maxWaiting) throw overloaded()
+      return wait(key, caller, signal)
+    },
+    leave,
+    async away(key, waited) {
+      leave(key)
+      try {
+        return await waited
+      } finally {
+        const caller = callers.get(key) ?? { active: 0, waiting: [], waitingSince: 0 }
+        callers.set(key, caller)
+        take(caller)
+      }
+    },
+  }
+}
+
+/** Rejects a call that there is no place for. */
+export function overloaded(): Failure {
+  return new Failure("OVERLOADED", { retryAfterMs: 1_000 })
+}
