@@ -6,7 +6,7 @@ import { everyMs, maxUnanswered } from "../../server/src/cli/heartbeat.js"
 import { options } from "../../server/src/cli/options.js"
 import { limits as all } from "../../server/src/doors/limits.js"
 import { linesPerSecond } from "../../server/src/limits/refusals.js"
-import { patienceMs, shareOf, shortPatienceMs, waitersOf } from "../../server/src/overload/concurrency-limit.js"
+import { lastingPatienceMs, patienceMs, shareOf, waitersOf } from "../../server/src/overload/concurrency-limit.js"
 import { maxInFlight } from "../../server/src/service.js"
 import { rowWaitersOf, writersOf } from "../../server/src/store/sql/unit-of-work.js"
 
@@ -30,6 +30,7 @@ const seconds = (ms: number) => `${ms / 1000} s`
 const bytes = (value: number) => (value < 1024 * 1024 ? `${value / 1024} KiB` : `${value / 1024 / 1024} MiB`)
 const perSecond = (value: number) => `${count(value)} a second`
 
+const waiters = waitersOf(defaultOf("max-active-calls"))
 const pool = defaultOf("database-pool-size")
 
 /** What the table of SECURITY.md has to say, in its order. */
@@ -82,9 +83,13 @@ const bounds = [
   ["calls at the same time", "pipeline", count(maxInFlight)],
   ["calls at the same time", "worker", count(defaultOf("max-active-calls"))],
   ["of them, those of one key", "worker", count(shareOf(defaultOf("max-active-calls")))],
-  ["calls that wait for such a place", "key and worker", count(waitersOf(defaultOf("max-active-calls")))],
+  ["calls that wait for such a place", "key and worker", count(waiters.burst)],
   ["time that they wait", "call", seconds(patienceMs)],
-  ["the same, when calls of the key have waited for that long without a break", "call", seconds(shortPatienceMs)],
+  [
+    "both, when calls of the key have waited for that long without a break",
+    "key and worker; call",
+    `${count(waiters.lasting)}; ${seconds(lastingPatienceMs)}`,
+  ],
   ["calls of a method", "key and worker", perSecond(defaultOf("rate-limit"))],
   ["lines of the log about calls that no key limits", "reason and worker", perSecond(linesPerSecond)],
   ["lines that wait for whoever reads the log, and as many of the audit log", "process", bytes(maxWaitingBytes)],

@@ -31,7 +31,7 @@ const leftToOthers = 0.1
 /** How long a call waits for a place, in milliseconds: a burst is worked off. */
 export const patienceMs = 500
 /** The same where calls of its key have waited without a break for longer than that: what is let in should not be old. */
-export const shortPatienceMs = 50
+export const lastingPatienceMs = 50
 /** How often is looked for calls that have waited too long, in milliseconds. */
 const sweepMs = 10
 
@@ -40,9 +40,9 @@ export function shareOf(maxCalls: number): number {
   return maxCalls - Math.floor(maxCalls * leftToOthers)
 }
 
-/** How many calls of one key may wait, with so many places. */
-export function waitersOf(maxCalls: number): number {
-  return Math.max(maxCalls, 8)
+/** How many calls of one key may wait, with so many places: in a burst, and where calls of the key wait all the time. */
+export function waitersOf(maxCalls: number): { burst: number; lasting: number } {
+  return { burst: 8 * maxCalls, lasting: maxCalls }
 }
 
 interface Waiter {
@@ -65,7 +65,7 @@ interface Caller {
  */
 export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): ConcurrencyLimit {
   const share = shareOf(maxCalls)
-  const maxWaiting = waitersOf(maxCalls)
+  const waiters = waitersOf(maxCalls)
   let active = 0
   let waiting = 0
   /** Those who have calls in progress or waiting, in the order of their turns. */
@@ -78,6 +78,14 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     active++
     caller.active++
   }
+
+  /** Whether calls of a key have waited for so long without a break that it is no burst. */
+  const isLasting = ({ waiting, waitingSince }: Caller, time: number) =>
+    waiting.length > 0 && time - waitingSince > patienceMs
+
+  const isFull = (caller: Caller) =>
+    caller.waiting.length >= waiters.lasting &&
+    caller.waiting.length >= (isLasting(caller, now()) ? waiters.lasting : waiters.burst)
 
   const forget = (key: string, caller: Caller): void => {
     if (caller.active === 0 && caller.waiting.length === 0) callers.delete(key)
@@ -101,7 +109,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     const time = now()
     let someWait = false
     for (const [key, caller] of callers) {
-      const patience = time - caller.waitingSince > patienceMs ? shortPatienceMs : patienceMs
+      const patience = isLasting(caller, time) ? lastingPatienceMs : patienceMs
       while (time - (caller.waiting[0]?.since ?? time) > patience) caller.waiting.shift()?.reject(overloaded())
       someWait ||= caller.waiting.length > 0
       forget(key, caller)
@@ -152,7 +160,10 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   }
 
   return {
-    rejects: (key) => (callers.get(key)?.waiting.length ?? 0) >= maxWaiting,
+    rejects(key) {
+      const caller = callers.get(key)
+      return caller !== undefined && isFull(caller)
+    },
     enter(key, signal) {
       signal.throwIfAborted()
       let caller = callers.get(key)
@@ -164,7 +175,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
         take(caller)
         return undefined
       }
-      if (caller.waiting.length >= maxWaiting) throw overloaded()
+      if (isFull(caller)) throw overloaded()
       return wait(key, caller, signal)
     },
     leave,
