@@ -112,7 +112,7 @@ describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) =
 describeServers("on %s", (target) => {
   test("calls that are refused before they begin are counted too", async () => {
     const database = await createDatabase(target)
-    const args = [metrics, "--max-active-calls=16"]
+    const args = [metrics, "--max-active-calls=4"]
     const server = await startServer({ databaseUrl: database.url, args })
     const { users, close } = connection(server.grpcUrl)
     const calls = Array.from({ length: 200 }, () =>
