@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "@jest/globals"
-import { maxWaitingBytes } from "../../server/src/cli/bounded-lines.js"
-import { lastLinesMs } from "../../server/src/cli/end-even-unread.js"
-import { everyMs, maxUnanswered } from "../../server/src/cli/heartbeat.js"
-import { options } from "../../server/src/cli/options.js"
+import { maxWaitingBytes } from "../../server/src/bootstrap/bounded-lines.js"
+import { lastLinesMs } from "../../server/src/bootstrap/end-even-unread.js"
+import { everyMs, maxUnanswered } from "../../server/src/cluster/heartbeat.js"
+import { options } from "../../server/src/cli/config/options.js"
 import { limits as all } from "../../server/src/doors/limits.js"
 import { linesPerSecond } from "../../server/src/limits/refusals.js"
-import { maxInFlight } from "../../server/src/service.js"
+import { maxInFlight } from "../../server/src/bootstrap/service.js"
 import { rowWaitersOf, writersOf } from "../../server/src/store/sql/unit-of-work.js"
 
 /** The limits of the code, and which of them the table below has used. */

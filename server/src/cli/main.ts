@@ -1,14 +1,14 @@
 import { createRequire } from "node:module"
-import { type Configuration, readConfiguration } from "./configuration.js"
-import { ConfigurationError } from "./configuration-error.js"
-import { endEvenUnread } from "./end-even-unread.js"
+import { type Configuration, readConfiguration } from "./config/configuration.js"
+import { ConfigurationError } from "./config/error.js"
+import { endEvenUnread } from "../bootstrap/end-even-unread.js"
 import { helpText } from "./help.js"
-import { keys } from "./keys.js"
-import { migrate } from "./migrate.js"
-import { rekey } from "./rekey.js"
-import { runService } from "./run-service.js"
-import { StartError } from "./start-error.js"
-import { tenants } from "./tenants.js"
+import { keys } from "./commands/keys.js"
+import { migrate } from "./commands/migrate.js"
+import { rekey } from "./commands/rekey.js"
+import { runService } from "./commands/serve.js"
+import { StartError } from "../bootstrap/start-error.js"
+import { tenants } from "./commands/tenants.js"
 
 /**
  * Runs the command `authwire`. Resolves to the exit code: 0 when all is well, 1 when something outside is in the way

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals"
-import { readConfiguration } from "../cli/configuration.js"
-import { type Option, options } from "../cli/options.js"
+import { readConfiguration } from "../cli/config/configuration.js"
+import { type Option, options } from "../cli/config/options.js"
 import { readRates } from "./rates.js"
 
 test("a list of methods and their rates", () => {

@@ -1,10 +1,10 @@
 import { secretsFromEnvironment } from "@authwire/token"
-import { GivenError } from "../access/given-error.js"
-import { parseGivenKeys } from "../access/given-keys.js"
-import type { CertificateFiles } from "../doors/certificate.js"
-import { type Address, isLoopback } from "../doors/listen.js"
+import { GivenError } from "../../access/given-error.js"
+import { parseGivenKeys } from "../../access/given-keys.js"
+import type { CertificateFiles } from "../../doors/certificate.js"
+import { type Address, isLoopback } from "../../doors/listen.js"
 import type { Configuration } from "./configuration.js"
-import { ConfigurationError } from "./configuration-error.js"
+import { ConfigurationError } from "./error.js"
 import type { Flag } from "./options.js"
 
 // What single options may be. Each throws ConfigurationError, which names the option and the rule.

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util"
 import { secureCookieFromEnvironment } from "@authwire/token"
-import type { CertificateFiles } from "../doors/certificate.js"
-import { type Address, isLoopback } from "../doors/listen.js"
-import { readRates } from "../limits/rates.js"
-import { ConfigurationError } from "./configuration-error.js"
+import type { CertificateFiles } from "../../doors/certificate.js"
+import { type Address, isLoopback } from "../../doors/listen.js"
+import { readRates } from "../../limits/rates.js"
+import { ConfigurationError } from "./error.js"
 import {
   readAddress,
   readApiKeys,
@@ -12,7 +12,7 @@ import {
   readEncryptionKeys,
   readSecrets,
   readTls,
-} from "./configuration-values.js"
+} from "./values.js"
 import { type Command, type Flag, type Option, options } from "./options.js"
 
 /** What `authwire` was told, checked. Durations are milliseconds, sizes bytes. */

@@ -1,5 +1,5 @@
 import { databaseOptions } from "./database-options.js"
-import { doorOptions } from "./door-options.js"
+import { doorOptions } from "./listener-options.js"
 import { keyOptions } from "./key-options.js"
 import { limitOptions } from "./limit-options.js"
 import type { Option } from "./option.js"

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import type { Configuration } from "./configuration.js"
+import type { Configuration } from "../cli/config/configuration.js"
 
 /** The configuration, with the secret of a development service where none was given. */
 export function withDevSecret(configuration: Configuration): Configuration {

@@ -1,12 +1,12 @@
 import cluster from "node:cluster"
 import { createMetrics, type Metrics } from "../metrics/metrics.js"
 import { readinessSwitch } from "../readiness.js"
-import { openStore } from "./database.js"
-import { endEvenUnread } from "./end-even-unread.js"
-import { createLog } from "./log.js"
+import { openStore } from "../bootstrap/database.js"
+import { endEvenUnread } from "../bootstrap/end-even-unread.js"
+import { createLog } from "../bootstrap/logger.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
-import { serve } from "./serve.js"
-import { StartError } from "./start-error.js"
+import { serve } from "../bootstrap/server.js"
+import { StartError } from "../bootstrap/start-error.js"
 
 /**
  * One of several serving processes: serves as the primary says (see `serveWithWorkers`), and resolves once it has let go

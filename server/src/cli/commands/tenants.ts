@@ -1,10 +1,10 @@
-import { tenantName } from "../access/given-keys.js"
-import { StoreError } from "../store/error.js"
-import type { Configuration } from "./configuration.js"
-import { ConfigurationError } from "./configuration-error.js"
-import { withStore } from "./database.js"
+import { tenantName } from "../../access/given-keys.js"
+import { StoreError } from "../../store/error.js"
+import type { Configuration } from "../config/configuration.js"
+import { ConfigurationError } from "../config/error.js"
+import { withStore } from "../../bootstrap/database.js"
 import type { CommandOutput } from "./keys.js"
-import { StartError } from "./start-error.js"
+import { StartError } from "../../bootstrap/start-error.js"
 import { table } from "./table.js"
 
 /** `authwire tenants create NAME|list`. Throws ConfigurationError and StartError. */

@@ -14,9 +14,9 @@ import {
   tenantStore,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
-import type { Configuration } from "./configuration.js"
-import { withoutSecrets } from "./configuration-values.js"
-import { createLog } from "./log.js"
+import type { Configuration } from "../cli/config/configuration.js"
+import { withoutSecrets } from "../cli/config/values.js"
+import { createLog } from "./logger.js"
 import { StartError } from "./start-error.js"
 
 /** Opens the configured database. Throws StartError when it cannot be reached. */

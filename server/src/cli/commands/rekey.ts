@@ -1,10 +1,10 @@
-import { rekey as rekeyDatabase } from "../store/sql/index.js"
-import type { Configuration } from "./configuration.js"
-import { ConfigurationError } from "./configuration-error.js"
-import { causeOf, encryptionKeys, openMigratedDatabase } from "./database.js"
-import { createLog } from "./log.js"
-import { withDevSecret } from "./secret.js"
-import { StartError } from "./start-error.js"
+import { rekey as rekeyDatabase } from "../../store/sql/index.js"
+import type { Configuration } from "../config/configuration.js"
+import { ConfigurationError } from "../config/error.js"
+import { causeOf, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { StartError } from "../../bootstrap/start-error.js"
 
 /**
  * `authwire rekey`: encrypts everything with the first key, while the service goes on. Throws ConfigurationError, and

@@ -1,9 +1,9 @@
-import { applyMigrations, type Database, migrationStatus, revertLastMigration } from "../store/sql/index.js"
-import type { Configuration } from "./configuration.js"
-import { ConfigurationError } from "./configuration-error.js"
-import { causeOf, openConfiguredDatabase } from "./database.js"
-import { createLog } from "./log.js"
-import { StartError } from "./start-error.js"
+import { applyMigrations, type Database, migrationStatus, revertLastMigration } from "../../store/sql/index.js"
+import type { Configuration } from "../config/configuration.js"
+import { ConfigurationError } from "../config/error.js"
+import { causeOf, openConfiguredDatabase } from "../../bootstrap/database.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { StartError } from "../../bootstrap/start-error.js"
 
 /** `authwire migrate up|down|status`. Throws ConfigurationError, and StartError when the database cannot be reached. */
 export async function migrate(

@@ -1,13 +1,13 @@
-import { createMetrics } from "../metrics/metrics.js"
-import { readinessSwitch } from "../readiness.js"
-import { requireKeys } from "./access.js"
-import { announce } from "./announcement.js"
-import type { Configuration } from "./configuration.js"
-import { openMigratedStore } from "./database.js"
-import { createLog } from "./log.js"
-import { withDevSecret } from "./secret.js"
-import { serve } from "./serve.js"
-import { serveWithWorkers } from "./workers.js"
+import { createMetrics } from "../../metrics/metrics.js"
+import { readinessSwitch } from "../../readiness.js"
+import { requireKeys } from "../../bootstrap/auth.js"
+import { announce } from "../../bootstrap/banner.js"
+import type { Configuration } from "../config/configuration.js"
+import { openMigratedStore } from "../../bootstrap/database.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { serve } from "../../bootstrap/server.js"
+import { serveWithWorkers } from "../../cluster/primary.js"
 
 /**
  * `authwire serve`: does what must happen once, then serves until `stopped` resolves, in this process or in several.
