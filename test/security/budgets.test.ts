@@ -2,11 +2,12 @@ import { readFileSync } from "node:fs"
 import { expect, test } from "@jest/globals"
 import { maxWaitingBytes } from "../../server/src/bootstrap/bounded-lines.js"
 import { lastLinesMs } from "../../server/src/bootstrap/end-even-unread.js"
-import { everyMs, maxUnanswered } from "../../server/src/cluster/heartbeat.js"
+import { maxInFlight } from "../../server/src/bootstrap/service.js"
+import type { Option } from "../../server/src/cli/config/option.js"
 import { options } from "../../server/src/cli/config/options.js"
+import { everyMs, maxUnanswered } from "../../server/src/cluster/heartbeat.js"
 import { limits as all } from "../../server/src/doors/limits.js"
 import { linesPerSecond } from "../../server/src/limits/refusals.js"
-import { maxInFlight } from "../../server/src/bootstrap/service.js"
 import { rowWaitersOf, writersOf } from "../../server/src/store/sql/unit-of-work.js"
 
 /** The limits of the code, and which of them the table below has used. */
@@ -19,8 +20,8 @@ const limits = new Proxy(all, {
 })
 
 const defaultOf = (flag: string): number => {
-  const option = options.find((one) => "flag" in one && one.flag === flag)
-  if (option === undefined || !("default" in option)) throw new Error(`no option --${flag}`)
+  const option = Object.values<Option>(options).find((one) => one.flag === flag)
+  if (option?.default === undefined) throw new Error(`no default of --${flag}`)
   return Number(option.default)
 }
 
@@ -110,5 +111,5 @@ test("every bound of the code is told, and every option that it names exists", (
   expect([...told].sort()).toEqual(Object.keys(all).sort())
   const flags = table.flatMap((row) => [...(row[4] ?? "").matchAll(/`--([a-z-]+)`/g)].map(([, flag]) => flag))
   expect(flags.length).toBeGreaterThan(8)
-  for (const flag of flags) expect(options.map((one) => ("flag" in one ? one.flag : undefined))).toContain(flag)
+  for (const flag of flags) expect(Object.values<Option>(options).map((one) => one.flag)).toContain(flag)
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import type { Logger } from "pino"
+import type { Configuration } from "../cli/config/configuration.js"
 import {
   CertificateError,
   type CertificateFiles,
@@ -14,14 +15,13 @@ import { openMetricsDoor } from "../doors/metrics.js"
 import { openMethods } from "../doors/open-methods.js"
 import { expose, type Metrics } from "../metrics/metrics.js"
 import { monitorDatabase, type ReadinessSwitch } from "../readiness.js"
-import { createService } from "./service.js"
 import type { Store } from "../store/store.js"
+import { openAudit } from "./audit-log.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"
-import { openAudit } from "./audit-log.js"
-import type { Configuration } from "../cli/config/configuration.js"
-import { doorError } from "./listen-error.js"
+import { listenError } from "./listen-error.js"
 import { tuneMemory } from "./memory.js"
+import { createService } from "./service.js"
 import { StartError } from "./start-error.js"
 import { openTenantSecrets } from "./tenant-secrets.js"
 
@@ -44,13 +44,13 @@ export interface ServeOptions {
  * Serves in this process until `stopped` resolves, then lets what is under way finish, within the grace. Throws
  * StartError when something outside is in the way.
  */
-export async function serve(configuration: Configuration, options: ServeOptions): Promise<void> {
+export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, readiness, metrics } = options
   tuneMemory()
   const doors: Door[] = []
   let certificate: CertificateSource | undefined
   try {
-    certificate = configuration.tls && readCertificate(configuration.tls, log)
+    certificate = readCertificate(configuration, log)
     const monitor = await monitorDatabase({
       store,
       log,
@@ -73,8 +73,8 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       access: access.interceptor,
       audit,
       metrics,
-      reflection: configuration.reflection,
-      health: configuration.health,
+      reflection: configuration.reflection === "on",
+      health: configuration.health === "on",
       secretsOf: secrets.of,
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
@@ -95,7 +95,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     ) => {
       if (address === undefined) return undefined
       const door = await opener({ ...common, address }).catch((error: unknown) => {
-        throw doorError(flag, address, error)
+        throw listenError(flag, address, error)
       })
       doors.push(door)
       return door.address
@@ -125,7 +125,9 @@ export async function serve(configuration: Configuration, options: ServeOptions)
   }
 }
 
-function readCertificate(files: CertificateFiles, log: Logger) {
+function readCertificate({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Configuration, log: Logger) {
+  if (cert === undefined || key === undefined) return undefined
+  const files: CertificateFiles = { cert, key, clientCa }
   try {
     return watchCertificate(files, log)
   } catch (error) {

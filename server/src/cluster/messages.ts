@@ -1,6 +1,6 @@
-import type { MetricValues } from "../metrics/metrics.js"
 import type { Addresses } from "../bootstrap/banner.js"
 import type { Configuration } from "../cli/config/configuration.js"
+import type { MetricValues } from "../metrics/metrics.js"
 
 /** What the primary says to a worker, as JSON. Nothing else passes between them but the connections. */
 export type ToWorker =

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from "node:util"
 import type { Logger } from "pino"
+import type { Addresses } from "../bootstrap/banner.js"
+import { listenError } from "../bootstrap/listen-error.js"
+import { StartError } from "../bootstrap/start-error.js"
+import type { Configuration } from "../cli/config/configuration.js"
 import type { Door } from "../doors/door.js"
 import { openMetricsDoor } from "../doors/metrics.js"
 import { expose, workersMetric } from "../metrics/metrics.js"
-import type { Addresses } from "../bootstrap/banner.js"
-import type { Configuration } from "../cli/config/configuration.js"
-import { doorError } from "../bootstrap/listen-error.js"
 import { forkWorker, type WorkerEnd, type WorkerProcess } from "./fork.js"
-import { metricsGatherer } from "./metrics.js"
 import { type Heartbeat, heartbeat } from "./heartbeat.js"
 import type { ToPrimary } from "./messages.js"
-import { StartError } from "../bootstrap/start-error.js"
+import { metricsGatherer } from "./metrics.js"
 
 export interface WorkersOptions {
   log: Logger
@@ -226,7 +226,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     try {
       return await openMetricsDoor({ address, maxConnections, handshakeTimeoutMs, log, read: readMetrics })
     } catch (error) {
-      throw doorError("--metrics-addr", address, error)
+      throw listenError("--metrics-addr", address, error)
     }
   }
 

@@ -1,12 +1,12 @@
 import cluster from "node:cluster"
-import { createMetrics, type Metrics } from "../metrics/metrics.js"
-import { readinessSwitch } from "../readiness.js"
 import { openStore } from "../bootstrap/database.js"
 import { endEvenUnread } from "../bootstrap/end-even-unread.js"
 import { createLog } from "../bootstrap/logger.js"
-import type { ToPrimary, ToWorker } from "./messages.js"
-import { serve } from "../bootstrap/server.js"
+import { runServer } from "../bootstrap/server.js"
 import { StartError } from "../bootstrap/start-error.js"
+import { createMetrics, type Metrics } from "../metrics/metrics.js"
+import { readinessSwitch } from "../readiness.js"
+import type { ToPrimary, ToWorker } from "./messages.js"
 
 /**
  * One of several serving processes: serves as the primary says (see `serveWithWorkers`), and resolves once it has let go
@@ -59,7 +59,7 @@ export async function worker(): Promise<void> {
   try {
     // The primary shows what all have measured.
     const own = { ...configuration, metricsAddr: undefined }
-    await serve(own, {
+    await runServer(own, {
       metrics,
       store: await openStore(configuration, log),
       log,

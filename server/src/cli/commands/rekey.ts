@@ -1,23 +1,18 @@
+import { causeOf, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
+import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { StartError } from "../../bootstrap/start-error.js"
 import { rekey as rekeyDatabase } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
-import { ConfigurationError } from "../config/error.js"
-import { causeOf, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
-import { createLog } from "../../bootstrap/logger.js"
-import { withDevSecret } from "../../bootstrap/dev-secret.js"
-import { StartError } from "../../bootstrap/start-error.js"
+import type { CommandOutput } from "./output.js"
 
 /**
- * `authwire rekey`: encrypts everything with the first key, while the service goes on. Throws ConfigurationError, and
- * StartError when the database cannot be reached.
+ * `authwire rekey`: encrypts everything with the first key, while the service goes on. Throws StartError when the
+ * database cannot be reached.
  *
  * @returns the exit code: 1 if some accounts could not be decrypted
  */
-export async function rekey(
-  configuration: Configuration,
-  args: readonly string[],
-  io: { print: (text: string) => void },
-): Promise<number> {
-  if (args.length > 0) throw new ConfigurationError("rekey takes options only; see authwire --help")
+export async function rekey(configuration: Configuration<"rekey">, { print }: CommandOutput): Promise<number> {
   const complete = withDevSecret(configuration)
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const database = await openMigratedDatabase(complete, log)
@@ -26,8 +21,8 @@ export async function rekey(
       encryptionKeys: encryptionKeys(complete),
       onProgress: (progress) => log.info(progress, "rekeying"),
     })
-    io.print(`rekeyed ${resealed} of ${seen} accounts\n`)
-    if (unreadable > 0) io.print(`${unreadable} cannot be decrypted with the keys given: nothing was changed in them\n`)
+    print(`rekeyed ${resealed} of ${seen} accounts\n`)
+    if (unreadable > 0) print(`${unreadable} cannot be decrypted with the keys given: nothing was changed in them\n`)
     return unreadable > 0 ? 1 : 0
   } catch (error) {
     throw new StartError(`rekey: ${causeOf(error)}; what was done is kept, and it can be run again`, { cause: error })

@@ -1,28 +1,17 @@
 import { tenantName } from "../../access/given-keys.js"
+import { StartError } from "../../bootstrap/start-error.js"
 import { StoreError } from "../../store/error.js"
 import type { Configuration } from "../config/configuration.js"
 import { ConfigurationError } from "../config/error.js"
-import { withStore } from "../../bootstrap/database.js"
-import type { CommandOutput } from "./keys.js"
-import { StartError } from "../../bootstrap/start-error.js"
-import { table } from "./table.js"
+import { type CommandOutput, table } from "./output.js"
+import { withStore } from "./with-store.js"
 
-/** `authwire tenants create NAME|list`. Throws ConfigurationError and StartError. */
-export async function tenants(
-  configuration: Configuration,
-  args: readonly string[],
+/** `authwire tenants create NAME`. Throws ConfigurationError and StartError. */
+export async function createTenant(
+  configuration: Configuration<"tenants">,
+  name: string,
   { print }: CommandOutput,
-): Promise<void> {
-  const [action, name = ""] = args
-  if (action === "list" && args.length === 1) {
-    const all = await withStore(configuration, ({ tenants }) => tenants.list({}))
-    const rows = all.map((tenant) => [tenant.name, tenant.created.toISOString().replace(/\.\d+Z$/, "Z")])
-    print(table(["name", "created"], rows))
-    return
-  }
-  if (action !== "create" || args.length !== 2) {
-    throw new ConfigurationError("tenants: must be one of create NAME, list; see authwire --help")
-  }
+): Promise<undefined> {
   if (!tenantName.test(name)) {
     throw new ConfigurationError("tenants create: a name is 1 to 63 of a-z, 0-9 and -, and does not begin with -")
   }
@@ -35,4 +24,14 @@ export async function tenants(
     }
   })
   print(`created ${name}: make a key for it with: authwire keys create --name NAME --scopes all --tenant ${name}\n`)
+}
+
+/** `authwire tenants list`. Throws StartError. */
+export async function listTenants(
+  configuration: Configuration<"tenants">,
+  { print }: CommandOutput,
+): Promise<undefined> {
+  const all = await withStore(configuration, ({ tenants }) => tenants.list({}))
+  const rows = all.map((tenant) => [tenant.name, tenant.created.toISOString().replace(/\.\d+Z$/, "Z")])
+  print(table(["name", "created"], rows))
 }

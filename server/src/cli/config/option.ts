@@ -1,5 +1,7 @@
-/** What `authwire` can be told to do. */
-export type Command = "serve" | "migrate" | "rekey" | "keys" | "tenants"
+import type { z } from "zod"
+
+/** What `authwire` can be told to do. An option of `keys` is one of `keys create`, `keys list` and `keys revoke`. */
+export type Command = "serve" | "migrate" | "rekey" | "keys" | "keys create" | "tenants"
 
 /** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
 export interface Option {
@@ -7,27 +9,14 @@ export interface Option {
   flag?: string
   /** The environment variable; a flag wins over it. */
   variable?: string
-  type:
-    | "boolean"
-    | "integer"
-    | "address"
-    | "database-url"
-    | "choice"
-    | "secret"
-    | "url"
-    | "json"
-    | "file"
-    | "text"
-    | "rates"
-  /** What stands in for the value in the help. */
-  placeholder?: string
-  /** As one would write it on the command line. */
+  /** Reads the text that was given, and says which rule it breaks, never repeating it; see values.ts. */
+  value: z.ZodType<unknown, string>
+  /** As one would write it on the command line. Without one the option is undefined when nobody gives it. */
   default?: string
   /** The default with `--dev`, where it differs. */
   devDefault?: string
-  choices?: readonly string[]
-  min?: number
-  max?: number
+  /** Whether it must be given, for what has no default. */
+  isRequired?: true
   help: string
-  commands: readonly Command[]
+  commands: readonly [Command, ...Command[]]
 }

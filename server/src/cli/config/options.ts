@@ -1,145 +1,72 @@
+import type { z } from "zod"
 import { databaseOptions } from "./database-options.js"
-import { doorOptions } from "./listener-options.js"
 import { keyOptions } from "./key-options.js"
 import { limitOptions } from "./limit-options.js"
-import type { Option } from "./option.js"
+import { listenerOptions } from "./listener-options.js"
+import { logOptions } from "./log-options.js"
+import type { Command, Option } from "./option.js"
+import { secretOptions } from "./secret-options.js"
+import { boolean, integer } from "./values.js"
 
-export type { Command, Option } from "./option.js"
-
-/** Every option there is. */
-export const options = [
-  {
+/**
+ * Every option there is, by its name in Configuration, in the order of docs/configuration.md.
+ *
+ * To add one, add its entry here or in the file of its kind: the name is that of the flag in camel case, and the variable
+ * is AUTHWIRE_ and the flag in capitals. Parsing, its type in Configuration, `--help` and docs/configuration.md (`make gen`)
+ * follow from the entry. What it may be is its `value`, of values.ts; a rule that concerns several options stands in
+ * rules.ts.
+ */
+export const options = {
+  dev: {
     flag: "dev",
-    type: "boolean",
+    value: boolean(),
+    default: "false",
     help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only; calls without an API key are let in.",
     commands: ["serve", "migrate", "rekey", "keys", "tenants"],
   },
-  {
-    flag: "database-url",
-    variable: "AUTHWIRE_DATABASE_URL",
-    type: "database-url",
-    placeholder: "URL",
-    devDefault: "sqlite:.authwire/authwire.db",
-    help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
-    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
-  },
-  {
-    variable: "AUTH_SECRET",
-    type: "secret",
-    devDefault: "a random one, kept in .authwire/secret",
-    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required, with at least 32 bytes, unless --dev.",
-    commands: ["serve", "rekey"],
-  },
-  {
-    variable: "AUTH_SECRET_1..3",
-    type: "secret",
-    help: "More secrets, to change them without signing anybody out: a higher number is newer, and newer than AUTH_SECRET; the newest encrypts, all decrypt.",
-    commands: ["serve", "rekey"],
-  },
-  {
-    variable: "AUTHWIRE_ENCRYPTION_KEYS",
-    type: "secret",
-    help: "Encrypts the tokens of providers in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its like, the newest first.",
-    commands: ["serve", "rekey"],
-  },
-  {
-    flag: "tenant-secrets-file",
-    variable: "AUTHWIRE_TENANT_SECRETS_FILE",
-    type: "file",
-    placeholder: "FILE",
-    help: 'Secrets of the tenants beside the default one, whose is AUTH_SECRET: JSON, {"acme": ["newest", "older"]}. Read again when it changes.',
-    commands: ["serve"],
-  },
-  {
-    variable: "AUTHWIRE_API_KEYS",
-    type: "json",
-    help: "API keys beside those of the database, as a list in JSON; authwire keys create --offline prints an entry. They hold only hashes of secrets.",
-    commands: ["serve"],
-  },
-  {
-    flag: "api-keys-file",
-    variable: "AUTHWIRE_API_KEYS_FILE",
-    type: "file",
-    placeholder: "FILE",
-    help: "The same list in a file, which is read again when it changes.",
-    commands: ["serve"],
-  },
-  {
-    variable: "SERVICE_AUTH_URL",
-    type: "url",
-    help: "URL of the applications (else AUTH_URL): GetToken looks for the cookie with the __Secure- prefix unless this is unset or starts with http://.",
-    commands: ["serve"],
-  },
-  {
-    flag: "migrate",
-    variable: "AUTHWIRE_MIGRATE",
-    type: "boolean",
-    help: "Apply pending migrations before serving. Always so with --dev.",
-    commands: ["serve"],
-  },
-  ...doorOptions,
-  {
+  ...databaseOptions,
+  ...secretOptions,
+  ...listenerOptions,
+  workers: {
     flag: "workers",
     variable: "AUTHWIRE_WORKERS",
-    type: "integer",
-    min: 1,
-    max: 64,
+    value: integer(1, 64),
     default: "1",
     help: "Processes that serve behind the same addresses, at best one for each core. Each has a pool of its own: MySQL sees up to this many times --database-pool-size connections, and two more for each worker. With SQLite only 1: one process owns the file.",
     commands: ["serve"],
   },
-  ...databaseOptions,
   ...limitOptions,
-  {
+  shutdownGraceMs: {
     flag: "shutdown-grace-ms",
     variable: "AUTHWIRE_SHUTDOWN_GRACE_MS",
-    type: "integer",
-    min: 0,
-    max: 3_600_000,
+    value: integer(0, 3_600_000),
     default: "10000",
-    help: "How long calls under way may take to finish after SIGTERM, in milliseconds.",
+    help: "How long active calls may take to finish after SIGTERM, in milliseconds.",
     commands: ["serve"],
   },
-  {
-    flag: "log-level",
-    variable: "AUTHWIRE_LOG_LEVEL",
-    type: "choice",
-    choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
-    default: "info",
-    help: "The least severe line that is logged; every call is one line at info.",
-    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
-  },
-  {
-    flag: "log-format",
-    variable: "AUTHWIRE_LOG_FORMAT",
-    type: "choice",
-    choices: ["json", "text"],
-    default: "json",
-    devDefault: "text",
-    help: "One JSON object a line, or text for people. Logs go to standard error.",
-    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
-  },
-  {
-    flag: "audit-log",
-    variable: "AUTHWIRE_AUDIT_LOG",
-    type: "file",
-    placeholder: "FILE",
-    default: "stderr",
-    devDefault: "off",
-    help: "Where every write and every refused call is told, as one JSON object a line, whatever the log level: stderr, off, or a file, which is appended to. A line is handed to the operating system after its call; nothing waits for the disk (there is no fsync).",
-    commands: ["serve"],
-  },
-  {
-    flag: "audit-log-failure",
-    variable: "AUTHWIRE_AUDIT_LOG_FAILURE",
-    type: "choice",
-    choices: ["drop", "reject"],
-    default: "drop",
-    help: "What happens while the audit log cannot be written, because its disk is full or its pipe is not read. drop: up to 1 MiB of lines waits in each worker; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE before they do anything, and the lines of all writes that were let in are kept until they can be written or the process ends.",
-    commands: ["serve"],
-  },
+  ...logOptions,
   ...keyOptions,
-] as const satisfies readonly Option[]
+} as const satisfies Record<string, Option>
 
-/** The flag of an option. */
-export type Flag = Extract<(typeof options)[number], { flag: string }>["flag"]
+/** The name of an option in Configuration. */
+export type Name = keyof typeof options
+
+/** What the options are when they have been read. */
+export type Values = { [N in Name]: ValueOf<(typeof options)[N]> }
+
+type ValueOf<O extends Option> =
+  | z.output<O["value"]>
+  | (O extends { default: string } | { isRequired: true } ? never : undefined)
+
+/** The names of the options of a command. */
+export type NamesOf<C extends Command> = {
+  [N in Name]: C extends CommandsOf<N> | `${CommandsOf<N>} ${string}` ? N : never
+}[Name]
+
+type CommandsOf<N extends Name> = (typeof options)[N]["commands"][number]
+
+/** The options of a command, given by its words, and of its group. */
+export function optionsOf(command: string): [Name, Option][] {
+  const all = Object.entries(options) as [Name, Option][]
+  return all.filter(([, { commands }]) => commands.some((one) => one === command || command.startsWith(`${one} `)))
+}

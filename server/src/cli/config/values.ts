@@ -1,114 +1,155 @@
-import { secretsFromEnvironment } from "@authwire/token"
+import { z } from "zod"
 import { GivenError } from "../../access/given-error.js"
-import { parseGivenKeys } from "../../access/given-keys.js"
-import type { CertificateFiles } from "../../doors/certificate.js"
-import { type Address, isLoopback } from "../../doors/listen.js"
-import type { Configuration } from "./configuration.js"
-import { ConfigurationError } from "./error.js"
-import type { Flag } from "./options.js"
+import {
+  certificateNameForm,
+  isKeyName,
+  parseDate,
+  parseGivenKeys,
+  tenantName,
+  unknownScope,
+} from "../../access/given-keys.js"
+import { scopes as knownScopes } from "../../access/scopes.js"
+import type { Address } from "../../doors/listen.js"
+import { readRates } from "../../limits/rates.js"
 
-// What single options may be. Each throws ConfigurationError, which names the option and the rule.
+// What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours:
+// it says the rule and never repeats the text, which may be a secret.
 
-/** A shorter secret can be guessed from a token that it encrypted. */
-const minSecretBytes = 32
+/** What `--help` and docs/configuration.md tell of a value. */
+export const shown = z.registry<{
+  /** What stands in for it in the help. */
+  placeholder?: string | undefined
+  /** What it may be, as a sentence. */
+  allowed?: string
+}>()
 
-export function readAddress(text: string, source: string, dev: boolean): Address {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text)
-  const host = match?.[1] ?? match?.[2]
-  const port = Number(match?.[3])
-  if (host === undefined || port > 65_535) {
-    throw new ConfigurationError(`${source}: must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off`)
-  }
-  if (dev && !isLoopback({ host })) {
-    throw new ConfigurationError(`${source}: with --dev only a loopback address, such as 127.0.0.1:${port}`)
-  }
-  return { host, port }
-}
+/** Any text. Without a placeholder, it is for what has no flag. */
+export const text = (placeholder?: string) => z.string().register(shown, { placeholder })
 
-export function readTls(
-  raw: (flag: Flag) => { text: string; source: string } | undefined,
-): CertificateFiles | undefined {
-  const [cert, key, clientCa] = [raw("tls-cert"), raw("tls-key"), raw("tls-client-ca")]
-  if (cert !== undefined && key !== undefined) return { cert: cert.text, key: key.text, clientCa: clientCa?.text }
-  if (cert !== undefined) throw new ConfigurationError(`${cert.source}: needs --tls-key, the certificate's private key`)
-  if (key !== undefined) throw new ConfigurationError(`${key.source}: needs --tls-cert, the certificate of this key`)
-  if (clientCa !== undefined) throw new ConfigurationError(`${clientCa.source}: needs --tls-cert and --tls-key`)
-  return undefined
-}
-
-export function readDatabaseUrl(value: { text: string; source: string } | undefined): string {
-  if (value === undefined) {
-    throw new ConfigurationError(
-      "--database-url: is required (or AUTHWIRE_DATABASE_URL): mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE;" +
-        " or use --dev for an embedded database",
-    )
-  }
-  const { text, source } = value
-  if (/^sqlite:./.test(text)) return text
-  const url = URL.parse(text)
-  if (url?.protocol !== "mysql:" || url.hostname === "" || url.pathname.length < 2) {
-    throw new ConfigurationError(`${source}: must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE`)
-  }
-  return text
-}
-
-export function readSecrets(
-  environment: Readonly<Record<string, string | undefined>>,
-  dev: boolean,
-): readonly string[] {
-  const secrets = secretsFromEnvironment(environment)
-  if (secrets.length === 0 && !dev) {
-    throw new ConfigurationError(
-      "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
-    )
-  }
-  for (const variable of ["AUTH_SECRET", "AUTH_SECRET_1", "AUTH_SECRET_2", "AUTH_SECRET_3"]) {
-    const bytes = Buffer.byteLength(environment[variable] ?? "")
-    if (dev || bytes === 0 || bytes >= minSecretBytes) continue
-    throw new ConfigurationError(
-      `${variable}: must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`,
-    )
-  }
-  return secrets
-}
-
-export function readEncryptionKeys(list: string | undefined): string[] {
-  if (list === undefined || list.trim() === "") return []
-  return list.split(",").map((item, index) => {
-    const text = item.trim()
-    const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64")
-    // Buffer.from passes over what is no Base64.
-    if (!/^[\w+/-]+=*$/.test(text) || key.length !== 32) {
-      throw new ConfigurationError(
-        `AUTHWIRE_ENCRYPTION_KEYS: key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`,
-      )
-    }
-    return key.toString("base64")
+/** A flag that is there, or a variable that says so. */
+export const boolean = () =>
+  z.stringbool({
+    truthy: ["true", "1", "on"],
+    falsy: ["false", "0", "off"],
+    case: "sensitive",
+    error: "must be true or false",
   })
-}
 
-export function readApiKeys(environment: Readonly<Record<string, string | undefined>>): string | undefined {
-  const text = environment.AUTHWIRE_API_KEYS
-  if (text === undefined || text === "") return undefined
-  try {
+export const integer = (min: number, max: number) =>
+  matching(
+    (text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max,
+    `must be a whole number from ${min} to ${max}`,
+  )
+    .transform(Number)
+    .register(shown, {
+      placeholder: "N",
+      allowed: `From ${min.toLocaleString("en")} to ${max.toLocaleString("en")}.`,
+    })
+
+export const choice = <const T extends string>(choices: readonly T[], placeholder = choices.join("|")) =>
+  z
+    .enum(choices, { error: `must be one of ${choices.join(", ")}` })
+    .register(shown, { placeholder, allowed: `One of ${choices.join(", ")}.` })
+
+/** Where to listen; undefined for `off`. */
+export const address = () =>
+  read((text): Address | undefined => {
+    if (text === "off") return undefined
+    const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text)
+    const host = match?.[1] ?? match?.[2]
+    const port = Number(match?.[3])
+    if (host === undefined || port > 65_535) {
+      throw new GivenError("must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off")
+    }
+    return { host, port }
+  }).register(shown, { placeholder: "HOST:PORT" })
+
+/** Where the audit log goes: a file, or standard error if that is undefined. */
+export const auditLog = () =>
+  z
+    .string()
+    .transform((text) => (text === "off" ? "off" : { file: text === "stderr" ? undefined : text }))
+    .register(shown, { placeholder: "FILE" })
+
+/** Calls a second, by `Service.Method`. */
+export const rates = () => read(readRates, Error).register(shown, { placeholder: "LIST" })
+
+/** Keys of 32 bytes each, in Base64. */
+export const encryptionKeys = () =>
+  read((list) => {
+    if (list.trim() === "") return []
+    return list.split(",").map((item, index) => {
+      const text = item.trim()
+      const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64")
+      // Buffer.from passes over what is no Base64.
+      if (!/^[\w+/-]+=*$/.test(text) || key.length !== 32) {
+        throw new GivenError(`key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`)
+      }
+      return key.toString("base64")
+    })
+  })
+
+/** A list of keys in JSON that is known to be well formed, as it was given. */
+export const staticKeys = () =>
+  read((text) => {
     parseGivenKeys(text)
     return text
-  } catch (error) {
-    if (!(error instanceof GivenError)) throw error
-    throw new ConfigurationError(`AUTHWIRE_API_KEYS: ${error.message}`)
-  }
+  })
+
+export const keyName = () =>
+  matching(isKeyName, "is required: 1 to 255 characters, none of them a control character").register(shown, {
+    placeholder: "NAME",
+  })
+
+export const scopes = () => {
+  const rule = `must be one or more of these, separated by commas: ${["all", ...knownScopes].join(", ")}`
+  return z
+    .string(rule)
+    .transform((text) => [...new Set(text.split(",").map((one) => one.trim()))])
+    .refine((list) => unknownScope(list) === undefined, rule)
+    .register(shown, { placeholder: "a,b|all" })
 }
 
-export function readAuditLog(text: string | undefined): Configuration["auditLog"] {
-  if (text === "off") return "off"
-  return { file: text === "stderr" ? undefined : text }
+export const tenant = () =>
+  matching((text) => tenantName.test(text), "must be 1 to 63 of a-z, 0-9 and -, and not begin with -").register(shown, {
+    placeholder: "NAME",
+  })
+
+export const certificateName = () =>
+  matching(
+    (text) => certificateNameForm.test(text),
+    "must be a name as certificates have it, such as DNS:app.internal",
+  ).register(shown, { placeholder: "DNS:NAME" })
+
+const units: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 }
+
+/** A time that lies ahead, from now or as a date. */
+export const expiry = () =>
+  read((text) => {
+    const now = Date.now()
+    const [, count, unit = ""] = /^([1-9]\d{0,5})([dhms])$/.exec(text) ?? []
+    const date = count === undefined ? parseDate(text) : new Date(now + Number(count) * (units[unit] ?? 0))
+    if (date === undefined) {
+      throw new GivenError("must be a time from now, such as 90d, 12h, 30m or 45s, or a date of ISO 8601")
+    }
+    if (date.getTime() <= now) throw new GivenError("must lie in the future")
+    return date
+  }).register(shown, { placeholder: "90d|12h|DATE" })
+
+/** A text that passes a test. */
+function matching(isRight: (text: string) => boolean, rule: string) {
+  return z.string(rule).refine(isRight, rule)
 }
 
-/** A database URL that can be shown: without its password and parameters. */
-export function withoutSecrets(databaseUrl: string): string {
-  const url = URL.parse(databaseUrl)
-  if (url === null || databaseUrl.startsWith("sqlite:")) return databaseUrl
-  url.password = ""
-  url.search = ""
-  return url.href
+/** What a function makes of a text; an error of the given kind says the rule. */
+function read<T>(make: (text: string) => T, kind: new (...args: never[]) => Error = GivenError) {
+  return z.string().transform((text, context) => {
+    try {
+      return make(text)
+    } catch (error) {
+      if (!(error instanceof kind)) throw error
+      context.issues.push({ code: "custom", message: error.message, input: undefined })
+      return z.NEVER
+    }
+  })
 }
