@@ -15,7 +15,7 @@ import type { Store } from "../store/store.js"
 import { StartError } from "./start-error.js"
 
 /** What is asked of those who open the database; where a command has no option for it, the default of the store holds. */
-export type DatabaseConfiguration = Configuration<"migrate"> &
+export type DatabaseConfiguration = Configuration<"migrate up"> &
   Partial<Pick<Configuration, "migrate" | "databasePoolSize" | "databaseQueueLimit" | "databaseStatementTimeoutMs">>
 
 /** Opens the configured database. Throws StartError when it cannot be reached. */

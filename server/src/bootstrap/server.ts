@@ -33,15 +33,15 @@ export interface ServeOptions {
   metrics: Metrics | undefined
   /** What health and probes answer. Not ready, for good, from `stopped` on. */
   readiness: ReadinessSwitch
-  /** Hears whether the database answers and takes writes, before the doors open and at every change. */
+  /** Hears whether the database answers and takes writes, before the listeners open and at every change. */
   onDatabase: (answers: boolean) => void
-  /** Called once, when every door listens. */
+  /** Called once, when every listener is open. */
   onListening: (addresses: Addresses) => void
   stopped: Promise<unknown>
 }
 
 /**
- * Serves in this process until `stopped` resolves, then lets what is under way finish, within the grace. Throws
+ * Serves in this process until `stopped` resolves, then lets the active calls finish, within the grace. Throws
  * StartError when something outside is in the way.
  */
 export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {

@@ -1,13 +1,13 @@
 import { Command as CommanderCommand, CommanderError, Option as CommanderOption } from "commander"
 import { createKey, listKeys, revokeKey } from "./commands/keys.js"
-import { type Direction, migrate } from "./commands/migrate.js"
+import { migrate } from "./commands/migrate.js"
 import type { CommandOutput } from "./commands/output.js"
 import { rekey } from "./commands/rekey.js"
 import { serve } from "./commands/serve.js"
 import { createTenant, listTenants } from "./commands/tenants.js"
 import { type Configuration, readConfiguration } from "./config/configuration.js"
 import { ConfigurationError } from "./config/error.js"
-import type { Command } from "./config/option.js"
+import type { Command, Group } from "./config/option.js"
 import { optionsOf } from "./config/options.js"
 import { shown } from "./config/values.js"
 import { describe, helpConfiguration, pathOf } from "./help.js"
@@ -31,47 +31,36 @@ export async function runProgram(args: readonly string[], { environment, version
       .configureOutput({ writeOut: output.print, outputError() {} })
       .configureHelp(helpConfiguration),
   )
-  const addGroup = (name: string, description: string) => group(program.command(name).description(description))
-  /** @param options the command whose options it has: its own, or those of its group. */
-  const add = <C extends Command>(
-    parent: CommanderCommand,
-    usage: string,
-    options: C,
-    description: string,
-    work: Work<C>,
-  ) => {
-    const command = parent.command(usage).description(description).allowExcessArguments(false)
+  const addGroup = (name: Group, description: string) => void group(program.command(name).description(description))
+  const add = <C extends Command>(path: C, description: string, work: Work<C>, argument = "") => {
+    const [first, second = first] = path.split(" ")
+    const parent = program.commands.find((one) => one.name() === first) ?? program
+    const command = parent.command(`${second} ${argument}`.trim()).description(description).allowExcessArguments(false)
     addOptions(command)
     inOurWords(command)
     command.action(async () => {
-      const configuration = readConfiguration(options, command.optsWithGlobals(), environment)
+      const configuration = readConfiguration(path, command.optsWithGlobals(), environment)
       exitCode = await work(configuration, command.args[0] ?? "")
     })
   }
 
-  add(program, "serve", "serve", "Serve until SIGTERM or SIGINT.", (configuration) => serve(configuration, output))
-  const migrations = addGroup("migrate", "Migrate the database: up, down or status.")
-  const migrateBy =
-    (direction: Direction): Work<"migrate"> =>
-    (configuration) =>
-      migrate(direction, configuration, output)
-  add(migrations, "up", "migrate", "Apply the pending migrations.", migrateBy("up"))
-  add(migrations, "down", "migrate", "Take the last migration back.", migrateBy("down"))
-  add(migrations, "status", "migrate", "List what is applied and what is pending.", migrateBy("status"))
-  add(program, "rekey", "rekey", "Encrypt everything with the first of the encryption keys.", (configuration) =>
+  add("serve", "Serve until SIGTERM or SIGINT.", (configuration) => serve(configuration, output))
+  addGroup("migrate", "Migrate the database: up, down or status.")
+  add("migrate up", "Apply the pending migrations.", (configuration) => migrate("up", configuration, output))
+  add("migrate down", "Take the last migration back.", (configuration) => migrate("down", configuration, output))
+  add("migrate status", "List what is applied and what is pending.", (configuration) =>
+    migrate("status", configuration, output),
+  )
+  add("rekey", "Encrypt everything with the first of the encryption keys.", (configuration) =>
     rekey(configuration, output),
   )
-  const keys = addGroup("keys", "API keys: create, list or revoke ID.")
-  add(keys, "create", "keys create", "Make an API key. It is printed once.", (configuration) =>
-    createKey(configuration, output),
-  )
-  add(keys, "list", "keys", "List the API keys.", (configuration) => listKeys(configuration, output))
-  add(keys, "revoke <ID>", "keys", "End an API key.", (configuration, id) => revokeKey(configuration, id, output))
-  const tenants = addGroup("tenants", "Tenants: create NAME or list.")
-  add(tenants, "create <NAME>", "tenants", "Make a tenant.", (configuration, name) =>
-    createTenant(configuration, name, output),
-  )
-  add(tenants, "list", "tenants", "List the tenants.", (configuration) => listTenants(configuration, output))
+  addGroup("keys", "API keys: create, list or revoke ID.")
+  add("keys create", "Make an API key. It is printed once.", (configuration) => createKey(configuration, output))
+  add("keys list", "List the API keys.", (configuration) => listKeys(configuration, output))
+  add("keys revoke", "End an API key.", (configuration, id) => revokeKey(configuration, id, output), "<ID>")
+  addGroup("tenants", "Tenants: create NAME or list.")
+  add("tenants create", "Make a tenant.", (configuration, name) => createTenant(configuration, name, output), "<NAME>")
+  add("tenants list", "List the tenants.", (configuration) => listTenants(configuration, output))
 
   try {
     await program.parseAsync([...args], { from: "user" })

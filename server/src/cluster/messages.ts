@@ -14,14 +14,14 @@ export type ToWorker =
   | { type: "metrics"; id: number }
   /** Answer that you are not ready, for good, and say that you do: STOPPING. */
   | { type: "stop" }
-  /** Take no more connections, finish the calls under way, and end. */
+  /** Take no more connections, finish the active calls, and end. */
   | { type: "drain" }
 
 /** What a worker says to the primary. */
 export type ToPrimary =
   /** Whether the worker's database answers: the first time, and at every change. */
   | { type: "database"; answers: boolean }
-  /** Every door listens. */
+  /** Every listener is open. */
   | { type: "listening"; addresses: Addresses }
   /** The answer to the question with this id. */
   | { type: "metrics"; id: number; values: MetricValues }

@@ -14,7 +14,7 @@ import { metricsGatherer } from "./metrics.js"
 
 export interface WorkersOptions {
   log: Logger
-  /** Called once, when every door of every worker listens. */
+  /** Called once, when every listener of every worker is open. */
   onListening: (addresses: Addresses) => void
   stopped: Promise<unknown>
 }
@@ -23,7 +23,7 @@ interface Worker {
   number: number
   process: WorkerProcess
   heartbeat: Heartbeat
-  /** When every door of it listened, in milliseconds; undefined as long as one does not. */
+  /** When every listener of it was open, in milliseconds; undefined as long as one is not. */
   listeningSince: number | undefined
   /** Whether its database answers; undefined until that is known. */
   answers: boolean | undefined

@@ -10,7 +10,7 @@ import type { ToPrimary, ToWorker } from "./messages.js"
 
 /**
  * One of several serving processes: serves as the primary says (see `serveWithWorkers`), and resolves once it has let go
- * of the primary. If the primary dies, the calls under way finish and the worker ends.
+ * of the primary. If the primary dies, the active calls finish and the worker ends.
  */
 export async function worker(): Promise<void> {
   // Whoever signals the whole group, as Ctrl-C does, signals the primary too, and that says when to stop.
@@ -49,7 +49,7 @@ export async function worker(): Promise<void> {
     // Node's own answer to a lost primary is to end at once.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
     if (phase === "serving") stopped.resolve("primary gone")
-    // Nothing is under way yet; or the primary was ended while it stopped, and that means now.
+    // No call is active yet; or the primary was ended while it stopped, and that means now.
     else if (phase !== "ended") process.exit(1)
   })
 

@@ -36,7 +36,10 @@ export async function createKey(
 }
 
 /** `authwire keys list`. Throws StartError. */
-export async function listKeys(configuration: Configuration<"keys">, { print }: CommandOutput): Promise<undefined> {
+export async function listKeys(
+  configuration: Configuration<"keys list">,
+  { print }: CommandOutput,
+): Promise<undefined> {
   const all = await withStore(configuration, ({ apiKeys }) => apiKeys.list({}))
   const now = new Date()
   const date = (time: Date | undefined) => time?.toISOString().replace(/\.\d+Z$/, "Z") ?? "never"
@@ -58,7 +61,7 @@ export async function listKeys(configuration: Configuration<"keys">, { print }: 
 
 /** `authwire keys revoke ID`. Throws ConfigurationError and StartError. */
 export async function revokeKey(
-  configuration: Configuration<"keys">,
+  configuration: Configuration<"keys revoke">,
   id: string,
   { print }: CommandOutput,
 ): Promise<undefined> {

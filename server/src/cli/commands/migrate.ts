@@ -5,12 +5,12 @@ import { applyMigrations, type Database, migrationStatus, revertLastMigration } 
 import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
-export type Direction = "up" | "down" | "status"
+type Direction = "up" | "down" | "status"
 
 /** `authwire migrate up|down|status`. Throws StartError when the database cannot be reached. */
 export async function migrate(
   direction: Direction,
-  configuration: Configuration<"migrate">,
+  configuration: Configuration<`migrate ${Direction}`>,
   output: CommandOutput,
 ): Promise<undefined> {
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })

@@ -8,7 +8,7 @@ import { withStore } from "./with-store.js"
 
 /** `authwire tenants create NAME`. Throws ConfigurationError and StartError. */
 export async function createTenant(
-  configuration: Configuration<"tenants">,
+  configuration: Configuration<"tenants create">,
   name: string,
   { print }: CommandOutput,
 ): Promise<undefined> {
@@ -28,7 +28,7 @@ export async function createTenant(
 
 /** `authwire tenants list`. Throws StartError. */
 export async function listTenants(
-  configuration: Configuration<"tenants">,
+  configuration: Configuration<"tenants list">,
   { print }: CommandOutput,
 ): Promise<undefined> {
   const all = await withStore(configuration, ({ tenants }) => tenants.list({}))

@@ -11,7 +11,7 @@ type Administration = Pick<Store, "tenants" | "apiKeys">
 
 /** Opens the store for one piece of work of a command, whose migrations must be applied. Throws StartError. */
 export async function withStore<T>(
-  configuration: Configuration<"keys" | "tenants">,
+  configuration: Configuration<"keys list" | "tenants list">,
   work: (store: Administration) => Promise<T>,
 ): Promise<T> {
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })

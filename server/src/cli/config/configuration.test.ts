@@ -59,7 +59,7 @@ describe("readConfiguration", () => {
 
   test("a command has its own options, and none of the others'", () => {
     const wrong = { ...environment, AUTHWIRE_GRPC_ADDR: "nonsense", AUTHWIRE_API_KEYS: "nonsense" }
-    const configuration = readConfiguration("migrate", {}, wrong)
+    const configuration = readConfiguration("migrate up", {}, wrong)
     expect(configuration).toMatchObject({ databaseUrl: "mysql://h/d", databaseConnectTimeoutMs: 5000, secrets: [] })
     expect(configuration).not.toHaveProperty("grpcAddr")
   })

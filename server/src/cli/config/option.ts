@@ -1,7 +1,15 @@
 import type { z } from "zod"
 
-/** What `authwire` can be told to do. An option of `keys` is one of `keys create`, `keys list` and `keys revoke`. */
-export type Command = "serve" | "migrate" | "rekey" | "keys" | "keys create" | "tenants"
+/** What `authwire` can be told to do. */
+export type Command =
+  | "serve"
+  | `migrate ${"up" | "down" | "status"}`
+  | "rekey"
+  | `keys ${"create" | "list" | "revoke"}`
+  | `tenants ${"create" | "list"}`
+
+/** Commands that begin with the same word. */
+export type Group = "migrate" | "keys" | "tenants"
 
 /** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
 export interface Option {
@@ -18,5 +26,6 @@ export interface Option {
   /** Whether it must be given, for what has no default. */
   isRequired?: true
   help: string
-  commands: readonly [Command, ...Command[]]
+  /** Those that have the option. One of a group is one of all its commands. */
+  commands: readonly (Command | Group)[]
 }
