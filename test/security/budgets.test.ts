@@ -83,7 +83,11 @@ const bounds = [
   ["connections to the database that calls use at the same time", "worker", count(pool)],
   ["of them, those of writers; a fifth is left to readers", "worker", count(writersOf(pool))],
   ["of them, those of writers of one row", "worker", "1"],
-  ["calls that wait for such a connection", "worker", count(defaultOf("database-queue-limit"))],
+  [
+    "calls that wait for such a connection, or for their turn to write a row",
+    "worker",
+    count(defaultOf("database-queue-limit")),
+  ],
   ["of them, those that wait to write one row", "worker", count(rowWaitersOf(defaultOf("database-queue-limit")))],
 ]
 
