@@ -3,6 +3,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { optionsOf } from "../server/src/cli/config/options.js"
 import { createDatabase, type TestDatabase } from "./support/databases.js"
 import { givenKey, run, startServer, testSecret } from "./support/server.js"
 
@@ -13,20 +14,38 @@ describe("authwire", () => {
   })
   afterAll(() => database.drop())
 
-  test("--help names every command and option", async () => {
-    const { code, stdout } = await run(["--help"])
-    expect(code).toBe(0)
-    for (const word of [
-      "serve",
-      "migrate up|down|status",
-      "--dev",
-      "--database-url",
-      "AUTHWIRE_DATABASE_URL",
-      "--grpc-addr",
+  test("--help names every command", async () => {
+    const { code, stdout, stderr } = await run(["--help"])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    for (const line of [
+      /^ {2}serve /m,
+      /^ {2}migrate .*up, down or status/m,
+      /^ {2}rekey /m,
+      /^ {2}keys .*create, list or revoke ID/m,
+      /^ {2}tenants .*create NAME or list/m,
+      /^ {2}authwire serve --dev$/m,
     ]) {
-      expect(stdout).toContain(word)
+      expect(stdout).toMatch(line)
     }
+    expect(await run(["help"])).toEqual({ code, stdout, stderr })
   })
+
+  test.each(["serve", "migrate up", "keys create"])(
+    "%s --help names every option and variable of the command, and no other",
+    async (command) => {
+      const { code, stdout, stderr } = await run([...command.split(" "), "--help"])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+      const known = optionsOf(command).map(([, option]) => option)
+      const flags = known.flatMap(({ flag }) => flag ?? []).concat("help")
+      expect([...stdout.matchAll(/^ {2}(?:-h, )?--([a-z-]+)/gm)].map(([, flag]) => flag).sort()).toEqual(flags.sort())
+      const text = stdout.replaceAll(/\s+/g, " ")
+      for (const { variable, help, default: preset } of known) {
+        expect(text).toContain(help)
+        if (variable !== undefined) expect(text).toContain(variable)
+        if (preset !== undefined) expect(text).toContain(`default: ${preset}`)
+      }
+    },
+  )
 
   test("--version", async () => {
     expect(await run(["--version"])).toEqual({
@@ -39,7 +58,17 @@ describe("authwire", () => {
   test.each([
     ["no command", [], /^authwire: the commands are serve, migrate, rekey, keys and tenants/],
     ["an unknown command", ["start"], /^authwire: the commands are/],
-    ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope.*authwire --help/],
+    ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope; see authwire serve --help/],
+    ["a mistyped option", ["serve", "--grpc-adr", "x"], /^authwire: .*--grpc-adr \(perhaps --grpc-addr\?\)/],
+    ["an option without its value", ["serve", "--database-url"], /^authwire: --database-url: needs a value/],
+    ["an option in place of a value", ["serve", "--audit-log", "--dev"], /^authwire: --audit-log: needs a value/],
+    ["a value that has no place", ["migrate", "up", "--dev=x"], /^authwire: --dev: takes no value/],
+    [
+      "an option of another command",
+      ["keys", "list", "--grpc-addr=off"],
+      /^authwire: .*--grpc-addr; see authwire keys/,
+    ],
+    ["an argument too many", ["serve", "x"], /^authwire: serve takes options only/],
     ["no secret", ["serve", "--database-url=sqlite:x"], /^authwire: AUTH_SECRET: is required.*--dev/],
     ["no database", ["serve"], /^authwire: --database-url: is required.*--dev/],
     ["a wrong database", ["serve", "--database-url=postgres://x/y"], /^authwire: --database-url: must be mysql:/],
@@ -51,9 +80,9 @@ describe("authwire", () => {
       /^authwire: --grpc-addr: with --dev only a loopback/,
     ],
     [
-      "both doors off",
+      "both listeners off",
       ["serve", "--dev", "--grpc-addr=off", "--http-addr=off"],
-      /^authwire: --grpc-addr, --http-addr: one of the doors/,
+      /^authwire: --grpc-addr, --http-addr: one of the listeners/,
     ],
     [
       "a wrong number",
@@ -71,6 +100,21 @@ describe("authwire", () => {
     expect(stderr).toMatch(message)
     expect(stderr.trim().split("\n")).toHaveLength(1)
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+  })
+
+  test("what was given is never repeated: it may be a secret in the wrong place", async () => {
+    const secret = "hunter2-hunter2"
+    for (const args of [[secret], ["serve", `--nope=${secret}`], ["serve", `--dev=${secret}`], ["keys", secret]]) {
+      const { code, stdout, stderr } = await run(args)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+      expect(stderr).not.toContain("hunter2")
+    }
+  })
+
+  test("the options of a group may stand before the command, too", async () => {
+    const { code, stdout } = await run(["migrate", `--database-url=${database.url}`, "status"])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^pending /)
   })
 
   test("a wrong variable is named as the variable", async () => {

@@ -105,7 +105,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
       said.push(await answer.text(), inspect([...answer.headers]))
     }
   }
-  const help = await run(["--help"], env)
+  const help = await run(["serve", "--help"], env)
   const wrong = await run(["keys", "revoke", given.text], { AUTHWIRE_DATABASE_URL: database.url })
   const list = await run(["keys", "list"], { AUTHWIRE_DATABASE_URL: database.url })
   const ofProcess = readFileSync(`/proc/${server.pid}/cmdline`, "utf8")

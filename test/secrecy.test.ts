@@ -122,7 +122,7 @@ describe.each(databaseTargets())("with canaries in every input, on %s", (target)
         ...answer.messageResponse.value.fileDescriptorProto.map((file) => Buffer.from(file).toString("latin1")),
       )
     }
-    const { stdout, stderr } = await run(["--help"], { AUTH_SECRET: secret })
+    const { stdout, stderr } = await run(["serve", "--help"], { AUTH_SECRET: secret })
 
     expect(errors.length).toBeGreaterThan(30)
     expect(described.join("").length).toBeGreaterThan(1000)

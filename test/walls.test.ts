@@ -46,7 +46,7 @@ test.each([
 test.each([
   ["server/src/services/x.ts", "../store/store.js"],
   ["server/src/store/sql/x.ts", "typeorm"],
-  ["server/src/cli/x.ts", "../store/sql/index.js"],
+  ["server/src/bootstrap/x.ts", "../store/sql/index.js"],
   ["client/src/x.ts", "@authwire/proto"],
 ])("%s may import %s", (file, module) => {
   expect(refused(file, module)).toBe(false)

@@ -1,4 +1,4 @@
 // What `authwire serve --workers` starts; not a command.
-import { worker } from "../dist/cli/worker.js"
+import { worker } from "../dist/cluster/worker.js"
 
 await worker()

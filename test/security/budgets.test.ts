@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "@jest/globals"
-import { maxWaitingBytes } from "../../server/src/cli/bounded-lines.js"
-import { lastLinesMs } from "../../server/src/cli/end-even-unread.js"
-import { everyMs, maxUnanswered } from "../../server/src/cli/heartbeat.js"
-import { options } from "../../server/src/cli/options.js"
+import { maxWaitingBytes } from "../../server/src/bootstrap/bounded-lines.js"
+import { lastLinesMs } from "../../server/src/bootstrap/end-even-unread.js"
+import { maxInFlight } from "../../server/src/bootstrap/service.js"
+import type { Option } from "../../server/src/cli/config/option.js"
+import { options } from "../../server/src/cli/config/options.js"
+import { everyMs, maxUnanswered } from "../../server/src/cluster/heartbeat.js"
 import { limits as all } from "../../server/src/doors/limits.js"
 import { linesPerSecond } from "../../server/src/limits/refusals.js"
 import { lastingPatienceMs, patienceMs, shareOf, waitersOf } from "../../server/src/overload/concurrency-limit.js"
-import { maxInFlight } from "../../server/src/service.js"
 import { rowWaitersOf, writersOf } from "../../server/src/store/sql/unit-of-work.js"
 
 /** The limits of the code, and which of them the table below has used. */
@@ -20,8 +21,8 @@ const limits = new Proxy(all, {
 })
 
 const defaultOf = (flag: string): number => {
-  const option = options.find((one) => "flag" in one && one.flag === flag)
-  if (option === undefined || !("default" in option)) throw new Error(`no option --${flag}`)
+  const option = Object.values<Option>(options).find((one) => one.flag === flag)
+  if (option?.default === undefined) throw new Error(`no default of --${flag}`)
   return Number(option.default)
 }
 
@@ -98,7 +99,11 @@ const bounds = [
   ["connections to the database that calls use at the same time", "worker", count(pool)],
   ["of them, those of writers; a fifth is left to readers", "worker", count(writersOf(pool))],
   ["of them, those of writers of one row", "worker", "1"],
-  ["calls that wait for such a connection", "worker", count(defaultOf("database-queue-limit"))],
+  [
+    "calls that wait for such a connection, or for their turn to write a row",
+    "worker",
+    count(defaultOf("database-queue-limit")),
+  ],
   ["of them, those that wait to write one row", "worker", count(rowWaitersOf(defaultOf("database-queue-limit")))],
 ]
 
@@ -126,5 +131,5 @@ test("every bound of the code is told, and every option that it names exists", (
   expect([...told].sort()).toEqual(Object.keys(all).sort())
   const flags = table.flatMap((row) => [...(row[4] ?? "").matchAll(/`--([a-z-]+)`/g)].map(([, flag]) => flag))
   expect(flags.length).toBeGreaterThan(8)
-  for (const flag of flags) expect(options.map((one) => ("flag" in one ? one.flag : undefined))).toContain(flag)
+  for (const flag of flags) expect(Object.values<Option>(options).map((one) => one.flag)).toContain(flag)
 })

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { pino } from "pino"
+import { createService, type ServiceOptions } from "../../server/src/bootstrap/service.js"
 import { keyBudgets } from "../../server/src/doors/connection.js"
 import { openMethods } from "../../server/src/doors/open-methods.js"
 import { type ReadinessSwitch, readinessSwitch } from "../../server/src/readiness.js"
-import { createService, type ServiceOptions } from "../../server/src/service.js"
 import type { Store } from "../../server/src/store/store.js"
 
 /** What a service in this process lets in: everybody, as `--dev` does. */

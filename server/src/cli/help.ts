@@ -1,89 +1,66 @@
-import { type Command, type Option, options } from "./options.js"
+import { type Command, Help, type HelpConfiguration } from "commander"
+import type { Option } from "./config/option.js"
+import { options, optionsOf } from "./config/options.js"
+import { shown } from "./config/values.js"
 
-/** What `authwire --help` prints. */
-export function helpText(): string {
-  const line = (option: Option): string => {
-    const { flag, placeholder, type, choices, variable, help, default: preset, devDefault } = option
-    const value = placeholder ?? choices?.join("|") ?? (type === "integer" ? "N" : undefined)
-    const defaults = [
-      preset === undefined ? "" : `Default: ${preset}.`,
-      devDefault === undefined ? "" : `With --dev: ${devDefault}.`,
-      variable === undefined || flag === undefined ? "" : `[${variable}]`,
-    ]
-    const text = [help, ...defaults].filter((part) => part !== "").join(" ")
-    const name = flag === undefined ? variable : `--${flag}${value === undefined ? "" : ` ${value}`}`
-    return `  ${name}\n${wrap(text, 96, "      ")}`
-  }
-  const of = (command: Command) => (options as readonly Option[]).filter((one) => one.commands.includes(command))
-  const names = (command: Command) =>
-    of(command)
-      .map(({ flag, variable }) => (flag === undefined ? variable : `--${flag}`))
-      .join(", ")
-  return `authwire: a gRPC identity data service for Auth.js
+/** The rest of the help: commander lays out what it knows, and then the variables that have no flag. */
+export const helpConfiguration: HelpConfiguration = {
+  showGlobalOptions: true,
+  // Those of `keys` are shown with `keys create`, but not those of `authwire`.
+  visibleGlobalOptions: ({ parent }) => (parent?.parent ? [...parent.options] : []),
+  formatHelp(command, helper) {
+    const width = helper.padWidth(command, helper)
+    const variables = optionsOf(pathOf(command)).flatMap(([, option]) =>
+      option.flag === undefined && option.variable !== undefined
+        ? helper.formatItem(option.variable, width, describe(option), helper)
+        : [],
+    )
+    const section = helper.formatItemList("Environment variables without a flag:", variables, helper)
+    return [Help.prototype.formatHelp.call(helper, command, helper), ...section].join("\n")
+  },
+}
 
-Usage:
-  authwire serve [options]                   serve until SIGTERM or SIGINT
-  authwire migrate up|down|status [options]  apply pending migrations, take the last one back, or list them
-  authwire keys create --name NAME --scopes a,b|all [options]
-                                             make an API key; it is printed once
-  authwire keys list|revoke ID [options]     list the API keys, or end one
-  authwire tenants create NAME|list [options]
-                                             make a tenant, or list them
-  authwire rekey [options]                   encrypt everything with the first of the encryption keys
-  authwire --help | --version
+/** The words that make a command, without `authwire`. */
+export function pathOf(command: Command): string {
+  return command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : ""
+}
 
-Options of serve:
-${of("serve").map(line).join("\n")}
-
-Options of keys create:
-${of("keys")
-  .filter(({ commands }) => commands.length === 1)
-  .map(line)
-  .join("\n")}
-
-Options of migrate: ${names("migrate")}.
-Options of rekey: ${names("rekey")}.
-Options of keys, beside those of keys create, and of tenants: ${names("tenants")}.
-
-Try it:
-  authwire serve --dev
-  grpcurl -plaintext 127.0.0.1:50051 list
-`
+/** What the help says of an option. */
+export function describe(option: Option): string {
+  const { flag, variable, help, default: preset, devDefault, value } = option
+  const facts = [
+    preset === undefined ? "" : `default: ${preset}`,
+    devDefault === undefined ? "" : `with --dev: ${devDefault}`,
+    variable === undefined || flag === undefined ? "" : `env: ${variable}`,
+  ].filter((fact) => fact !== "")
+  return [help, shown.get(value)?.allowed ?? "", facts.length === 0 ? "" : `(${facts.join("; ")})`]
+    .filter((part) => part !== "")
+    .join(" ")
 }
 
 /** docs/configuration.md, written by scripts/gen. */
 export function configurationPage(): string {
+  const code = (text: string | undefined, prefix = "") => (text === undefined ? [] : [`${prefix}\`${text}\``])
   const row = (option: Option): string => {
-    const preset = option.default === undefined ? "" : `\`${option.default}\``
-    const dev =
-      option.devDefault === undefined
-        ? ""
-        : `with \`--dev\`: ${option.flag === undefined ? option.devDefault : `\`${option.devDefault}\``}`
-    const range =
-      option.min === undefined ? "" : ` From ${option.min.toLocaleString("en")} to ${option.max?.toLocaleString("en")}.`
-    const variable = option.variable === undefined ? "" : `\`${option.variable}\``
-    const flag = option.flag === undefined ? "(none)" : `\`--${option.flag}\``
-    return `| ${flag} | ${variable} | ${[preset, dev].filter(Boolean).join("; ")} | ${option.help}${range} | ${option.commands.join(", ")} |`
+    const { flag, variable, default: preset, devDefault, help, value, commands } = option
+    const allowed = shown.get(value)?.allowed
+    const cells = [
+      flag === undefined ? "(none)" : `\`--${flag}\``,
+      code(variable).join(""),
+      [...code(preset), ...code(devDefault, "with `--dev`: ")].join("; "),
+      allowed === undefined ? help : `${help} ${allowed}`,
+      commands.join(", "),
+    ]
+    return `| ${cells.join(" | ")} |`
   }
   return `# Configuration
 
-<!-- Generated by scripts/gen from server/src/cli/options.ts; edits here are lost. -->
+<!-- Generated by scripts/gen from server/src/cli/config/options.ts; edits here are lost. -->
 
 A flag wins over its environment variable, and that over the default. A variable that is set to nothing counts as not set.
 
 | flag | variable | default | what it does | commands |
 | --- | --- | --- | --- | --- |
-${(options as readonly Option[]).map(row).join("\n")}
+${Object.values<Option>(options).map(row).join("\n")}
 `
-}
-
-function wrap(text: string, width: number, indent: string): string {
-  const lines = [""]
-  for (const word of text.split(" ")) {
-    const last = lines.length - 1
-    const current = lines[last] ?? ""
-    if (current.length + word.length + 1 > width) lines.push(word)
-    else lines[last] = current === "" ? word : `${current} ${word}`
-  }
-  return lines.map((line) => indent + line).join("\n")
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals"
-import { readConfiguration } from "../cli/configuration.js"
-import { type Option, options } from "../cli/options.js"
+import { readConfiguration } from "../cli/config/configuration.js"
+import { options } from "../cli/config/options.js"
 import { readRates } from "./rates.js"
 
 test("a list of methods and their rates", () => {
@@ -27,8 +27,8 @@ test.each([
 
 test("the default names methods that there are, and a wrong value is told with its option", () => {
   const read = (environment: Record<string, string>) =>
-    readConfiguration("serve", ["--dev"], environment).configuration.rateLimitOverrides
+    readConfiguration("serve", { dev: true }, environment).rateLimitOverrides
   expect(read({})).toEqual({ "VerificationTokenService.UseVerificationToken": 200, "UserService.GetUserByEmail": 1000 })
-  expect((options as readonly Option[]).find(({ flag }) => flag === "rate-limit")?.default).toBe("20000")
+  expect(options.rateLimit.default).toBe("20000")
   expect(() => read({ AUTHWIRE_RATE_LIMIT_OVERRIDES: "x" })).toThrow(/^AUTHWIRE_RATE_LIMIT_OVERRIDES: must be a list/)
 })

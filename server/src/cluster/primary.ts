@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from "node:util"
 import type { Logger } from "pino"
+import type { Addresses } from "../bootstrap/banner.js"
+import { listenError } from "../bootstrap/listen-error.js"
+import { StartError } from "../bootstrap/start-error.js"
+import type { Configuration } from "../cli/config/configuration.js"
 import type { Door } from "../doors/door.js"
 import { openMetricsDoor } from "../doors/metrics.js"
 import { expose, workersMetric } from "../metrics/metrics.js"
-import type { Addresses } from "./announcement.js"
-import type { Configuration } from "./configuration.js"
-import { doorError } from "./door-error.js"
 import { forkWorker, type WorkerEnd, type WorkerProcess } from "./fork.js"
-import { metricsGatherer } from "./gather-metrics.js"
 import { type Heartbeat, heartbeat } from "./heartbeat.js"
 import type { ToPrimary } from "./messages.js"
-import { StartError } from "./start-error.js"
+import { metricsGatherer } from "./metrics.js"
 
 export interface WorkersOptions {
   log: Logger
-  /** Called once, when every door of every worker listens. */
+  /** Called once, when every listener of every worker is open. */
   onListening: (addresses: Addresses) => void
   stopped: Promise<unknown>
 }
@@ -23,7 +23,7 @@ interface Worker {
   number: number
   process: WorkerProcess
   heartbeat: Heartbeat
-  /** When every door of it listened, in milliseconds; undefined as long as one does not. */
+  /** When every listener of it was open, in milliseconds; undefined as long as one is not. */
   listeningSince: number | undefined
   /** Whether its database answers; undefined until that is known. */
   answers: boolean | undefined
@@ -226,7 +226,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     try {
       return await openMetricsDoor({ address, maxConnections, handshakeTimeoutMs, log, read: readMetrics })
     } catch (error) {
-      throw doorError("--metrics-addr", address, error)
+      throw listenError("--metrics-addr", address, error)
     }
   }
 

@@ -1,16 +1,16 @@
 import cluster from "node:cluster"
+import { openStore } from "../bootstrap/database.js"
+import { endEvenUnread } from "../bootstrap/end-even-unread.js"
+import { createLog } from "../bootstrap/logger.js"
+import { runServer } from "../bootstrap/server.js"
+import { StartError } from "../bootstrap/start-error.js"
 import { createMetrics, type Metrics } from "../metrics/metrics.js"
 import { readinessSwitch } from "../readiness.js"
-import { openStore } from "./database.js"
-import { endEvenUnread } from "./end-even-unread.js"
-import { createLog } from "./log.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
-import { serve } from "./serve.js"
-import { StartError } from "./start-error.js"
 
 /**
  * One of several serving processes: serves as the primary says (see `serveWithWorkers`), and resolves once it has let go
- * of the primary. If the primary dies, the calls under way finish and the worker ends.
+ * of the primary. If the primary dies, the active calls finish and the worker ends.
  */
 export async function worker(): Promise<void> {
   // Whoever signals the whole group, as Ctrl-C does, signals the primary too, and that says when to stop.
@@ -49,7 +49,7 @@ export async function worker(): Promise<void> {
     // Node's own answer to a lost primary is to end at once.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
     if (phase === "serving") stopped.resolve("primary gone")
-    // Nothing is under way yet; or the primary was ended while it stopped, and that means now.
+    // No call is active yet; or the primary was ended while it stopped, and that means now.
     else if (phase !== "ended") process.exit(1)
   })
 
@@ -59,7 +59,7 @@ export async function worker(): Promise<void> {
   try {
     // The primary shows what all have measured.
     const own = { ...configuration, metricsAddr: undefined }
-    await serve(own, {
+    await runServer(own, {
       metrics,
       store: await openStore(configuration, log),
       log,

@@ -1,111 +1,99 @@
 import type { Option } from "./option.js"
+import { address, boolean, choice, integer, text } from "./values.js"
 
 /** Where callers come in, and what a connection may take. */
-export const doorOptions = [
-  {
+export const listenerOptions = {
+  grpcAddr: {
     flag: "grpc-addr",
     variable: "AUTHWIRE_GRPC_ADDR",
-    type: "address",
-    placeholder: "HOST:PORT",
+    value: address(),
     default: "127.0.0.1:50051",
-    help: "Address of the gRPC door. Port 0 picks a free one; off closes the door.",
+    help: "Address of the gRPC listener. Port 0 picks a free one; off closes the listener.",
     commands: ["serve"],
   },
-  {
+  httpAddr: {
     flag: "http-addr",
     variable: "AUTHWIRE_HTTP_ADDR",
-    type: "address",
-    placeholder: "HOST:PORT",
+    value: address(),
     default: "127.0.0.1:8080",
-    help: "Address of the HTTP door (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the door.",
+    help: "Address of the HTTP listener (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the listener.",
     commands: ["serve"],
   },
-  {
+  metricsAddr: {
     flag: "metrics-addr",
     variable: "AUTHWIRE_METRICS_ADDR",
-    type: "address",
-    placeholder: "HOST:PORT",
+    value: address(),
     default: "off",
-    help: "Address at which GET /metrics answers Prometheus, for all workers: calls by method, door and status, how long they took, the database, the processes. Without TLS and without a key; it tells numbers, and nothing of users. Port 0 picks a free one.",
+    help: "Address at which GET /metrics answers Prometheus, for all workers: calls by method, listener and status, how long they took, the database, the processes. Without TLS and without a key; it tells numbers, and nothing of users. Port 0 picks a free one.",
     commands: ["serve"],
   },
-  {
+  tlsCert: {
     flag: "tls-cert",
     variable: "AUTHWIRE_TLS_CERT",
-    type: "file",
-    placeholder: "FILE",
-    help: "TLS at both doors: the certificate in PEM, followed by those between it and its root. It is read again when the files change. Required, with --tls-key, to listen on other addresses than loopback, unless --insecure-behind-proxy.",
+    value: text("FILE"),
+    help: "TLS at both listeners: the certificate in PEM, followed by those between it and its root. It is read again when the files change. Required, with --tls-key, to listen on other addresses than loopback, unless --insecure-behind-proxy.",
     commands: ["serve"],
   },
-  {
+  tlsKey: {
     flag: "tls-key",
     variable: "AUTHWIRE_TLS_KEY",
-    type: "file",
-    placeholder: "FILE",
+    value: text("FILE"),
     help: "The private key of --tls-cert in PEM, without a pass phrase.",
     commands: ["serve"],
   },
-  {
+  tlsClientCa: {
     flag: "tls-client-ca",
     variable: "AUTHWIRE_TLS_CLIENT_CA",
-    type: "file",
-    placeholder: "FILE",
-    help: "Asks clients for a certificate (mTLS): those that may sign it, in PEM. One that does not verify is refused; a client may come without.",
+    value: text("FILE"),
+    help: "Asks clients for a certificate (mTLS): those that may sign it, in PEM. One that does not verify is rejected; a client may come without.",
     commands: ["serve"],
   },
-  {
+  insecureBehindProxy: {
     flag: "insecure-behind-proxy",
     variable: "AUTHWIRE_INSECURE_BEHIND_PROXY",
-    type: "boolean",
+    value: boolean(),
+    default: "false",
     help: "Listen on any address without TLS: for a trusted network in which a proxy in front does TLS.",
     commands: ["serve"],
   },
-  {
+  reflection: {
     flag: "reflection",
     variable: "AUTHWIRE_REFLECTION",
-    type: "choice",
-    choices: ["on", "off"],
+    value: choice(["on", "off"]),
     default: "on",
     help: "Whether the service describes itself (gRPC server reflection), to whoever asks: it needs no API key.",
     commands: ["serve"],
   },
-  {
+  health: {
     flag: "health",
     variable: "AUTHWIRE_HEALTH",
-    type: "choice",
-    choices: ["on", "off"],
+    value: choice(["on", "off"]),
     default: "on",
-    help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP door stay.",
+    help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP listener stay.",
     commands: ["serve"],
   },
-  {
+  maxConnections: {
     flag: "max-connections",
     variable: "AUTHWIRE_MAX_CONNECTIONS",
-    type: "integer",
-    min: 1,
-    max: 1_000_000,
+    value: integer(1, 1_000_000),
     default: "10000",
-    help: "Connections at the same time at each door, in each worker; one more is closed at once.",
+    help: "Connections at the same time at each listener, in each worker; one more is closed at once.",
     commands: ["serve"],
   },
-  {
+  handshakeTimeoutMs: {
     flag: "handshake-timeout-ms",
     variable: "AUTHWIRE_HANDSHAKE_TIMEOUT_MS",
-    type: "integer",
-    min: 100,
-    max: 600_000,
+    value: integer(100, 600_000),
     default: "10000",
     help: "How long a new connection may take for the TLS handshake and then to say what it wants (the preface of HTTP/2, the header of a request of HTTP/1.1), in milliseconds each.",
     commands: ["serve"],
   },
-  {
+  idleTimeoutMs: {
     flag: "idle-timeout-ms",
     variable: "AUTHWIRE_IDLE_TIMEOUT_MS",
-    type: "integer",
-    min: 100,
-    max: 2_147_483_647,
+    value: integer(100, 2_147_483_647),
     default: "900000",
     help: "How long a connection of HTTP/2 stays open without a call, in milliseconds; its client is told, and connects again when it needs to.",
     commands: ["serve"],
   },
-] as const satisfies readonly Option[]
+} as const satisfies Record<string, Option>

@@ -1,6 +1,6 @@
+import type { Addresses } from "../bootstrap/banner.js"
+import type { Configuration } from "../cli/config/configuration.js"
 import type { MetricValues } from "../metrics/metrics.js"
-import type { Addresses } from "./announcement.js"
-import type { Configuration } from "./configuration.js"
 
 /** What the primary says to a worker, as JSON. Nothing else passes between them but the connections. */
 export type ToWorker =
@@ -14,14 +14,14 @@ export type ToWorker =
   | { type: "metrics"; id: number }
   /** Answer that you are not ready, for good, and say that you do: STOPPING. */
   | { type: "stop" }
-  /** Take no more connections, finish the calls under way, and end. */
+  /** Take no more connections, finish the active calls, and end. */
   | { type: "drain" }
 
 /** What a worker says to the primary. */
 export type ToPrimary =
   /** Whether the worker's database answers: the first time, and at every change. */
   | { type: "database"; answers: boolean }
-  /** Every door listens. */
+  /** Every listener is open. */
   | { type: "listening"; addresses: Addresses }
   /** The answer to the question with this id. */
   | { type: "metrics"; id: number; values: MetricValues }

@@ -1,8 +1,8 @@
 import { type Address, formatAddress } from "../doors/listen.js"
 import { StartError } from "./start-error.js"
 
-/** What is to be said of a door that cannot listen. */
-export function doorError(flag: string, address: Address, error: unknown): unknown {
+/** What is to be said of a listener that cannot listen. */
+export function listenError(flag: string, address: Address, error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : ""
   const place = formatAddress(address)
   const advice: Record<string, string> = {

@@ -1,7 +1,7 @@
 import type { Logger } from "pino"
 import { type Address, formatAddress, isLoopback } from "../doors/listen.js"
 
-/** Where the doors listen; undefined for one that is closed. */
+/** Where the listeners are; undefined for one that is closed. */
 export interface Addresses {
   grpc?: Address | undefined
   http?: Address | undefined
@@ -13,11 +13,11 @@ interface AnnounceOptions {
   print: (text: string) => void
   log: Logger
   dev: boolean
-  /** Whether the doors speak TLS. */
+  /** Whether the listeners speak TLS. */
   tls: boolean
 }
 
-/** Says, once, that all is ready for callers: one line for each door, and with `--dev` what to try. */
+/** Says, once, that all is ready for callers: one line for each listener, and with `--dev` what to try. */
 export function announce(addresses: Addresses, options: AnnounceOptions) {
   const { print, log, dev, tls } = options
   const [grpc, http] = [addresses.grpc, addresses.http].map((address) => address && formatAddress(address))

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import type { Configuration } from "./configuration.js"
 
 /** The configuration, with the secret of a development service where none was given. */
-export function withDevSecret(configuration: Configuration): Configuration {
+export function withDevSecret<T extends { secrets: readonly string[] }>(configuration: T): T {
   return configuration.secrets.length > 0 ? configuration : { ...configuration, secrets: [devSecret()] }
 }
 

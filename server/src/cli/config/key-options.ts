@@ -1,47 +1,46 @@
 import type { Option } from "./option.js"
+import { boolean, certificateName, expiry, keyName, scopes, tenant } from "./values.js"
 
 /** The options of `authwire keys create`. */
-export const keyOptions = [
-  {
+export const keyOptions = {
+  name: {
     flag: "name",
-    type: "text",
-    placeholder: "NAME",
+    value: keyName(),
+    isRequired: true,
     help: "What people call the new key: the application that has it.",
-    commands: ["keys"],
+    commands: ["keys create"],
   },
-  {
+  scopes: {
     flag: "scopes",
-    type: "text",
-    placeholder: "a,b|all",
+    value: scopes(),
+    isRequired: true,
     help: "What the new key may do: scopes, separated by commas, or all. Those of a method stand in the schema.",
-    commands: ["keys"],
+    commands: ["keys create"],
   },
-  {
+  tenant: {
     flag: "tenant",
-    type: "text",
-    placeholder: "NAME",
+    value: tenant(),
     default: "default",
     help: "Whose data the new key is for.",
-    commands: ["keys"],
+    commands: ["keys create"],
   },
-  {
+  expires: {
     flag: "expires",
-    type: "text",
-    placeholder: "90d|12h|DATE",
+    value: expiry(),
     help: "When the new key ends: after some days, hours, minutes or seconds (90d, 12h, 30m, 45s), or at a date of ISO 8601. Without it the key has no end.",
-    commands: ["keys"],
+    commands: ["keys create"],
   },
-  {
+  certificateName: {
     flag: "certificate-name",
-    type: "text",
-    placeholder: "DNS:NAME",
+    value: certificateName(),
     help: "A name in client certificates whose bearers are let in without the secret of the new key.",
-    commands: ["keys"],
+    commands: ["keys create"],
   },
-  {
+  offline: {
     flag: "offline",
-    type: "boolean",
+    value: boolean(),
+    default: "false",
     help: "Make the new key without a database: print it and its entry for AUTHWIRE_API_KEYS.",
-    commands: ["keys"],
+    commands: ["keys create"],
   },
-] as const satisfies readonly Option[]
+} as const satisfies Record<string, Option>

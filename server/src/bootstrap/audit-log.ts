@@ -1,8 +1,8 @@
 import { constants, openSync } from "node:fs"
 import type { Logger } from "pino"
 import { type Audit, audit } from "../access/audit.js"
+import type { Configuration } from "../cli/config/configuration.js"
 import { boundedLines } from "./bounded-lines.js"
-import type { Configuration } from "./configuration.js"
 import { fileSink, standardError } from "./line-sink.js"
 import { StartError } from "./start-error.js"
 

@@ -1,7 +1,7 @@
 import type { Logger } from "pino"
 import { followFile } from "../access/followed-file.js"
 import { parseTenantSecrets } from "../access/tenant-secrets.js"
-import type { Configuration } from "./configuration.js"
+import type { Configuration } from "../cli/config/configuration.js"
 import { readGiven } from "./given-file.js"
 
 /**

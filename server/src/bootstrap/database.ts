@@ -1,26 +1,25 @@
 import { mkdirSync } from "node:fs"
-import { availableParallelism } from "node:os"
 import { dirname } from "node:path"
 import type { Logger } from "pino"
+import type { Configuration } from "../cli/config/configuration.js"
 import { StoreError } from "../store/error.js"
 import {
-  apiKeyStore,
   applyMigrations,
   type Database,
   keyFromSecret,
   migrationStatus,
   openDatabase,
   sqlStore,
-  tenantStore,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
-import type { Configuration } from "./configuration.js"
-import { withoutSecrets } from "./configuration-values.js"
-import { createLog } from "./log.js"
 import { StartError } from "./start-error.js"
 
+/** What is asked of those who open the database; where a command has no option for it, the default of the store holds. */
+export type DatabaseConfiguration = Configuration<"migrate up"> &
+  Partial<Pick<Configuration, "migrate" | "databasePoolSize" | "databaseQueueLimit" | "databaseStatementTimeoutMs">>
+
 /** Opens the configured database. Throws StartError when it cannot be reached. */
-export async function openConfiguredDatabase(configuration: Configuration, log: Logger): Promise<Database> {
+export async function openConfiguredDatabase(configuration: DatabaseConfiguration, log: Logger): Promise<Database> {
   const { databaseUrl } = configuration
   try {
     if (configuration.dev && databaseUrl.startsWith("sqlite:")) {
@@ -32,7 +31,6 @@ export async function openConfiguredDatabase(configuration: Configuration, log: 
       queueLimit: configuration.databaseQueueLimit,
       statementTimeoutMs: configuration.databaseStatementTimeoutMs,
       connectTimeoutMs: configuration.databaseConnectTimeoutMs,
-      busyPollMs: busyPollMs(configuration),
       onRetry: (event) => log.debug(event, "a write conflicted with others: trying again"),
     })
   } catch (error) {
@@ -43,17 +41,6 @@ export async function openConfiguredDatabase(configuration: Configuration, log: 
       cause: error,
     })
   }
-}
-
-/**
- * How long one process stays awake, in milliseconds: not at all where that would take the core from the other workers, or
- * from whom it waits for.
- */
-export function busyPollMs(
-  { busyPollUs, workers }: Pick<Configuration, "busyPollUs" | "workers">,
-  cores = availableParallelism(),
-): number {
-  return workers < cores ? busyPollUs / 1000 : 0
 }
 
 const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
@@ -71,16 +58,17 @@ export async function openMigratedStore(configuration: Configuration, log: Logge
 }
 
 /** Opens the database, as openMigratedStore does. */
-export async function openMigratedDatabase(configuration: Configuration, log: Logger): Promise<Database> {
+export async function openMigratedDatabase(configuration: DatabaseConfiguration, log: Logger): Promise<Database> {
   const database = await openConfiguredDatabase(configuration, log)
+  const migrates = configuration.dev || configuration.migrate === true
   try {
-    if (configuration.migrate) {
+    if (migrates) {
       for (const name of await applyMigrations(database)) log.info({ migration: name }, "migration applied")
     }
     const migrations = await migrationStatus(database)
     const unknown = migrations.filter(({ known }) => !known).map(({ name }) => name)
     if (unknown.length > 0) log.warn({ unknown }, "the database has migrations of a newer version than this one")
-    if (!configuration.migrate) {
+    if (!migrates) {
       const pending = migrations.filter(({ applied }) => !applied).length
       if (pending > 0) {
         const what = pending === 1 ? "1 migration is" : `${pending} migrations are`
@@ -101,28 +89,8 @@ export async function openStore(configuration: Configuration, log: Logger): Prom
 }
 
 /** What encrypts what is stored: the keys that were given, else one derived from each secret. */
-export function encryptionKeys({ encryptionKeys: given, secrets }: Configuration): Buffer[] {
+export function encryptionKeys({ encryptionKeys: given = [], secrets }: Configuration<"rekey">): Buffer[] {
   return given.length > 0 ? given.map((key) => Buffer.from(key, "base64")) : secrets.map(keyFromSecret)
-}
-
-/** What commands see of the store: nothing that belongs to a tenant, for which they would need its keys. */
-type Administration = Pick<Store, "tenants" | "apiKeys">
-
-/** Opens the store for one piece of work of a command, as openMigratedStore does. Throws StartError. */
-export async function withStore<T>(
-  configuration: Configuration,
-  work: (store: Administration) => Promise<T>,
-): Promise<T> {
-  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
-  const database = await openMigratedDatabase(configuration, log)
-  try {
-    return await work({ tenants: tenantStore(database), apiKeys: apiKeyStore(database) })
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error
-    throw new StartError(`the database: ${causeOf(error)}`, { cause: error })
-  } finally {
-    await database.close()
-  }
 }
 
 /** What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. */
@@ -131,4 +99,13 @@ export function causeOf(error: unknown): string {
   while (cause instanceof StoreError && cause.cause !== undefined) cause = cause.cause
   if (!(cause instanceof Error)) return String(cause)
   return "code" in cause && cause.code !== undefined ? String(cause.code) : (cause.message.split("\n", 1)[0] ?? "")
+}
+
+/** A database URL that can be shown: without its password and parameters. */
+function withoutSecrets(databaseUrl: string): string {
+  const url = URL.parse(databaseUrl)
+  if (url === null || databaseUrl.startsWith("sqlite:")) return databaseUrl
+  url.password = ""
+  url.search = ""
+  return url.href
 }

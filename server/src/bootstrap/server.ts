@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto"
 import type { Logger } from "pino"
+import type { Configuration } from "../cli/config/configuration.js"
 import {
   CertificateError,
   type CertificateFiles,
@@ -15,14 +16,13 @@ import { openMetricsDoor } from "../doors/metrics.js"
 import { openMethods } from "../doors/open-methods.js"
 import { expose, type Metrics } from "../metrics/metrics.js"
 import { monitorDatabase, type ReadinessSwitch } from "../readiness.js"
-import { createService } from "../service.js"
 import type { Store } from "../store/store.js"
-import { openAccess } from "./access.js"
-import type { Addresses } from "./announcement.js"
-import { openAudit } from "./audit.js"
-import type { Configuration } from "./configuration.js"
-import { doorError } from "./door-error.js"
+import { openAudit } from "./audit-log.js"
+import { openAccess } from "./auth.js"
+import type { Addresses } from "./banner.js"
+import { listenError } from "./listen-error.js"
 import { tuneMemory } from "./memory.js"
+import { createService } from "./service.js"
 import { StartError } from "./start-error.js"
 import { openTenantSecrets } from "./tenant-secrets.js"
 
@@ -34,24 +34,24 @@ export interface ServeOptions {
   metrics: Metrics | undefined
   /** What health and probes answer. Not ready, for good, from `stopped` on. */
   readiness: ReadinessSwitch
-  /** Hears whether the database answers and takes writes, before the doors open and at every change. */
+  /** Hears whether the database answers and takes writes, before the listeners open and at every change. */
   onDatabase: (answers: boolean) => void
-  /** Called once, when every door listens. */
+  /** Called once, when every listener is open. */
   onListening: (addresses: Addresses) => void
   stopped: Promise<unknown>
 }
 
 /**
- * Serves in this process until `stopped` resolves, then lets what is under way finish, within the grace. Throws
+ * Serves in this process until `stopped` resolves, then lets the active calls finish, within the grace. Throws
  * StartError when something outside is in the way.
  */
-export async function serve(configuration: Configuration, options: ServeOptions): Promise<void> {
+export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, readiness, metrics } = options
   tuneMemory()
   const doors: Door[] = []
   let certificate: CertificateSource | undefined
   try {
-    certificate = configuration.tls && readCertificate(configuration.tls, log)
+    certificate = readCertificate(configuration, log)
     const monitor = await monitorDatabase({
       store,
       log,
@@ -73,8 +73,8 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       access: access.interceptor,
       audit,
       metrics,
-      reflection: configuration.reflection,
-      health: configuration.health,
+      reflection: configuration.reflection === "on",
+      health: configuration.health === "on",
       secretsOf: secrets.of,
       secureCookie: configuration.secureCookie,
       maxDeadlineMs,
@@ -100,7 +100,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
     ) => {
       if (address === undefined) return undefined
       const door = await opener({ ...common, address }).catch((error: unknown) => {
-        throw doorError(flag, address, error)
+        throw listenError(flag, address, error)
       })
       doors.push(door)
       return door.address
@@ -130,7 +130,9 @@ export async function serve(configuration: Configuration, options: ServeOptions)
   }
 }
 
-function readCertificate(files: CertificateFiles, log: Logger) {
+function readCertificate({ tlsCert: cert, tlsKey: key, tlsClientCa: clientCa }: Configuration, log: Logger) {
+  if (cert === undefined || key === undefined) return undefined
+  const files: CertificateFiles = { cert, key, clientCa }
   try {
     return watchCertificate(files, log)
   } catch (error) {

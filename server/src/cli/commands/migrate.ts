@@ -1,0 +1,39 @@
+import { causeOf, openConfiguredDatabase } from "../../bootstrap/database.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { StartError } from "../../bootstrap/start-error.js"
+import { applyMigrations, type Database, migrationStatus, revertLastMigration } from "../../store/sql/index.js"
+import type { Configuration } from "../config/configuration.js"
+import type { CommandOutput } from "./output.js"
+
+type Direction = "up" | "down" | "status"
+
+/** `authwire migrate up|down|status`. Throws StartError when the database cannot be reached. */
+export async function migrate(
+  direction: Direction,
+  configuration: Configuration<`migrate ${Direction}`>,
+  output: CommandOutput,
+): Promise<undefined> {
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const database = await openConfiguredDatabase(configuration, log)
+  try {
+    await run(direction, database, output)
+  } catch (error) {
+    throw new StartError(`migrate ${direction}: ${causeOf(error)}`, { cause: error })
+  } finally {
+    await database.close()
+  }
+}
+
+async function run(direction: Direction, database: Database, { print }: CommandOutput): Promise<void> {
+  if (direction === "up") {
+    const names = await applyMigrations(database)
+    print(names.length === 0 ? "nothing is pending\n" : names.map((name) => `applied ${name}\n`).join(""))
+  } else if (direction === "down") {
+    const name = await revertLastMigration(database)
+    print(name === undefined ? "nothing is applied\n" : `taken back ${name}\n`)
+  } else {
+    for (const { name, applied, known } of await migrationStatus(database)) {
+      print(`${known ? (applied ? "applied" : "pending") : "unknown"} ${name}\n`)
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import { causeOf, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
+import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { StartError } from "../../bootstrap/start-error.js"
+import { rekey as rekeyDatabase } from "../../store/sql/index.js"
+import type { Configuration } from "../config/configuration.js"
+import type { CommandOutput } from "./output.js"
+
+/**
+ * `authwire rekey`: encrypts everything with the first key, while the service goes on. Throws StartError when the
+ * database cannot be reached.
+ *
+ * @returns the exit code: 1 if some accounts could not be decrypted
+ */
+export async function rekey(configuration: Configuration<"rekey">, { print }: CommandOutput): Promise<number> {
+  const complete = withDevSecret(configuration)
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const database = await openMigratedDatabase(complete, log)
+  try {
+    const { seen, resealed, unreadable } = await rekeyDatabase(database, {
+      encryptionKeys: encryptionKeys(complete),
+      onProgress: (progress) => log.info(progress, "rekeying"),
+    })
+    print(`rekeyed ${resealed} of ${seen} accounts\n`)
+    if (unreadable > 0) print(`${unreadable} cannot be decrypted with the keys given: nothing was changed in them\n`)
+    return unreadable > 0 ? 1 : 0
+  } catch (error) {
+    throw new StartError(`rekey: ${causeOf(error)}; what was done is kept, and it can be run again`, { cause: error })
+  } finally {
+    await database.close()
+  }
+}

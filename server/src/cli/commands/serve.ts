@@ -1,0 +1,74 @@
+import { requireKeys } from "../../bootstrap/auth.js"
+import { announce } from "../../bootstrap/banner.js"
+import { openMigratedStore } from "../../bootstrap/database.js"
+import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { endEvenUnread } from "../../bootstrap/end-even-unread.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { runServer } from "../../bootstrap/server.js"
+import { serveWithWorkers } from "../../cluster/primary.js"
+import { createMetrics } from "../../metrics/metrics.js"
+import { readinessSwitch } from "../../readiness.js"
+import type { Configuration } from "../config/configuration.js"
+import type { CommandOutput } from "./output.js"
+
+/**
+ * `authwire serve`: serves until the process gets a signal. Throws StartError when something outside is in the way.
+ *
+ * @returns the exit code: 1 if a worker had to be ended
+ */
+export async function serve(configuration: Configuration, { print }: CommandOutput): Promise<number> {
+  try {
+    return await serveUntil(configuration, { print, stopped: stopSignal() })
+  } finally {
+    endEvenUnread()
+  }
+}
+
+/** Does what must happen once, then serves until `stopped` resolves, in this process or in several. */
+async function serveUntil(
+  configuration: Configuration,
+  io: { print: (text: string) => void; stopped: Promise<string> },
+): Promise<number> {
+  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs, tlsCert } = configuration
+  const log = createLog({ level, format })
+  const complete = withDevSecret(configuration)
+  const store = await openMigratedStore(complete, log)
+  try {
+    await requireKeys(configuration, { store, log })
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+  const common = {
+    log,
+    onListening: (addresses: Parameters<typeof announce>[0]) =>
+      announce(addresses, { ...io, log, dev, tls: tlsCert !== undefined }),
+    stopped: io.stopped.then((signal) => {
+      log.info({ signal, grace_ms: shutdownGraceMs }, "stopping: finishing the calls under way")
+    }),
+  }
+  let endedWell = true
+  if (workers === 1) {
+    const readiness = readinessSwitch()
+    const metrics = configuration.metricsAddr && createMetrics()
+    await runServer(complete, { ...common, store, readiness, metrics, onDatabase: readiness.set })
+  } else {
+    // Each worker opens its own.
+    await store.close()
+    endedWell = await serveWithWorkers(complete, common)
+  }
+  log.info("stopped")
+  return endedWell ? 0 : 1
+}
+
+// The first signal of either kind; from then on both end the process at once, as without us.
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    const signals = ["SIGTERM", "SIGINT"] as const
+    const stop = (signal: NodeJS.Signals) => {
+      for (const one of signals) process.off(one, stop)
+      resolve(signal)
+    }
+    for (const one of signals) process.on(one, stop)
+  })
+}

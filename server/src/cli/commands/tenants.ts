@@ -1,0 +1,37 @@
+import { tenantName } from "../../access/given-keys.js"
+import { StartError } from "../../bootstrap/start-error.js"
+import { StoreError } from "../../store/error.js"
+import type { Configuration } from "../config/configuration.js"
+import { ConfigurationError } from "../config/error.js"
+import { type CommandOutput, table } from "./output.js"
+import { withStore } from "./with-store.js"
+
+/** `authwire tenants create NAME`. Throws ConfigurationError and StartError. */
+export async function createTenant(
+  configuration: Configuration<"tenants create">,
+  name: string,
+  { print }: CommandOutput,
+): Promise<undefined> {
+  if (!tenantName.test(name)) {
+    throw new ConfigurationError("tenants create: a name is 1 to 63 of a-z, 0-9 and -, and does not begin with -")
+  }
+  await withStore(configuration, async ({ tenants }) => {
+    try {
+      await tenants.create({}, { name, created: new Date() })
+    } catch (error) {
+      if (!(error instanceof StoreError && error.reason === "TENANT_ALREADY_EXISTS")) throw error
+      throw new StartError(`there is a tenant ${name} already`)
+    }
+  })
+  print(`created ${name}: make a key for it with: authwire keys create --name NAME --scopes all --tenant ${name}\n`)
+}
+
+/** `authwire tenants list`. Throws StartError. */
+export async function listTenants(
+  configuration: Configuration<"tenants list">,
+  { print }: CommandOutput,
+): Promise<undefined> {
+  const all = await withStore(configuration, ({ tenants }) => tenants.list({}))
+  const rows = all.map((tenant) => [tenant.name, tenant.created.toISOString().replace(/\.\d+Z$/, "Z")])
+  print(table(["name", "created"], rows))
+}

@@ -1,0 +1,27 @@
+import { causeOf, openMigratedDatabase } from "../../bootstrap/database.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { StartError } from "../../bootstrap/start-error.js"
+import { StoreError } from "../../store/error.js"
+import { apiKeyStore, tenantStore } from "../../store/sql/index.js"
+import type { Store } from "../../store/store.js"
+import type { Configuration } from "../config/configuration.js"
+
+/** What commands see of the store: nothing that belongs to a tenant, for which they would need its keys. */
+type Administration = Pick<Store, "tenants" | "apiKeys">
+
+/** Opens the store for one piece of work of a command, whose migrations must be applied. Throws StartError. */
+export async function withStore<T>(
+  configuration: Configuration<"keys list" | "tenants list">,
+  work: (store: Administration) => Promise<T>,
+): Promise<T> {
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const database = await openMigratedDatabase(configuration, log)
+  try {
+    return await work({ tenants: tenantStore(database), apiKeys: apiKeyStore(database) })
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    throw new StartError(`the database: ${causeOf(error)}`, { cause: error })
+  } finally {
+    await database.close()
+  }
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test } from "@jest/globals"
+import { readConfiguration } from "./configuration.js"
+import { ConfigurationError } from "./error.js"
+import type { Option } from "./option.js"
+import { options } from "./options.js"
+
+const keyOptions = ["name", "scopes", "tenant", "expires", "certificateName", "offline"]
+const secret = "x".repeat(32)
+const environment = { AUTHWIRE_DATABASE_URL: "mysql://h/d", AUTH_SECRET: secret }
+
+describe("readConfiguration", () => {
+  test("a flag wins over its variable, that over the default of --dev, and that over the default", () => {
+    const variable = { AUTHWIRE_LOG_FORMAT: "json", AUTHWIRE_LOG_LEVEL: "" }
+    const read = (flags: object, more = {}) => {
+      const { logFormat, logLevel } = readConfiguration("serve", flags, { ...environment, ...more })
+      return [logFormat, logLevel]
+    }
+    expect(read({})).toEqual(["json", "info"])
+    expect(read({ dev: true })).toEqual(["text", "info"])
+    expect(read({ dev: true }, variable)).toEqual(["json", "info"])
+    expect(read({ dev: true, logFormat: "text", logLevel: "warn" }, variable)).toEqual(["text", "warn"])
+  })
+
+  test("every kind of value", () => {
+    const given = {
+      AUTHWIRE_MIGRATE: "1",
+      AUTHWIRE_HTTP_ADDR: "off",
+      AUTHWIRE_AUDIT_LOG: "/var/log/audit",
+      AUTHWIRE_ENCRYPTION_KEYS: `${"ab".repeat(32)}, ${Buffer.alloc(32).toString("base64")}`,
+      AUTHWIRE_API_KEYS: "[]",
+      AUTH_SECRET_2: secret.toUpperCase(),
+      SERVICE_AUTH_URL: "https://app.example.com",
+    }
+    const flags = { grpcAddr: "[::1]:0", workers: "4", rateLimitOverrides: "UserService.GetUser=5", reflection: "off" }
+    expect(readConfiguration("serve", flags, { ...environment, ...given })).toMatchObject({
+      dev: false,
+      migrate: true,
+      grpcAddr: { host: "::1", port: 0 },
+      httpAddr: undefined,
+      metricsAddr: undefined,
+      workers: 4,
+      reflection: "off",
+      health: "on",
+      auditLog: { file: "/var/log/audit" },
+      rateLimitOverrides: { "UserService.GetUser": 5 },
+      encryptionKeys: [Buffer.alloc(32, 0xab).toString("base64"), Buffer.alloc(32).toString("base64")],
+      apiKeys: "[]",
+      secrets: [secret.toUpperCase(), secret],
+      secureCookie: true,
+    })
+    const { expires, ...key } = readConfiguration(
+      "keys create",
+      { offline: true, name: "n", scopes: "users:read, users:write,users:read", expires: "2d" },
+      {},
+    )
+    expect(key).toMatchObject({ databaseUrl: "", tenant: "default", scopes: ["users:read", "users:write"] })
+    expect((expires as Date).getTime() - Date.now()).toBeGreaterThan(2 * 86_400_000 - 60_000)
+  })
+
+  test("a command has its own options, and none of the others'", () => {
+    const wrong = { ...environment, AUTHWIRE_GRPC_ADDR: "nonsense", AUTHWIRE_API_KEYS: "nonsense" }
+    const configuration = readConfiguration("migrate up", {}, wrong)
+    expect(configuration).toMatchObject({ databaseUrl: "mysql://h/d", databaseConnectTimeoutMs: 5000, secrets: [] })
+    expect(configuration).not.toHaveProperty("grpcAddr")
+  })
+
+  test.each<[flags: object, variables: object, message: string]>([
+    [{ migrate: "yes" }, {}, "--migrate: must be true or false"],
+    [{}, { AUTHWIRE_MIGRATE: "TRUE" }, "AUTHWIRE_MIGRATE: must be true or false"],
+    [{ workers: "65" }, {}, "--workers: must be a whole number from 1 to 64"],
+    [{ workers: "1e1" }, {}, "--workers: must be a whole number from 1 to 64"],
+    [{ workers: "" }, {}, "--workers: must be a whole number from 1 to 64"],
+    [{ health: "true" }, {}, "--health: must be one of on, off"],
+    [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
+    [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
+    [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with a database of SQLite"],
+    [{ auditLog: "off", auditLogFailure: "reject" }, {}, "--audit-log-failure: reject needs an audit log"],
+    [{ dev: true, metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: with --dev only a loopback address"],
+    [{ metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: without TLS only a loopback address"],
+    [{}, { AUTH_SECRET_1: "short" }, "AUTH_SECRET_1: must have at least 32 bytes"],
+  ])("%j and %j: %s", (flags, variables, message) => {
+    const read = () => readConfiguration("serve", flags, { ...environment, ...variables })
+    expect(read).toThrow(ConfigurationError)
+    expect(read).toThrow(message)
+  })
+
+  test("what is given and cannot be read is never repeated: it may be a secret in the wrong place", () => {
+    const nonsense = "hunter2 \n hunter2"
+    let count = 0
+    for (const [name, { flag, variable, value }] of Object.entries<Option>(options)) {
+      if (value.safeParse(nonsense).success) continue
+      const command = keyOptions.includes(name) ? "keys create" : "serve"
+      const given = flag === undefined ? {} : { [name]: nonsense }
+      const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}
+      const valid = { name: "n", scopes: "all" }
+      const read = () => readConfiguration(command, { ...valid, ...given }, { ...environment, ...inherited })
+      expect(read).toThrow(ConfigurationError)
+      expect(read).not.toThrow("hunter2")
+      expect(read).toThrow(flag === undefined ? `${variable}: ` : `--${flag}: `)
+      count++
+    }
+    expect(count).toBeGreaterThan(25)
+    const url = { databaseUrl: "mysql://user:hunter2@host" }
+    expect(() => readConfiguration("serve", url, environment)).toThrow(/^--database-url: must be mysql:/)
+    expect(() => readConfiguration("serve", url, environment)).not.toThrow("hunter2")
+  })
+
+  test("--dev needs no secret, and takes a short one", () => {
+    expect(readConfiguration("serve", { dev: true }, {})).toMatchObject({
+      databaseUrl: "sqlite:.authwire/authwire.db",
+      secrets: [],
+    })
+    expect(readConfiguration("serve", { dev: true }, { AUTH_SECRET: "a" }).secrets).toEqual(["a"])
+  })
+})
+
+test("an option has one name: that of its flag in camel case, and of its variable in capitals", () => {
+  for (const [name, option] of Object.entries<Option>(options)) {
+    const { flag, variable } = option
+    if (flag === undefined) continue
+    expect(flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())).toBe(name)
+    if (variable !== undefined) expect(variable).toBe(`AUTHWIRE_${flag.replaceAll("-", "_").toUpperCase()}`)
+  }
+})
+
+test("every default is one that may be given", () => {
+  for (const { value, default: preset, devDefault } of Object.values<Option>(options)) {
+    for (const text of [preset, devDefault]) if (text !== undefined) expect(value.safeParse(text).success).toBe(true)
+  }
+})

@@ -1,0 +1,62 @@
+import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
+import { ConfigurationError } from "./error.js"
+import type { Command, Option } from "./option.js"
+import { type Name, type NamesOf, optionsOf, type Values } from "./options.js"
+import { checkRules } from "./rules.js"
+
+/** What a command was told, checked: its options, by their names, and what follows from them. */
+export type Configuration<C extends Command = "serve"> = Pick<Values, NamesOf<C>> & Derived
+
+interface Derived {
+  /** Empty where no database is asked for (keys create --offline). */
+  databaseUrl: string
+  /** The newest first; empty with --dev where none is given, and where the command has no use for them. */
+  secrets: readonly string[]
+  /** Whether session cookies have the secure prefix. */
+  secureCookie: boolean
+}
+
+/** The flags of a command line as they were given, by the names of their options. */
+export type Flags = Readonly<Partial<Record<Name, string | boolean>>>
+
+/**
+ * Reads the options of a command from its flags and the environment: a flag wins over its variable, and that over the
+ * default. A variable that is empty counts as not set. Throws ConfigurationError.
+ */
+export function readConfiguration<C extends Command>(
+  command: C,
+  flags: Flags,
+  environment: Readonly<Record<string, string | undefined>>,
+): Configuration<C> {
+  const values: Partial<Record<Name, unknown>> = {}
+  const sources: Partial<Record<Name, string>> = {}
+  for (const [name, option] of optionsOf(command)) {
+    const { text, source } = findText(option, flags[name], environment, flags.dev === true)
+    sources[name] = source
+    if (text === undefined && option.isRequired !== true) continue
+    const { data, error } = option.value.safeParse(text)
+    if (error !== undefined) throw new ConfigurationError(`${source}: ${error.issues[0]?.message}`)
+    values[name] = data
+  }
+  const told = values as Partial<Values>
+  checkRules({ command, values: told, sourceOf: (name) => sources[name] ?? name })
+  const derived: Derived = {
+    databaseUrl: told.databaseUrl ?? "",
+    secrets: command === "serve" || command === "rekey" ? secretsFromEnvironment(environment) : [],
+    secureCookie: secureCookieFromEnvironment(environment),
+  }
+  return { ...values, ...derived } as Configuration<C>
+}
+
+function findText(
+  { flag, variable, default: preset, devDefault }: Option,
+  given: string | boolean | undefined,
+  environment: Readonly<Record<string, string | undefined>>,
+  dev: boolean,
+): { text: string | undefined; source: string } {
+  const flagSource = flag === undefined ? undefined : `--${flag}`
+  const inherited = variable === undefined ? undefined : environment[variable]
+  if (given === undefined && inherited) return { text: inherited, source: variable ?? "" }
+  const text = given === undefined ? ((dev ? devDefault : undefined) ?? preset) : String(given)
+  return { text, source: flagSource ?? variable ?? "" }
+}

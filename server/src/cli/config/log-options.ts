@@ -1,0 +1,40 @@
+import type { Option } from "./option.js"
+import { auditLog, choice } from "./values.js"
+
+/** What is written about what happens. */
+export const logOptions = {
+  logLevel: {
+    flag: "log-level",
+    variable: "AUTHWIRE_LOG_LEVEL",
+    value: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "LEVEL"),
+    default: "info",
+    help: "The least severe line that is logged; every call is one line at info.",
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
+  },
+  logFormat: {
+    flag: "log-format",
+    variable: "AUTHWIRE_LOG_FORMAT",
+    value: choice(["json", "text"]),
+    default: "json",
+    devDefault: "text",
+    help: "One JSON object a line, or text for people. Logs go to standard error.",
+    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
+  },
+  auditLog: {
+    flag: "audit-log",
+    variable: "AUTHWIRE_AUDIT_LOG",
+    value: auditLog(),
+    default: "stderr",
+    devDefault: "off",
+    help: "Where every write and every rejected call is told, as one JSON object a line, whatever the log level: stderr, off, or a file, which is appended to. A line is handed to the operating system after its call; nothing waits for the disk (there is no fsync).",
+    commands: ["serve"],
+  },
+  auditLogFailure: {
+    flag: "audit-log-failure",
+    variable: "AUTHWIRE_AUDIT_LOG_FAILURE",
+    value: choice(["drop", "reject"]),
+    default: "drop",
+    help: "What happens while the audit log cannot be written, because its disk is full or its pipe is not read. drop: up to 1 MiB of lines waits in each worker; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE before they do anything, and the lines of all writes that were let in are kept until they can be written or the process ends.",
+    commands: ["serve"],
+  },
+} as const satisfies Record<string, Option>

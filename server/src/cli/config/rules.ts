@@ -1,0 +1,101 @@
+import { isLoopback } from "../../doors/listen.js"
+import { ConfigurationError } from "./error.js"
+import type { Command } from "./option.js"
+import type { Name, Values } from "./options.js"
+
+/** The options of a command as they were read; those of other commands are not there. */
+export interface Told {
+  command: Command
+  values: Partial<Values>
+  /** What gave the option its value: its flag or its variable. */
+  sourceOf: (name: Name) => string
+}
+
+/** Checks the rules that concern several options. Throws ConfigurationError. */
+export function checkRules(told: Told): void {
+  for (const check of [checkTls, checkDatabase, checkSecrets, checkAddresses, checkWorkers, checkAuditLog, checkKeys]) {
+    check(told)
+  }
+}
+
+function checkTls({ values: { tlsCert, tlsKey, tlsClientCa }, sourceOf }: Told): void {
+  const wrong = (name: Name, rule: string) => new ConfigurationError(`${sourceOf(name)}: ${rule}`)
+  if (tlsCert !== undefined && tlsKey === undefined)
+    throw wrong("tlsCert", "needs --tls-key, the certificate's private key")
+  if (tlsKey !== undefined && tlsCert === undefined)
+    throw wrong("tlsKey", "needs --tls-cert, the certificate of this key")
+  if (tlsClientCa !== undefined && tlsCert === undefined) throw wrong("tlsClientCa", "needs --tls-cert and --tls-key")
+}
+
+function checkDatabase({ values: { databaseUrl: text, offline }, sourceOf }: Told): void {
+  if (offline === true) return
+  if (text === undefined) {
+    throw new ConfigurationError(
+      "--database-url: is required (or AUTHWIRE_DATABASE_URL): mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE;" +
+        " or use --dev for an embedded database",
+    )
+  }
+  if (/^sqlite:./.test(text)) return
+  const url = URL.parse(text)
+  if (url?.protocol === "mysql:" && url.hostname !== "" && url.pathname.length > 1) return
+  throw new ConfigurationError(
+    `${sourceOf("databaseUrl")}: must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE`,
+  )
+}
+
+/** A shorter secret can be guessed from a token that it encrypted. */
+const minSecretBytes = 32
+
+const secrets = ["authSecret", "authSecret1", "authSecret2", "authSecret3"] as const
+
+function checkSecrets({ command, values, sourceOf }: Told): void {
+  if (values.dev === true || !(command === "serve" || command === "rekey")) return
+  if (secrets.every((name) => values[name] === undefined)) {
+    throw new ConfigurationError(
+      "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
+    )
+  }
+  for (const name of secrets) {
+    if (Buffer.byteLength(values[name] ?? "x".repeat(minSecretBytes)) >= minSecretBytes) continue
+    throw new ConfigurationError(
+      `${sourceOf(name)}: must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`,
+    )
+  }
+}
+
+function checkAddresses({ command, values, sourceOf }: Told): void {
+  if (command !== "serve") return
+  const { dev, tlsCert, insecureBehindProxy } = values
+  for (const name of ["grpcAddr", "httpAddr", "metricsAddr"] as const) {
+    const address = values[name]
+    if (address === undefined || isLoopback(address)) continue
+    if (dev === true) {
+      throw new ConfigurationError(
+        `${sourceOf(name)}: with --dev only a loopback address, such as 127.0.0.1:${address.port}`,
+      )
+    }
+    if (tlsCert !== undefined || insecureBehindProxy === true) continue
+    throw new ConfigurationError(
+      `${sourceOf(name)}: without TLS only a loopback address, such as 127.0.0.1:${address.port}; give --tls-cert and` +
+        " --tls-key, or --insecure-behind-proxy if a proxy in front does TLS and the network between is trusted",
+    )
+  }
+  if (values.grpcAddr === undefined && values.httpAddr === undefined) {
+    throw new ConfigurationError("--grpc-addr, --http-addr: one of the listeners must be open, but both are off")
+  }
+}
+
+function checkWorkers({ values: { workers = 1, databaseUrl }, sourceOf }: Told): void {
+  if (workers === 1 || !databaseUrl?.startsWith("sqlite:")) return
+  throw new ConfigurationError(`${sourceOf("workers")}: must be 1 with a database of SQLite: one process owns the file`)
+}
+
+function checkAuditLog({ values: { auditLog, auditLogFailure }, sourceOf }: Told): void {
+  if (auditLog !== "off" || auditLogFailure !== "reject") return
+  throw new ConfigurationError(`${sourceOf("auditLogFailure")}: reject needs an audit log, but --audit-log is off`)
+}
+
+function checkKeys({ values: { apiKeys, apiKeysFile } }: Told): void {
+  if (apiKeys === undefined || apiKeysFile === undefined) return
+  throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them")
+}

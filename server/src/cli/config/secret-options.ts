@@ -1,0 +1,62 @@
+import type { Option } from "./option.js"
+import { encryptionKeys, staticKeys, text } from "./values.js"
+
+/** Secrets and keys: of tokens, of what is stored, and of callers. */
+export const secretOptions = {
+  authSecret: {
+    variable: "AUTH_SECRET",
+    value: text(),
+    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required, with at least 32 bytes, unless --dev, which keeps a random one in .authwire/secret.",
+    commands: ["serve", "rekey"],
+  },
+  authSecret1: {
+    variable: "AUTH_SECRET_1",
+    value: text(),
+    help: "A secret that is newer than AUTH_SECRET, to change it without signing anybody out: the newest encrypts, all decrypt.",
+    commands: ["serve", "rekey"],
+  },
+  authSecret2: {
+    variable: "AUTH_SECRET_2",
+    value: text(),
+    help: "A newer one than AUTH_SECRET_1.",
+    commands: ["serve", "rekey"],
+  },
+  authSecret3: {
+    variable: "AUTH_SECRET_3",
+    value: text(),
+    help: "A newer one than AUTH_SECRET_2.",
+    commands: ["serve", "rekey"],
+  },
+  encryptionKeys: {
+    variable: "AUTHWIRE_ENCRYPTION_KEYS",
+    value: encryptionKeys(),
+    help: "Encrypts the tokens of providers in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its like, the newest first.",
+    commands: ["serve", "rekey"],
+  },
+  tenantSecretsFile: {
+    flag: "tenant-secrets-file",
+    variable: "AUTHWIRE_TENANT_SECRETS_FILE",
+    value: text("FILE"),
+    help: 'Secrets of the tenants beside the default one, whose is AUTH_SECRET: JSON, {"acme": ["newest", "older"]}. Read again when it changes.',
+    commands: ["serve"],
+  },
+  apiKeys: {
+    variable: "AUTHWIRE_API_KEYS",
+    value: staticKeys(),
+    help: "API keys beside those of the database, as a list in JSON; authwire keys create --offline prints an entry. They hold only hashes of secrets.",
+    commands: ["serve"],
+  },
+  apiKeysFile: {
+    flag: "api-keys-file",
+    variable: "AUTHWIRE_API_KEYS_FILE",
+    value: text("FILE"),
+    help: "The same list in a file, which is read again when it changes.",
+    commands: ["serve"],
+  },
+  serviceAuthUrl: {
+    variable: "SERVICE_AUTH_URL",
+    value: text(),
+    help: "URL of the applications (else AUTH_URL): GetToken looks for the cookie with the __Secure- prefix unless this is unset or starts with http://.",
+    commands: ["serve"],
+  },
+} as const satisfies Record<string, Option>

@@ -1,0 +1,155 @@
+import { z } from "zod"
+import { GivenError } from "../../access/given-error.js"
+import {
+  certificateNameForm,
+  isKeyName,
+  parseDate,
+  parseGivenKeys,
+  tenantName,
+  unknownScope,
+} from "../../access/given-keys.js"
+import { scopes as knownScopes } from "../../access/scopes.js"
+import type { Address } from "../../doors/listen.js"
+import { readRates } from "../../limits/rates.js"
+
+// What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours:
+// it says the rule and never repeats the text, which may be a secret.
+
+/** What `--help` and docs/configuration.md tell of a value. */
+export const shown = z.registry<{
+  /** What stands in for it in the help. */
+  placeholder?: string | undefined
+  /** What it may be, as a sentence. */
+  allowed?: string
+}>()
+
+/** Any text. Without a placeholder, it is for what has no flag. */
+export const text = (placeholder?: string) => z.string().register(shown, { placeholder })
+
+/** A flag that is there, or a variable that says so. */
+export const boolean = () =>
+  z.stringbool({
+    truthy: ["true", "1", "on"],
+    falsy: ["false", "0", "off"],
+    case: "sensitive",
+    error: "must be true or false",
+  })
+
+export const integer = (min: number, max: number) =>
+  matching(
+    (text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max,
+    `must be a whole number from ${min} to ${max}`,
+  )
+    .transform(Number)
+    .register(shown, {
+      placeholder: "N",
+      allowed: `From ${min.toLocaleString("en")} to ${max.toLocaleString("en")}.`,
+    })
+
+export const choice = <const T extends string>(choices: readonly T[], placeholder = choices.join("|")) =>
+  z
+    .enum(choices, { error: `must be one of ${choices.join(", ")}` })
+    .register(shown, { placeholder, allowed: `One of ${choices.join(", ")}.` })
+
+/** Where to listen; undefined for `off`. */
+export const address = () =>
+  read((text): Address | undefined => {
+    if (text === "off") return undefined
+    const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text)
+    const host = match?.[1] ?? match?.[2]
+    const port = Number(match?.[3])
+    if (host === undefined || port > 65_535) {
+      throw new GivenError("must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off")
+    }
+    return { host, port }
+  }).register(shown, { placeholder: "HOST:PORT" })
+
+/** Where the audit log goes: a file, or standard error if that is undefined. */
+export const auditLog = () =>
+  z
+    .string()
+    .transform((text) => (text === "off" ? "off" : { file: text === "stderr" ? undefined : text }))
+    .register(shown, { placeholder: "FILE" })
+
+/** Calls a second, by `Service.Method`. */
+export const rates = () => read(readRates, Error).register(shown, { placeholder: "LIST" })
+
+/** Keys of 32 bytes each, in Base64. */
+export const encryptionKeys = () =>
+  read((list) => {
+    if (list.trim() === "") return []
+    return list.split(",").map((item, index) => {
+      const text = item.trim()
+      const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64")
+      // Buffer.from passes over what is no Base64.
+      if (!/^[\w+/-]+=*$/.test(text) || key.length !== 32) {
+        throw new GivenError(`key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`)
+      }
+      return key.toString("base64")
+    })
+  })
+
+/** A list of keys in JSON that is known to be well formed, as it was given. */
+export const staticKeys = () =>
+  read((text) => {
+    parseGivenKeys(text)
+    return text
+  })
+
+export const keyName = () =>
+  matching(isKeyName, "is required: 1 to 255 characters, none of them a control character").register(shown, {
+    placeholder: "NAME",
+  })
+
+export const scopes = () => {
+  const rule = `must be one or more of these, separated by commas: ${["all", ...knownScopes].join(", ")}`
+  return z
+    .string(rule)
+    .transform((text) => [...new Set(text.split(",").map((one) => one.trim()))])
+    .refine((list) => unknownScope(list) === undefined, rule)
+    .register(shown, { placeholder: "a,b|all" })
+}
+
+export const tenant = () =>
+  matching((text) => tenantName.test(text), "must be 1 to 63 of a-z, 0-9 and -, and not begin with -").register(shown, {
+    placeholder: "NAME",
+  })
+
+export const certificateName = () =>
+  matching(
+    (text) => certificateNameForm.test(text),
+    "must be a name as certificates have it, such as DNS:app.internal",
+  ).register(shown, { placeholder: "DNS:NAME" })
+
+const units: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 }
+
+/** A time that lies ahead, from now or as a date. */
+export const expiry = () =>
+  read((text) => {
+    const now = Date.now()
+    const [, count, unit = ""] = /^([1-9]\d{0,5})([dhms])$/.exec(text) ?? []
+    const date = count === undefined ? parseDate(text) : new Date(now + Number(count) * (units[unit] ?? 0))
+    if (date === undefined) {
+      throw new GivenError("must be a time from now, such as 90d, 12h, 30m or 45s, or a date of ISO 8601")
+    }
+    if (date.getTime() <= now) throw new GivenError("must lie in the future")
+    return date
+  }).register(shown, { placeholder: "90d|12h|DATE" })
+
+/** A text that passes a test. */
+function matching(isRight: (text: string) => boolean, rule: string) {
+  return z.string(rule).refine(isRight, rule)
+}
+
+/** What a function makes of a text; an error of the given kind says the rule. */
+function read<T>(make: (text: string) => T, kind: new (...args: never[]) => Error = GivenError) {
+  return z.string().transform((text, context) => {
+    try {
+      return make(text)
+    } catch (error) {
+      if (!(error instanceof kind)) throw error
+      context.issues.push({ code: "custom", message: error.message, input: undefined })
+      return z.NEVER
+    }
+  })
+}

@@ -1,0 +1,150 @@
+import { Command as CommanderCommand, CommanderError, Option as CommanderOption } from "commander"
+import { createKey, listKeys, revokeKey } from "./commands/keys.js"
+import { migrate } from "./commands/migrate.js"
+import type { CommandOutput } from "./commands/output.js"
+import { rekey } from "./commands/rekey.js"
+import { serve } from "./commands/serve.js"
+import { createTenant, listTenants } from "./commands/tenants.js"
+import { type Configuration, readConfiguration } from "./config/configuration.js"
+import { ConfigurationError } from "./config/error.js"
+import type { Command, Group } from "./config/option.js"
+import { optionsOf } from "./config/options.js"
+import { shown } from "./config/values.js"
+import { describe, helpConfiguration, pathOf } from "./help.js"
+
+/** Does what a command was told. Returns the exit code, 0 if nothing. */
+type Work<C extends Command> = (configuration: Configuration<C>, argument: string) => Promise<number | undefined>
+
+/**
+ * Runs the command that the arguments name.
+ *
+ * @returns the exit code. Throws ConfigurationError and StartError.
+ */
+export async function runProgram(args: readonly string[], { environment, version, output }: Program): Promise<number> {
+  let exitCode: number | undefined
+  const program = group(
+    new CommanderCommand("authwire")
+      .description("A gRPC identity data service for Auth.js.")
+      .version(`authwire ${version}`, "-v, --version")
+      .helpCommand(true)
+      .addHelpText("after", whatToTry)
+      .configureOutput({ writeOut: output.print, outputError() {} })
+      .configureHelp(helpConfiguration),
+  )
+  const addGroup = (name: Group, description: string) => void group(program.command(name).description(description))
+  const add = <C extends Command>(path: C, description: string, work: Work<C>, argument = "") => {
+    const [first, second = first] = path.split(" ")
+    const parent = program.commands.find((one) => one.name() === first) ?? program
+    const command = parent.command(`${second} ${argument}`.trim()).description(description).allowExcessArguments(false)
+    addOptions(command)
+    inOurWords(command)
+    command.action(async () => {
+      const configuration = readConfiguration(path, command.optsWithGlobals(), environment)
+      exitCode = await work(configuration, command.args[0] ?? "")
+    })
+  }
+
+  add("serve", "Serve until SIGTERM or SIGINT.", (configuration) => serve(configuration, output))
+  addGroup("migrate", "Migrate the database: up, down or status.")
+  add("migrate up", "Apply the pending migrations.", (configuration) => migrate("up", configuration, output))
+  add("migrate down", "Take the last migration back.", (configuration) => migrate("down", configuration, output))
+  add("migrate status", "List what is applied and what is pending.", (configuration) =>
+    migrate("status", configuration, output),
+  )
+  add("rekey", "Encrypt everything with the first of the encryption keys.", (configuration) =>
+    rekey(configuration, output),
+  )
+  addGroup("keys", "API keys: create, list or revoke ID.")
+  add("keys create", "Make an API key. It is printed once.", (configuration) => createKey(configuration, output))
+  add("keys list", "List the API keys.", (configuration) => listKeys(configuration, output))
+  add("keys revoke", "End an API key.", (configuration, id) => revokeKey(configuration, id, output), "<ID>")
+  addGroup("tenants", "Tenants: create NAME or list.")
+  add("tenants create", "Make a tenant.", (configuration, name) => createTenant(configuration, name, output), "<NAME>")
+  add("tenants list", "List the tenants.", (configuration) => listTenants(configuration, output))
+
+  try {
+    await program.parseAsync([...args], { from: "user" })
+  } catch (error) {
+    // The help or the version was shown.
+    if (!(error instanceof CommanderError)) throw error
+  }
+  return exitCode ?? 0
+}
+
+interface Program {
+  environment: Readonly<Record<string, string | undefined>>
+  version: string
+  output: CommandOutput
+}
+
+const whatToTry = `
+The options of a command: authwire COMMAND --help
+
+Try it:
+  authwire serve --dev
+  grpcurl -plaintext 127.0.0.1:50051 list`
+
+/** Has a command do nothing but name those below it. */
+function group(command: CommanderCommand): CommanderCommand {
+  addOptions(command)
+  inOurWords(command)
+  return command
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(() => {
+      throw new ConfigurationError(`${mustBeOneOf(command)}; ${whereHelpIs(command)}`)
+    })
+}
+
+function mustBeOneOf(group: CommanderCommand): string {
+  const names = group.commands.map((one) => [one.name(), ...one.registeredArguments.map((two) => two.name())].join(" "))
+  const path = pathOf(group)
+  if (path === "") return `the commands are ${new Intl.ListFormat("en-GB").format(names)}`
+  return `${path}: must be one of ${names.join(", ")}`
+}
+
+/** Adds the options of a command that have a flag. Those of its group are there already. */
+function addOptions(command: CommanderCommand): void {
+  const path = pathOf(command)
+  for (const [, option] of optionsOf(path)) {
+    const { flag, commands, value } = option
+    if (flag === undefined || !commands.some((one) => one === path)) continue
+    const placeholder = shown.get(value)?.placeholder
+    const flags = placeholder === undefined ? `--${flag}` : `--${flag} <${placeholder}>`
+    const commanderOption = new CommanderOption(flags, describe(option))
+    if (placeholder !== undefined) {
+      commanderOption.argParser((text) => {
+        // It is the next flag, and the value was forgotten.
+        if (text.startsWith("--")) throw new ConfigurationError(`--${flag}: needs a value; ${whereHelpIs(command)}`)
+        return text
+      })
+    }
+    command.addOption(commanderOption)
+  }
+}
+
+/** Has a command throw ConfigurationError for what commander finds wrong. */
+function inOurWords(command: CommanderCommand): void {
+  command.exitOverride((error) => {
+    throw error.exitCode === 0 ? error : new ConfigurationError(`${ruleOf(error, command)}; ${whereHelpIs(command)}`)
+  })
+}
+
+/** What commander says has the whole argument, and that may have a secret in it. */
+function ruleOf({ code, message }: CommanderError, command: CommanderCommand): string {
+  const flag = /'(--[\w-]+|-\w)/.exec(message)?.[1]
+  if (code === "commander.optionMissingArgument") return `${flag}: needs a value`
+  if (code !== "commander.unknownOption") {
+    // Too many arguments, or too few.
+    const { parent } = command
+    return parent?.parent ? mustBeOneOf(parent) : `${pathOf(command)} takes options only`
+  }
+  const isKnown = [command, command.parent].some((one) => one?.options.some(({ long }) => long === flag))
+  if (isKnown) return `${flag}: takes no value`
+  const similar = /Did you mean (--[\w-]+)/.exec(message)?.[1]
+  return `there is no option ${flag}${similar === undefined ? "" : ` (perhaps ${similar}?)`}`
+}
+
+function whereHelpIs(command: CommanderCommand): string {
+  return `see ${["authwire", pathOf(command), "--help"].filter((word) => word !== "").join(" ")}`
+}
