@@ -30,6 +30,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     health: true,
     secretsOf: () => ["a secret of the tests"],
     secureCookie: false,
+    tokenCacheSize: 1_000,
     maxDeadlineMs: 30_000,
     maxMessageBytes: 1_000_000,
     maxCallsUnderWay: 1_000,

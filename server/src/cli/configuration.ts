@@ -27,6 +27,8 @@ export interface Configuration {
   encryptionKeys: readonly string[]
   /** Whether session cookies have the secure prefix. */
   secureCookie: boolean
+  /** How many decrypted tokens each process remembers. */
+  tokenCacheSize: number
   /** File of the secrets of the other tenants. */
   tenantSecretsFile: string | undefined
   /** Keys beside those of the database: a list in JSON that is known to be well formed, or the file of one. */
@@ -148,6 +150,7 @@ export function readConfiguration(
     secrets: command === "serve" || command === "rekey" ? readSecrets(environment, dev) : [],
     encryptionKeys: readEncryptionKeys(environment.AUTHWIRE_ENCRYPTION_KEYS),
     secureCookie: secureCookieFromEnvironment(environment),
+    tokenCacheSize: integer("token-cache-size"),
     tenantSecretsFile: raw("tenant-secrets-file")?.text,
     apiKeys: command === "serve" ? readApiKeys(environment) : undefined,
     apiKeysFile: raw("api-keys-file")?.text,

@@ -71,6 +71,16 @@ export const options = [
     commands: ["serve"],
   },
   {
+    flag: "token-cache-size",
+    variable: "AUTHWIRE_TOKEN_CACHE_SIZE",
+    type: "integer",
+    min: 0,
+    max: 1_000_000,
+    default: "1000",
+    help: "How many decrypted tokens each worker remembers, so that a token that is read again is not decrypted again. Together they take at most 4 KiB for each of this number; the least recently used go first. Secrets and expiry are checked at every use. 0: none.",
+    commands: ["serve"],
+  },
+  {
     flag: "migrate",
     variable: "AUTHWIRE_MIGRATE",
     type: "boolean",

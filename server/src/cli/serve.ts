@@ -77,6 +77,7 @@ export async function serve(configuration: Configuration, options: ServeOptions)
       health: configuration.health,
       secretsOf: secrets.of,
       secureCookie: configuration.secureCookie,
+      tokenCacheSize: configuration.tokenCacheSize,
       maxDeadlineMs,
       maxMessageBytes,
       maxCallsUnderWay,
