@@ -88,7 +88,7 @@ describe("tokenCache", () => {
     const cache = tokenCache()
     const bytes = growth(() => {
       for (let serial = 0; serial < 1_000_000; serial++) {
-        cache.set(tokenOf(serial), remembered(decoded(`{"sub":"${serial}"}`.padEnd(300))))
+        cache.set(tokenOf(serial, 300), remembered(`{"sub":"${serial}","name":"Ada Lovelace"}`))
       }
       return cache
     })
