@@ -93,7 +93,7 @@ describe("tokenCache", () => {
       return cache
     })
     expect(cache.count).toBe(1000)
-    expect(cache.peek(tokenOf(999_999))).toBeDefined()
+    expect(cache.peek(tokenOf(999_999, 300))).toBeDefined()
     expect(cache.bytes).toBeLessThanOrEqual(1000 * 4096)
     expect(bytes).toBeLessThan(1000 * 4096)
   })
