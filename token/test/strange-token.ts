@@ -33,9 +33,9 @@ export const read = (token: string) => ours({ ...from, token })
 /** Fails if jose or @auth/core does something else with the token, be it new or seen before. */
 export async function expectAsJose(token: string) {
   const expected = { token, ...(await joses(token, from.secret, from.salt)) }
-  expect({ token, ...(await read(token)) }).toEqual(expected)
-  expect({ token, ...(await read(token)) }).toEqual(expected)
   expect({ token, ...(await authCores({ ...from, token })) }).toEqual(expected)
+  expect({ token, ...(await read(token)) }).toEqual(expected)
+  if ("claims" in expected) expect({ token, ...(await read(token)) }).toEqual(expected)
 }
 
 /** A header with some of its members in other words: JSON text for a value, undefined for no member. */
