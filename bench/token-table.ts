@@ -2,7 +2,7 @@
 export interface Row {
   what: string
   microseconds: number
-  /** By the line that it is compared with. */
+  /** By the time of @auth/core. */
   ratio: number
   /** What the ratio should be, or nothing. */
   goal: string
@@ -11,8 +11,7 @@ export interface Row {
 /** Says when and where the numbers were measured. */
 export function header(facts: { date: Date; machine: string; versions: string; rounds: number }): string {
   return `Measured on ${facts.date.toISOString().slice(0, 10)}: ${facts.machine}; ${facts.versions}; ${facts.rounds} rounds.
-A process for each side, all in one run, taking turns; medians over the rounds. A ratio is that of two times of one round,
-to @auth/core or to the line that is named.
+All in one process and in turn; medians over the rounds. A ratio is that of two times of one round, to @auth/core.
 `
 }
 

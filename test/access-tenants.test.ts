@@ -60,6 +60,22 @@ test("a tenant's tokens are made with its newest secret and read with any of its
   expect(await reasonOf(tokensOf("default").decode({ token, salt }))).toBe("NO_MATCHING_SECRET")
 })
 
+test("a token that was read for its tenant is still nothing to another, nor to a request with other secrets", async () => {
+  const { token } = await tokensOf("acme").encode({ payload, salt })
+  const headers = [{ name: "cookie", value: `${salt}=${token}` }]
+  for (let count = 0; count < 3; count++) {
+    expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
+    for (const tenant of ["default", "bare"]) {
+      expect(await reasonOf(tokensOf(tenant).decode({ token, salt, secrets: ["its-own"] }))).toBe("NO_MATCHING_SECRET")
+      const { result } = await tokensOf(tenant).getToken({ headers, secrets: ["its-own"] })
+      expect(result.case).toBeUndefined()
+    }
+    expect(await reasonOf(tokensOf("default").decode({ token, salt }))).toBe("NO_MATCHING_SECRET")
+    expect(await reasonOf(tokensOf("bare").decode({ token, salt }))).toBe("MISSING_SECRET")
+    expect(await reasonOf(tokensOf("acme").decode({ token, salt, secrets: ["its-own"] }))).toBe("NO_MATCHING_SECRET")
+  }
+})
+
 test("a tenant without secrets has none, unless its request brings them", async () => {
   const { token } = await tokensOf("default").encode({ payload, salt })
   const bare = tokensOf("bare")
@@ -74,6 +90,8 @@ test("a tenant without secrets has none, unless its request brings them", async 
 
 test("the file is read again when it changes; one that is wrong changes nothing, and is not repeated", async () => {
   const { token } = await tokensOf("acme").encode({ payload, salt })
+  const old = await encode({ token: payload, salt, secret: older })
+  expect((await tokensOf("acme").decode({ token: old, salt })).payload).toMatchObject(payload)
   writeFileSync(file, JSON.stringify({ acme: ["hunter2"] }))
   await until(() => logOf(server).some(({ problem }) => problem === "acme[0]: must have 32 bytes or more"))
   expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
@@ -86,7 +104,10 @@ test("the file is read again when it changes; one that is wrong changes nothing,
   }
   await until(() => encodes("acme", next))
   expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
+  // Read before, and its secret is gone; it is that of another tenant now.
+  expect(await reasonOf(tokensOf("acme").decode({ token: old, salt }))).toBe("NO_MATCHING_SECRET")
   expect(await encodes("bare", older)).toBe(true)
+  expect((await tokensOf("bare").decode({ token: old, salt })).payload).toMatchObject(payload)
   for (const secret of ["hunter2", newest, older, next]) expect(server.output()).not.toContain(secret)
 })
 

@@ -31,6 +31,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     health: true,
     secretsOf: () => ["a secret of the tests"],
     secureCookie: false,
+    tokenCacheSize: 1_000,
     maxDeadlineMs: 30_000,
     maxMessageBytes: 1_000_000,
     maxActiveCalls: 1_000,

@@ -1,6 +1,4 @@
-import type { Octets } from "./base64url.js"
 import { TokenExpired, TokenMalformed, TokenNotYetValid } from "./error.js"
-import { jsonObject } from "./json-object.js"
 
 /**
  * In seconds. RFC 7519, section 4.1.4: "Implementers MAY provide for some small leeway, usually no more than a few
@@ -8,28 +6,48 @@ import { jsonObject } from "./json-object.js"
  */
 const tolerance = 15
 
+type Claims = Record<string, unknown>
+
 /**
- * The claims that a decrypted token holds, checked to hold now.
+ * The claims that a JSON text holds, checked to hold now.
  *
- * @throws TokenMalformed if they are not a JSON object, a time is not a number, or the header contradicts them.
+ * @throws TokenMalformed if they are not a JSON object, or a time is not a number.
  * @throws TokenNotYetValid if `nbf` lies more than 15 seconds in the future.
  * @throws TokenExpired if `exp` lies 15 seconds or more in the past.
  */
-export function readClaims(content: Octets, header: Record<string, unknown>): Record<string, unknown> {
-  const claims = jsonObject(content)
+export function readClaims(text: string): Claims {
+  const claims = jsonObject(text)
   const now = Math.floor(Date.now() / 1000)
   timeOf(claims, "iat")
   const nbf = timeOf(claims, "nbf")
   if (nbf !== undefined && nbf > now + tolerance) throw new TokenNotYetValid()
   const exp = timeOf(claims, "exp")
   if (exp !== undefined && exp <= now - tolerance) throw new TokenExpired()
-  // RFC 7519, section 5.3: "If such replicated Claims are present, the application receiving them SHOULD verify that
-  // their values are identical". An audience may be a list.
-  const { iss, sub, aud } = header
+  return claims
+}
+
+/**
+ * RFC 7519, section 5.3: "If such replicated Claims are present, the application receiving them SHOULD verify that their
+ * values are identical". An audience may be a list.
+ *
+ * @throws TokenMalformed if the header contradicts the claims.
+ */
+export function checkReplicated(claims: Claims, { iss, sub, aud }: Claims): void {
   if (iss !== undefined && iss !== claims.iss) throw new TokenMalformed()
   if (sub !== undefined && sub !== claims.sub) throw new TokenMalformed()
   if (aud !== undefined && !isSameJson(aud, claims.aud)) throw new TokenMalformed()
-  return claims
+}
+
+/** Of members with one name the last counts: a parser must reject them, or do just that (RFC 7519, section 4). */
+function jsonObject(text: string): Claims {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new TokenMalformed()
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TokenMalformed()
+  return value as Claims
 }
 
 /** What is nested too deep for JSON.stringify is the same as nothing: no audience is. */
@@ -41,7 +59,7 @@ function isSameJson(one: unknown, other: unknown): boolean {
   }
 }
 
-function timeOf(claims: Record<string, unknown>, name: "exp" | "iat" | "nbf"): number | undefined {
+function timeOf(claims: Claims, name: "exp" | "iat" | "nbf"): number | undefined {
   const time = claims[name]
   if (time !== undefined && typeof time !== "number") throw new TokenMalformed()
   return time

@@ -1,9 +1,12 @@
-import { readClaims } from "./claims.js"
-import { contentKey } from "./content-key.js"
-import { MissingSecret, NoMatchingSecret } from "./error.js"
-import { parseJwe } from "./jwe.js"
+import { checkReplicated, readClaims } from "./claims.js"
+import { decrypt } from "./decrypt.js"
+import { derivedKey } from "./derived-key.js"
+import { MissingSecret } from "./error.js"
 import { usableSecrets } from "./secrets.js"
+import { type Remembered, type TokenCache, tokenCache } from "./token-cache.js"
 import type { JWT, JWTDecodeParams } from "./types.js"
+
+const common = tokenCache()
 
 /**
  * Reads a token: decrypts it and checks `exp` and `nbf`, with a tolerance of 15 seconds. Without a token, or with an
@@ -13,7 +16,12 @@ import type { JWT, JWTDecodeParams } from "./types.js"
  * tries only the first, which breaks rotation for tokens of issuers that set none. Unlike Auth.js it also refuses
  * compressed tokens.
  *
+ * What was decrypted is remembered: a token that is decoded again is not decrypted again, as long as its secret is one of
+ * those that are given. The times are checked at every use. Up to 1,000 tokens are remembered in the memory of the
+ * process, 4,096,000 bytes at most; see createTokenModule for another number, or none.
+ *
  * @typeParam Payload - Shape of the claims. It is not checked.
+ * @returns The claims, an object of the caller's own.
  * @throws MissingSecret if there is no secret but empty ones.
  * @throws TokenMalformed if it is not a token, or a token of something else than claims.
  * @throws TokenAlgorithmNotAllowed if its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
@@ -28,17 +36,39 @@ import type { JWT, JWTDecodeParams } from "./types.js"
  * ```
  */
 export async function decode<Payload = JWT>(params: JWTDecodeParams): Promise<Payload | null> {
+  return decodeWith<Payload>(common, params)
+}
+
+/** The same with a cache of the caller's. */
+export async function decodeWith<Payload>(cache: TokenCache, params: JWTDecodeParams): Promise<Payload | null> {
   const { token, secret, salt } = params
   if (!token) return null
   const secrets = usableSecrets(secret)
   if (secrets.length === 0) throw new MissingSecret()
-  const jwe = parseJwe(token)
-  const { kid, enc } = jwe.header
-  for (const candidate of secrets) {
-    const key = await contentKey(candidate, salt, enc)
-    if (kid !== undefined && kid !== key.kid) continue
-    const content = await key.cipher.decrypt(jwe)
-    if (content !== undefined) return readClaims(content, jwe.header) as Payload
+
+  const known = cache.peek(token)
+  if (known !== undefined && (await isOfOneOf(secrets, salt, known))) {
+    try {
+      const claims = readClaims(known.content)
+      cache.use(token)
+      return claims as Payload
+    } catch (error) {
+      cache.delete(token, known)
+      throw error
+    }
   }
-  throw new NoMatchingSecret()
+
+  const decrypted = await decrypt(token, secrets, salt)
+  const claims = readClaims(decrypted.content)
+  checkReplicated(claims, decrypted.header)
+  cache.set(token, decrypted)
+  return claims as Payload
+}
+
+/** Whether one of the secrets, with this salt, makes the key that decrypted a token. */
+async function isOfOneOf(secrets: readonly string[], salt: string, { enc, kid }: Remembered): Promise<boolean> {
+  for (const secret of secrets) {
+    if ((await derivedKey(secret, salt, enc)).kid === kid) return true
+  }
+  return false
 }

@@ -1,25 +1,25 @@
 import { hkdf } from "@panva/hkdf"
-import { encodeBase64url, type Octets } from "./base64url.js"
+import { base64url, calculateJwkThumbprint } from "jose"
+import { keyCache } from "./key-cache.js"
 
 /** The encryption of new tokens (RFC 7518, section 5.2.5). */
 export const currentEncryption = "A256CBC-HS512"
 
 /** Length of the key and hash of its thumbprint, for each encryption that tokens may have. */
 const encryptions = {
-  [currentEncryption]: { keyBytes: 64, hash: "SHA-512" },
-  A256GCM: { keyBytes: 32, hash: "SHA-256" },
-}
+  [currentEncryption]: { keyBytes: 64, hash: "sha512" },
+  A256GCM: { keyBytes: 32, hash: "sha256" },
+} as const
 
 /** The name of an encryption that tokens may have. */
 export type Encryption = keyof typeof encryptions
 
-export function isEncryption(name: string): name is Encryption {
-  return Object.hasOwn(encryptions, name)
-}
+/** The names of all of them. */
+export const encryptionNames = Object.keys(encryptions)
 
 /** A content encryption key, and what tokens call it. */
 export interface DerivedKey {
-  readonly key: Octets
+  readonly key: Uint8Array
   /** The JWK thumbprint of the key (RFC 7638), base64url: the `kid` of tokens that it encrypts. */
   readonly kid: string
 }
@@ -27,15 +27,18 @@ export interface DerivedKey {
 /**
  * The key of a secret and a salt, as Auth.js derives it: HKDF with SHA-256 (RFC 5869).
  *
- * @throws TypeError if the secret is empty or the salt longer than 989 bytes.
+ * Keys are remembered by the module and not by an object of the caller's, because the functions of the contract take
+ * none. They depend on nothing but the arguments, so that shows in nothing but the time it takes.
+ *
+ * @throws TypeError if the secret is empty, or the salt is not a string or longer than 989 bytes.
  */
 export async function derivedKey(secret: string, salt: string, enc: Encryption): Promise<DerivedKey> {
-  const { keyBytes, hash } = encryptions[enc]
-  const info = `Auth.js Generated Encryption Key (${salt})`
-  const key = new Uint8Array(await hkdf("sha256", secret, salt, info, keyBytes))
-  // RFC 7638, section 3: "a JSON object containing only the required members of a JWK representing the key and with no
-  // whitespace or line breaks before or after any syntactic elements and with the required members ordered
-  // lexicographically". Section 3.2: those of a symmetric key are "k" and "kty".
-  const jwk = new TextEncoder().encode(JSON.stringify({ k: encodeBase64url(key), kty: "oct" }))
-  return { key, kid: encodeBase64url(new Uint8Array(await crypto.subtle.digest(hash, jwk))) }
+  if (typeof salt !== "string") throw new TypeError("the parameter salt must be a string")
+  return remembered(secret, salt, enc)
 }
+
+const remembered = keyCache(async (secret: string, salt: string, enc: Encryption): Promise<DerivedKey> => {
+  const { keyBytes, hash } = encryptions[enc]
+  const key = await hkdf("sha256", secret, salt, `Auth.js Generated Encryption Key (${salt})`, keyBytes)
+  return { key, kid: await calculateJwkThumbprint({ kty: "oct", k: base64url.encode(key) }, hash) }
+})

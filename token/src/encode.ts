@@ -1,7 +1,6 @@
-import { contentKey } from "./content-key.js"
-import { currentEncryption } from "./derived-key.js"
+import { CompactEncrypt } from "jose"
+import { currentEncryption, derivedKey } from "./derived-key.js"
 import { MissingSecret } from "./error.js"
-import { encryptJwe } from "./jwe.js"
 import { usableSecrets } from "./secrets.js"
 import type { JWT, JWTEncodeParams } from "./types.js"
 
@@ -34,8 +33,10 @@ export async function encode<Payload = JWT>(params: JWTEncodeParams<Payload>): P
   if (!Number.isFinite(maxAge)) throw new TypeError("the parameter maxAge must be a finite number of seconds")
   const [newest] = usableSecrets(Array.isArray(secret) ? secret.slice(0, 1) : secret)
   if (newest === undefined) throw new MissingSecret()
-  const key = await contentKey(newest, salt, currentEncryption)
+  const { key, kid } = await derivedKey(newest, salt, currentEncryption)
   const iat = Math.floor(Date.now() / 1000)
   const claims = JSON.stringify({ ...token, iat, exp: iat + maxAge, jti: crypto.randomUUID() })
-  return encryptJwe(utf8.encode(claims), key)
+  return new CompactEncrypt(utf8.encode(claims))
+    .setProtectedHeader({ alg: "dir", enc: currentEncryption, kid })
+    .encrypt(key)
 }

@@ -12,6 +12,7 @@ describe("the README", () => {
   test.each([
     ["first", 0, "Ada\n5f2c\n"],
     ["rotation", 1, "5f2c\n"],
+    ["memory", 2, "5f2c\n5f2c\n5f2c\n"],
   ])("its example %s runs", async (_, index, expected) => {
     const entry = JSON.stringify(new URL("../dist/index.js", import.meta.url))
     const script = blocks("ts")[index]?.replaceAll('"@authwire/token"', entry) as string
@@ -21,7 +22,7 @@ describe("the README", () => {
   })
 
   test("it has no other examples", () => {
-    expect(blocks("ts")).toHaveLength(2)
+    expect(blocks("ts")).toHaveLength(3)
   })
 
   test("it names every error", () => {

@@ -1,3 +1,4 @@
+import * as core from "@auth/core/jwt"
 import { errors, type JWTDecryptGetKey, jwtDecrypt } from "jose"
 import { decode, NoMatchingSecret, TokenError } from "../src/index.js"
 import type { JWTDecodeParams } from "../src/types.js"
@@ -13,6 +14,17 @@ export async function ours(params: JWTDecodeParams): Promise<Outcome> {
   } catch (error) {
     if (error instanceof TokenError) return { code: error.code }
     throw error
+  }
+}
+
+/** What @auth/core's decode makes of it, and the code for that. */
+export async function authCores(params: JWTDecodeParams): Promise<Outcome> {
+  try {
+    return { claims: await core.decode(params) }
+  } catch (error) {
+    if (error instanceof Error && error.message === "no matching decryption secret")
+      return { code: "NO_MATCHING_SECRET" }
+    return { code: codeOf(error) }
   }
 }
 

@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals"
 import { derive } from "../vectors/issue.js"
 import { base64url, forge } from "./forge.js"
-import { joses, ours } from "./outcome.js"
+import { authCores, joses, ours } from "./outcome.js"
 
 // Tokens whose tag belongs to their header and content, however strange those are: only the checks are in question.
 
@@ -30,9 +30,12 @@ export function token(
 
 export const read = (token: string) => ours({ ...from, token })
 
-/** Fails if jose does something else with the token. */
+/** Fails if jose or @auth/core does something else with the token, be it new or seen before. */
 export async function expectAsJose(token: string) {
-  expect({ token, ...(await read(token)) }).toEqual({ token, ...(await joses(token, from.secret, from.salt)) })
+  const expected = { token, ...(await joses(token, from.secret, from.salt)) }
+  expect({ token, ...(await authCores({ ...from, token })) }).toEqual(expected)
+  expect({ token, ...(await read(token)) }).toEqual(expected)
+  if ("claims" in expected) expect({ token, ...(await read(token)) }).toEqual(expected)
 }
 
 /** A header with some of its members in other words: JSON text for a value, undefined for no member. */

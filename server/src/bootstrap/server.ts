@@ -77,6 +77,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       health: configuration.health === "on",
       secretsOf: secrets.of,
       secureCookie: configuration.secureCookie,
+      tokenCacheSize: configuration.tokenCacheSize,
       maxDeadlineMs,
       maxMessageBytes,
       maxActiveCalls,

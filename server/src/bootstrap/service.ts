@@ -56,6 +56,8 @@ export interface ServiceOptions {
   secretsOf: (tenant: string) => readonly string[]
   /** Whether the session cookies of the applications have the secure prefix. */
   secureCookie: boolean
+  /** How many decrypted tokens are remembered; 0 for none. */
+  tokenCacheSize: number
   maxDeadlineMs: number
   /** The largest request that a door takes, in bytes. */
   maxMessageBytes: number

@@ -1,8 +1,6 @@
 import type { TokenService } from "@authwire/proto"
 import {
-  decode,
-  encode,
-  getToken,
+  createTokenModule,
   type JWT,
   type JWTDecodeParams,
   requestHeaders,
@@ -19,11 +17,22 @@ import { checkJson, jsonFault } from "./json.js"
  *
  * @param deps.secretsOf - what encrypts and decrypts for a tenant where a request brings no secrets, the newest first
  * @param deps.secureCookie - whether the session cookie has the secure prefix where a request does not say
+ * @param deps.tokenCacheSize - how many decrypted tokens are remembered, of all tenants together; 0 for none
  */
 export function tokenService(deps: {
   secretsOf: (tenant: string) => readonly string[]
   secureCookie: boolean
+  tokenCacheSize: number
 }): Implementation<typeof TokenService> {
+  const { encode, decode, getToken } = createTokenModule({ cacheSize: deps.tokenCacheSize })
+
+  /** The claims of a token, if a google.protobuf.Struct can carry them. */
+  const readable = async (params: JWTDecodeParams): Promise<(JWT & JsonObject) | null> => {
+    const claims = await decode<JWT & JsonObject>(params)
+    if (claims !== null && jsonFault(claims) !== undefined) throw new TokenMalformed()
+    return claims
+  }
+
   const secretsFor = (request: { secrets: string[] }, { tenant }: Call): string[] => {
     const secrets = request.secrets.length > 0 ? request.secrets : [...deps.secretsOf(tenant)]
     if (secrets.length === 0) throw new Failure("MISSING_SECRET")
@@ -65,13 +74,6 @@ export function tokenService(deps: {
       return payload === null ? {} : { result: { case: "payload", value: payload as JsonObject } }
     },
   }
-}
-
-/** The claims of a token, if a google.protobuf.Struct can carry them. */
-async function readable(params: JWTDecodeParams): Promise<(JWT & JsonObject) | null> {
-  const claims = await decode<JWT & JsonObject>(params)
-  if (claims !== null && jsonFault(claims) !== undefined) throw new TokenMalformed()
-  return claims
 }
 
 async function named<T>(result: Promise<T>): Promise<T> {

@@ -43,4 +43,12 @@ export const limitOptions = {
     help: "The same for single methods, in place of --rate-limit: SERVICE.METHOD=N, separated by commas. Those of the default are where somebody may guess: tokens, and who has an account. What is given here takes the place of the whole default.",
     commands: ["serve"],
   },
+  tokenCacheSize: {
+    flag: "token-cache-size",
+    variable: "AUTHWIRE_TOKEN_CACHE_SIZE",
+    value: integer(0, 1_000_000),
+    default: "1000",
+    help: "How many decrypted tokens each worker remembers, so that a token that is read again is not decrypted again. Together they take at most 4 KiB for each of this number; the least recently used go first. Secrets and expiry are checked at every use. 0: none.",
+    commands: ["serve"],
+  },
 } as const satisfies Record<string, Option>

@@ -1,0 +1,66 @@
+import * as core from "@auth/core/jwt"
+import { createAuthwireClient } from "@authwire/client"
+import { decode, encode } from "@authwire/token"
+import { median } from "./load/statistics.ts"
+
+/** How many tokens a measurement works on. */
+const batch = 240
+
+const salt = "authjs.session-token"
+const secret = "zR3mX0cV8qLk1TnYb5WdHs7JpGfUe2Ai"
+const oldSecret = "Qh6tWm1XzRs4VdKy8NcPb3LgJf0UeA7o"
+const both = [secret, oldSecret]
+/** What Auth.js puts into the token of a user who signed in with a provider. */
+const token = {
+  name: "Ada Lovelace",
+  email: "ada@example.com",
+  picture: "https://example.com/ada.png",
+  sub: "0b9c1c55-6f5e-4b39-9a53-6a1d1a8e3d0c",
+}
+
+/** What is measured, by name: a call for each token of a batch. */
+export const callNames = ["core encode", "encode", "core decode", "decode", "decode old", "decode again"] as const
+export type CallName = (typeof callNames)[number] | "remote"
+
+type Call = (token: string) => Promise<unknown>
+
+const calls: Record<(typeof callNames)[number], Call> = {
+  "core encode": () => core.encode({ token, secret, salt }),
+  encode: () => encode({ token, secret, salt }),
+  "core decode": (token) => core.decode({ token, secret, salt }),
+  decode: (token) => decode({ token, secret: both, salt }),
+  "decode old": (token) => decode({ token, secret: both, salt }),
+  "decode again": (token) => decode({ token, secret: both, salt }),
+}
+
+/** TokenService.Decode of a running service, with the service's own secret. */
+export async function remoteCall(url: string) {
+  const client = createAuthwireClient({ url, apiKey: process.env.AUTHWIRE_API_KEY })
+  const { token: issued } = await client.tokens.encode({ payload: token, salt })
+  return { call: () => client.tokens.decode({ token: issued, salt }), close: () => client.close() }
+}
+
+/**
+ * Measures a call on a new batch of tokens.
+ *
+ * @returns microseconds: one after the other, the median time of a call; 32 at a time, the time of all by their number
+ */
+export async function measure(name: CallName, together: boolean, remote?: Call): Promise<number> {
+  const call = name === "remote" ? remote : calls[name]
+  if (call === undefined) throw new Error("there is no service to call")
+  const made = { token, salt, secret: name === "decode old" ? oldSecret : secret }
+  const tokens = await Promise.all(Array.from({ length: batch }, () => core.encode(made)))
+  if (name === "decode again") for (const one of tokens) await call(one)
+  const times: number[] = []
+  const iterator = tokens.values()
+  const lane = async () => {
+    for (const one of iterator) {
+      const start = performance.now()
+      if (!(await call(one))) throw new Error(`${name}: no answer`)
+      times.push(performance.now() - start)
+    }
+  }
+  const start = performance.now()
+  await Promise.all(Array.from({ length: together ? 32 : 1 }, lane))
+  return 1000 * (together ? (performance.now() - start) / batch : median(times))
+}
