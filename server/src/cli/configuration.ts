@@ -51,7 +51,6 @@ export interface Configuration {
   databaseQueueLimit: number
   databaseStatementTimeoutMs: number
   databaseConnectTimeoutMs: number
-  busyPollUs: number
   maxDeadlineMs: number
   maxMessageBytes: number
   maxCallsUnderWay: number
@@ -164,7 +163,6 @@ export function readConfiguration(
     databaseQueueLimit: integer("database-queue-limit"),
     databaseStatementTimeoutMs: integer("database-statement-timeout-ms"),
     databaseConnectTimeoutMs: integer("database-connect-timeout-ms"),
-    busyPollUs: integer("busy-poll-us"),
     maxDeadlineMs: integer("max-deadline-ms"),
     maxMessageBytes: integer("max-message-bytes"),
     maxCallsUnderWay: integer("max-calls-under-way"),

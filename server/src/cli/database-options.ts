@@ -33,16 +33,6 @@ export const databaseOptions = [
     commands: ["serve", "rekey"],
   },
   {
-    flag: "busy-poll-us",
-    variable: "AUTHWIRE_BUSY_POLL_US",
-    type: "integer",
-    min: 0,
-    max: 10_000,
-    default: "2000",
-    help: "How long the process stays awake while it waits for MySQL with one call, and for the next call, in microseconds, as long as most of them come sooner: to be woken takes longer than the processor time that it costs. 0: it sleeps at once, as it does anyway where there are no more cores than workers.",
-    commands: ["serve"],
-  },
-  {
     flag: "database-connect-timeout-ms",
     variable: "AUTHWIRE_DATABASE_CONNECT_TIMEOUT_MS",
     type: "integer",

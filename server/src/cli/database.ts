@@ -1,5 +1,4 @@
 import { mkdirSync } from "node:fs"
-import { availableParallelism } from "node:os"
 import { dirname } from "node:path"
 import type { Logger } from "pino"
 import { StoreError } from "../store/error.js"
@@ -32,7 +31,6 @@ export async function openConfiguredDatabase(configuration: Configuration, log: 
       queueLimit: configuration.databaseQueueLimit,
       statementTimeoutMs: configuration.databaseStatementTimeoutMs,
       connectTimeoutMs: configuration.databaseConnectTimeoutMs,
-      busyPollMs: busyPollMs(configuration),
       onRetry: (event) => log.debug(event, "a write conflicted with others: trying again"),
     })
   } catch (error) {
@@ -43,17 +41,6 @@ export async function openConfiguredDatabase(configuration: Configuration, log: 
       cause: error,
     })
   }
-}
-
-/**
- * How long one process stays awake, in milliseconds: not at all where that would take the core from the other workers, or
- * from whom it waits for.
- */
-export function busyPollMs(
-  { busyPollUs, workers }: Pick<Configuration, "busyPollUs" | "workers">,
-  cores = availableParallelism(),
-): number {
-  return workers < cores ? busyPollUs / 1000 : 0
 }
 
 const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
