@@ -30,7 +30,6 @@ import { accountService } from "./services/account.js"
 import { authenticatorService } from "./services/authenticator.js"
 import { healthService } from "./services/health.js"
 import { pipelineService } from "./services/pipeline.js"
-import { pipelineCodec } from "./services/pipeline-codec.js"
 import { reflectionService } from "./services/reflection.js"
 import { sessionService } from "./services/session.js"
 import { tokenService } from "./services/token.js"
@@ -141,7 +140,7 @@ export function createService(options: ServiceOptions): Dispatch {
         limitUnknown: (stream) => unknownRate?.(stream),
         breather: breath,
       })
-      return { ...register(PipelineService, implementation), codec: pipelineCodec }
+      return register(PipelineService, implementation)
     },
     observer,
     access: options.access,
