@@ -9,11 +9,16 @@ export const identity = (bytes: Buffer) => bytes
 /** Before the call, because grpc-js would report a message that breaks the schema as INTERNAL. */
 export function serialize<I extends DescMessage>(method: DescMethodUnary<I>, message: MessageShape<I>): Buffer {
   try {
-    const bytes = toBinary(method.input, message)
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    return toBuffer(method.input, message)
   } catch (error) {
     throw ConnectError.from(error, Code.InvalidArgument)
   }
+}
+
+/** The bytes of a message as grpc-js takes them. */
+export function toBuffer<M extends DescMessage>(schema: M, message: MessageShape<M>): Buffer {
+  const bytes = toBinary(schema, message)
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 export function cancelled(signal: AbortSignal): ConnectError {

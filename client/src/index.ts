@@ -24,7 +24,7 @@ export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, P
  * It connects at the first call, and keeps the process alive for a second after the last one at the most.
  *
  * Adapters and clients of a process with equal options share their connection, whatever module or bundle made them, so
- * one may be made for every request. What counts is `url`, `tls`, `apiKey`, `headers`, `connections` and `busyPollUs`.
+ * one may be made for every request. What counts is `url`, `tls`, `apiKey`, `headers` and `connections`.
  * Without calls the connection closes after 30 to 60 seconds; the next call opens another.
  *
  * Every method throws AuthwireError if the service cannot be asked; null only ever means that there is no such thing.
@@ -69,13 +69,11 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   checkOptions(options)
   const address = grpcAddress(options)
   if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
-  for (const name of ["connections", "busyPollUs"] as const) {
-    if (options.transport && options[name] !== undefined)
-      throw wrongOption(name, "must not stand beside the option transport")
-  }
+  if (options.transport && options.connections !== undefined)
+    throw wrongOption("connections", "must not stand beside the option transport")
   if (options.transport) return { ...clientOver(options.transport, address, options), close() {} }
-  const { url, tls, connections, busyPollUs } = options
+  const { url, tls, connections } = options
   const header = headersOf(options)
-  const transport = sharedTransport({ url, tls, connections, busyPollUs, header })
+  const transport = sharedTransport({ url, tls, connections, header })
   return { ...clientOver(transport, address, options, header), close: transport.close }
 }

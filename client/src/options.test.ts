@@ -86,12 +86,10 @@ describe("@authwire/client", () => {
       "tls must not stand beside",
     ],
     ["a part of a connection", { url, connections: 1.5 }, "connections must be a whole number from 1 to 64"],
-    ["a negative time", { url, busyPollUs: -1 }, "busyPollUs must be a number of microseconds from 0 to 10,000"],
-    ["a time that is none", { url, busyPollUs: Number.NaN }, "busyPollUs must be a number of microseconds"],
     [
-      "busyPollUs beside transport",
-      { url, busyPollUs: 0, transport: createRouterTransport(() => {}) },
-      "busyPollUs must not stand beside",
+      "connections beside transport",
+      { url, connections: 1, transport: createRouterTransport(() => {}) },
+      "connections must not stand beside",
     ],
   ])("refuses %s", (_, options, rule) => {
     const error = failureOf(createAuthwireClient, options)

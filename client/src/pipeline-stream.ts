@@ -1,14 +1,16 @@
 import {
   type PipelineCall,
   type PipelineRequest,
+  PipelineRequestSchema,
   type PipelineResponse,
+  PipelineResponseSchema,
   PipelineService,
   type PipelineSettings,
 } from "@authwire/proto"
+import { fromBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
-import { detailsOf, identity, toConnectError } from "./grpc-wire.js"
-import { decodeResponse, encodeRequest } from "./pipeline-codec.js"
+import { detailsOf, identity, toBuffer, toConnectError } from "./grpc-wire.js"
 import type { Holder, PipelinedCall, Slot } from "./pipelined-call.js"
 
 /** One stream of PipelineService. */
@@ -78,7 +80,7 @@ export function openPipelineStream(
   function flush(): void {
     scheduled = false
     while (!ended && !halfClosed && !blocked && (unsent.size > 0 || cancelledIds.length > 0)) {
-      blocked = !stream.write(encodeRequest(nextBatch()))
+      blocked = !stream.write(toBuffer(PipelineRequestSchema, nextBatch()))
     }
     if (ended || halfClosed || !finishing || unsent.size > 0) return
     halfClosed = true
@@ -157,7 +159,7 @@ export function openPipelineStream(
     if (ended) return
     let response: PipelineResponse
     try {
-      response = decodeResponse(bytes)
+      response = fromBinary(PipelineResponseSchema, bytes)
     } catch (cause) {
       stream.cancel()
       close(new ConnectError("an answer is not well formed", Code.Internal, undefined, undefined, cause))

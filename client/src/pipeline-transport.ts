@@ -1,6 +1,5 @@
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
 import { Client } from "@grpc/grpc-js"
-import { busyPoll } from "./busy-poll.js"
 import { wrongOption } from "./error.js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
 import { type GrpcTransport, grpcTransport } from "./grpc-transport.js"
@@ -19,13 +18,6 @@ export interface PipelineOptions {
    * as many as there are of these. From 1 to 64. Default: 1.
    */
   connections?: number | undefined
-  /**
-   * How long this process stays awake while it waits for the answer to one call alone, in microseconds, instead of
-   * sleeping until it is woken: it answers other events meanwhile, and does so only while most answers come sooner.
-   * A call to a service that is near takes a third less time, for up to as much processor time. 0 for never, as in a
-   * process that has less than a core. From 0 to 10,000. Default: 2,000.
-   */
-  busyPollUs?: number | undefined
 }
 
 export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOptions {
@@ -60,12 +52,10 @@ const maxHeaderLength = 4096
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
 export function pipelineTransport(options: PipelineTransportOptions): PipelineTransport {
-  const { connections = 1, busyPollUs = 2_000, header = new Headers(), resolve = systemResolve } = options
+  const { connections = 1, header = new Headers(), resolve = systemResolve } = options
   const { now = () => performance.now(), random = Math.random } = options
   if (!Number.isInteger(connections) || connections < 1 || connections > 64)
     throw wrongOption("connections", "must be a whole number from 1 to 64")
-  if (!(typeof busyPollUs === "number" && busyPollUs >= 0 && busyPollUs <= 10_000))
-    throw wrongOption("busyPollUs", "must be a number of microseconds from 0 to 10,000")
   const target = grpcTarget(options)
   const metadata = toMetadata(header)
   // It names a call, not the stream.
@@ -74,8 +64,6 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   const alone = grpcTransport(options)
   let closed = false
 
-  const answer = busyPoll(busyPollUs / 1000)
-  const onOver = answer.end
   const pool = createPipelinePool({
     places: () => placesOf(target, resolve),
     connections,
@@ -104,8 +92,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
       if (own === undefined) return alone.unary(method, signal, timeoutMs, callHeader, input)
       try {
         const wholeHeader = callHeader
-        const call = new PipelinedCall({ method, input, header: own, wholeHeader, timeoutMs, signal, onOver })
-        answer.begin()
+        const call = new PipelinedCall({ method, input, header: own, wholeHeader, timeoutMs, signal })
         pool.send(call)
         return call.response as Promise<UnaryResponse<typeof method.input, typeof method.output>>
       } catch (error) {

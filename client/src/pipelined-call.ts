@@ -18,8 +18,6 @@ export interface PipelinedCallOptions {
   /** As everywhere in Connect, zero or less means none. */
   timeoutMs: number | undefined
   signal: AbortSignal | undefined
-  /** Called once, when it is over. */
-  onOver: () => void
 }
 
 /**
@@ -115,7 +113,6 @@ export class PipelinedCall {
 
   #over(): void {
     if (this.slot.call === undefined) return
-    this.#options.onOver()
     clearTimeout(this.#timer)
     if (this.#onAbort !== undefined) this.#options.signal?.removeEventListener("abort", this.#onAbort)
     this.holder?.drop(this)

@@ -5,7 +5,7 @@ import { type PipelineTransport, type PipelineTransportOptions, pipelineTranspor
 
 /** What decides which connection is used. */
 export type SharedTransportOptions = Required<Pick<PipelineTransportOptions, "header">> &
-  Pick<PipelineTransportOptions, "url" | "tls" | "connections" | "busyPollUs">
+  Pick<PipelineTransportOptions, "url" | "tls" | "connections">
 
 /** A transport that all clients with equal options use. */
 interface Channel {
@@ -105,9 +105,9 @@ function openChannel(key: string, options: SharedTransportOptions, idleCheckMs: 
 }
 
 /** A digest, since the options hold secrets: whoever lists the registry must not read them. */
-function keyOf({ url, tls, connections, busyPollUs, header }: SharedTransportOptions): string {
+function keyOf({ url, tls, connections, header }: SharedTransportOptions): string {
   const security = [tls === undefined, tls?.ca, tls?.cert, tls?.key, tls?.serverName]
-  const parts = [url, connections, busyPollUs, ...security, ...[...header].flat()]
+  const parts = [url, connections, ...security, ...[...header].flat()]
   // With their types, or a wrong option would be taken for none where a channel without it is open.
   const text = JSON.stringify(parts.map((part) => [typeof part, String(part)]))
   return createHash("sha256").update(text).digest("base64url")

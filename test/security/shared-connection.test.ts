@@ -54,7 +54,6 @@ describe("clients of one process", () => {
     ["headers", (more) => ({ ...more, headers: { "x-application": "another" } })],
     ["url", (more) => ({ ...more, url: more.url.replace("127.0.0.1", "localhost") })],
     ["connections", (more) => ({ ...more, connections: 2 })],
-    ["busyPollUs", (more) => ({ ...more, busyPollUs: 0 })],
   ])("another %s has a connection of its own", async (_, change) => {
     expect(await AuthwireAdapter(options).getUser("nobody")).toBeNull()
     expect(proxy.accepted).toBe(1)

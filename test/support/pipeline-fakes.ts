@@ -102,7 +102,6 @@ export function makeCall(id: string, signal?: AbortSignal): PipelinedCall {
     wholeHeader: {},
     timeoutMs: undefined,
     signal,
-    onOver() {},
   })
   ids.set(call, id)
   return call

@@ -1,14 +1,9 @@
-import { readFile } from "node:fs/promises"
 import type { Logger } from "pino"
-
-/** How often a file is read, in milliseconds. */
-const everyMs = 1_000
+import { watchFiles } from "../util/watch-file.js"
 
 /**
- * Reads a file again and again, and hands its text on when it is another. A text that is refused (`onText` throws), or a
- * file that cannot be read, changes nothing and is logged, once: what held before holds on.
- *
- * The whole file is read each time: it is small, and neither its time nor its place says for sure that it is the same.
+ * Watches a file, and hands its text on when it is another. A text that is refused (`onText` throws), or a file that
+ * cannot be read, changes nothing and is logged, once: what held before holds on.
  *
  * @param options.text what is in use already
  */
@@ -20,39 +15,16 @@ export function followFile(options: {
   log: Logger
   onText: (text: string) => void
 }): { stop(): void } {
-  const { path, what, log, onText } = options
-  let known = options.text
-  let complained = false
-  let stopped = false
-  let timer: NodeJS.Timeout
-
-  const look = async (): Promise<void> => {
-    try {
-      const text = await readFile(path, "utf8")
-      if (!stopped && text !== known) {
-        known = text
-        onText(text)
-        log.info({ file: path }, `${what}: read again`)
-      }
-      complained = false
-    } catch (error) {
-      if (!complained)
-        log.error({ file: path, problem: problemOf(error) }, `${what}: not taken over, the old ones hold`)
-      complained = true
-    }
-    if (!stopped) wait()
-  }
-  const wait = () => {
-    timer = setTimeout(look, everyMs)
-    timer.unref()
-  }
-  wait()
-  return {
-    stop() {
-      stopped = true
-      clearTimeout(timer)
+  const { path, text, what, log, onText } = options
+  return watchFiles({
+    paths: { path },
+    texts: { path: text },
+    take(changed) {
+      onText(changed.path)
+      log.info({ file: path }, `${what}: read again`)
     },
-  }
+    fail: (error) => log.error({ file: path, problem: problemOf(error) }, `${what}: not taken over, the old ones hold`),
+  })
 }
 
 /** What is wrong with a file, in a word of the system or in our own. */

@@ -29,7 +29,6 @@ import type { Readiness } from "../readiness.js"
 import { accountService } from "../services/account.js"
 import { authenticatorService } from "../services/authenticator.js"
 import { healthService } from "../services/health.js"
-import { pipelineCodec } from "../services/pipeline-codec.js"
 import { pipelineService } from "../services/pipeline.js"
 import { reflectionService } from "../services/reflection.js"
 import { sessionService } from "../services/session.js"
@@ -134,7 +133,7 @@ export function createService(options: ServiceOptions): Dispatch {
         limitUnknown: (stream) => unknownRate?.(stream),
         pauseAfter: rejectionPause(),
       })
-      return { ...register(PipelineService, implementation), codec: pipelineCodec }
+      return register(PipelineService, implementation)
     },
     observer,
     access: options.access,

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from "node:cluster"
 import { fileURLToPath } from "node:url"
+import { closeUntaken } from "../cluster/untaken-connections.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
 
 /** A worker's process, as the primary sees it. */
@@ -49,29 +50,4 @@ export function forkWorker(onMessage: (message: ToPrimary) => void): WorkerProce
     kill: () => worker.process.kill("SIGKILL"),
     ended,
   }
-}
-
-interface Connection {
-  close(): void
-}
-
-// Node's primary forgets a connection that it has sent to a worker which dies before it takes it: nobody would ever
-// answer or close it, and its client would wait. So each is kept until the worker's acknowledgement, by the number of
-// the message that carried it, and closed if there will be none.
-function closeUntaken(worker: Worker): void {
-  const untaken = new Map<number, Connection>()
-  const { process } = worker
-  // Undefined where the process could not be started.
-  const send = process.send as ((...args: unknown[]) => boolean) | undefined
-  process.send = (...args: unknown[]) => {
-    const [message, connection] = args as [{ seq: number }, Connection | undefined]
-    if (connection instanceof Object && "close" in connection) untaken.set(message.seq, connection)
-    return send?.apply(process, args) ?? false
-  }
-  process.on("internalMessage", ({ ack }: { ack?: number }) => {
-    if (ack !== undefined) untaken.delete(ack)
-  })
-  worker.once("exit", () => {
-    for (const connection of untaken.values()) connection.close()
-  })
 }

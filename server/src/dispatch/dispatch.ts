@@ -46,7 +46,7 @@ export type Read<T> = () => T | Promise<T>
 /** Reads and writes the messages of a method. */
 export interface Codec {
   /** Throws INVALID_FIELD when the bytes are no request. */
-  decode(bytes: Buffer): Message
+  decode(bytes: Uint8Array): Message
   encode(answer: Message): Uint8Array
 }
 
@@ -89,8 +89,6 @@ export interface Inside {
 export interface Registration {
   desc: DescService
   implementation: Readonly<Record<string, unknown>>
-  /** Reads and writes the messages of its methods, where that must be faster than the general way. */
-  codec?: Codec
 }
 
 /** Ties a service to its implementation, checked by the compiler. */
@@ -104,7 +102,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   const interceptors = [access, ...options.interceptors]
   const underWay = callsUnderWay(maxDeadlineMs)
 
-  const serve = ({ desc, implementation, codec }: Registration, carries: boolean) => ({
+  const serve = ({ desc, implementation }: Registration, carries: boolean) => ({
     desc,
     methods: desc.methods.map((method): Method => {
       const handler = implementation[method.localName]
@@ -149,8 +147,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
             limit?.leave(key)
           }
         }
-      const fromBytes = (bytes: Uint8Array) =>
-        wellFormed(method.input, () => fromBinary(method.input, bytes, withoutUnknown))
+      const codec = codecOf(method)
       return {
         desc: method,
         isOpen: access.admit?.(method) === undefined,
@@ -160,15 +157,12 @@ export function createDispatch(options: DispatchOptions): Dispatch {
           return underWay.begin(method, incoming, { carries, away })
         },
         unary: observer.unary(method, making(asIs, asIs)),
-        unaryBytes: observer.unary(
-          method,
-          making(fromBytes, (answer) => toBinary(method.output, answer)),
-        ),
+        unaryBytes: observer.unary(method, making(codec.decode, codec.encode)),
         stream: observer.stream(method, async function* (requests, call) {
           await letIn(call)
           yield* stream(requests, call)
         }),
-        codec: codecOf(method, codec),
+        codec,
       }
     }),
   })
@@ -257,10 +251,10 @@ async function first(requests: AsyncIterable<Message>): Promise<Message> {
   throw new Failure("INVALID_FIELD", { violations: [{ field: "request", description: "is missing" }] })
 }
 
-function codecOf({ input, output }: DescMethod, codec: Codec | undefined): Codec {
+function codecOf({ input, output }: DescMethod): Codec {
   return {
-    decode: (bytes) => wellFormed(input, () => codec?.decode(bytes) ?? fromBinary(input, bytes, withoutUnknown)),
-    encode: (answer) => codec?.encode(answer) ?? toBinary(output, answer),
+    decode: (bytes) => wellFormed(input, () => fromBinary(input, bytes, withoutUnknown)),
+    encode: (answer) => toBinary(output, answer),
   }
 }
 

@@ -1,8 +1,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
-import { readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import type { Logger } from "pino"
+import { codeOf, watchFiles } from "../util/watch-file.js"
 import { secureContextOptions } from "./tls.js"
 
 /** The files of a TLS certificate, in PEM. */
@@ -37,7 +37,6 @@ export interface CertificateSource {
   stop(): void
 }
 
-const pollMs = 1_000
 const dayMs = 86_400_000
 const soonMs = 7 * dayMs
 
@@ -48,93 +47,52 @@ const soonMs = 7 * dayMs
  */
 export function watchCertificate(files: CertificateFiles, log: Logger): CertificateSource {
   const listeners: ((options: SecureContextOptions) => void)[] = []
-  const paths = Object.entries(files).filter((entry): entry is [keyof CertificateFiles, string] => !!entry[1])
-  let used = contentOf(paths.map(([file, path]) => [file, attempt(file, () => readFileSync(path, "utf8"))]))
-  let checked = check(used)
-  warnOfEnd(checked, log)
-  // The state of the files that could not be used when they were last looked at, and whether that was logged.
-  let broken: { state: string; logged: boolean } | undefined
-  let timer: NodeJS.Timeout
-  let stopped = false
-
-  const look = async (): Promise<void> => {
-    let state = ""
+  const read = (file: keyof CertificateFiles, path: string) => {
     try {
-      const content = contentOf(
-        await Promise.all(
-          paths.map(async ([file, path]) => {
-            const text = await readFile(path, "utf8").catch((error: unknown) => attempt(file, () => rethrow(error)))
-            return [file, text] as const
-          }),
-        ),
-      )
-      state = JSON.stringify(content)
-      if (state === JSON.stringify(used)) {
-        broken = undefined
-        return
-      }
-      if (state === broken?.state && broken.logged) return
-      checked = check(content)
-      used = content
-      broken = undefined
-      if (stopped) return
+      return readFileSync(path, "utf8")
+    } catch (cause) {
+      throw unreadable(file, cause)
+    }
+  }
+  const texts: CertificateFiles = {
+    cert: read("cert", files.cert),
+    key: read("key", files.key),
+    clientCa: files.clientCa === undefined ? undefined : read("clientCa", files.clientCa),
+  }
+  let checked = check(texts)
+  warnOfEnd(checked, log)
+  const watch = watchFiles({
+    paths: files,
+    texts,
+    // Files that are being replaced one after the other fit together again at the next look.
+    patience: 2,
+    take(changed) {
+      checked = check(changed)
       for (const listener of listeners) listener(checked.options)
       log.info({ valid_to: checked.validTo.toISOString() }, "the TLS certificate has changed: new connections get it")
       warnOfEnd(checked, log)
-    } catch (error) {
-      if (!(error instanceof CertificateError)) throw error
-      state ||= error.message
-      // Files that are being replaced one after the other fit together again at the next look.
-      const again = state === broken?.state
-      if (again && !broken?.logged) {
-        log.error(
-          { file: files[error.file], reason: error.message },
-          "the TLS files cannot be used: keeping those before",
-        )
-      }
-      broken = { state, logged: again }
-    }
-  }
-  const lookLater = (): void => {
-    timer = setTimeout(() => look().finally(() => stopped || lookLater()), pollMs).unref()
-  }
-  lookLater()
+    },
+    fail(error, file) {
+      const failure = file === undefined ? error : unreadable(file, error)
+      if (!(failure instanceof CertificateError)) throw failure
+      const facts = { file: files[failure.file], reason: failure.message }
+      log.error(facts, "the TLS files cannot be used: keeping those before")
+    },
+  })
 
   return {
     asksClients: files.clientCa !== undefined,
     current: () => checked.options,
     onChange: (listener) => void listeners.push(listener),
-    stop() {
-      stopped = true
-      clearTimeout(timer)
-    },
+    stop: watch.stop,
   }
 }
 
-interface Content {
-  cert: string
-  key: string
-  clientCa: string | undefined
+function unreadable(file: keyof CertificateFiles, cause: unknown): CertificateError {
+  return new CertificateError(file, `cannot be read (${codeOf(cause)})`, { cause })
 }
 
-function contentOf(texts: readonly (readonly [keyof CertificateFiles, string])[]): Content {
-  return { clientCa: undefined, ...(Object.fromEntries(texts) as { cert: string; key: string }) }
-}
-
-function attempt<T>(file: keyof CertificateFiles, work: () => T): T {
-  try {
-    return work()
-  } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
-    throw new CertificateError(file, `cannot be read (${code})`, { cause })
-  }
-}
-
-function rethrow(error: unknown): never {
-  throw error
-}
-
-function check(content: Content): { options: SecureContextOptions; validTo: Date } {
+function check(content: CertificateFiles): { options: SecureContextOptions; validTo: Date } {
   const [leaf] = certificates("cert", content.cert)
   if (content.clientCa !== undefined) certificates("clientCa", content.clientCa)
   const key = (() => {
@@ -149,8 +107,7 @@ function check(content: Content): { options: SecureContextOptions; validTo: Date
   try {
     createSecureContext(options)
   } catch (cause) {
-    const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
-    throw new CertificateError("cert", `is refused by OpenSSL (${code})`, { cause })
+    throw new CertificateError("cert", `is refused by OpenSSL (${codeOf(cause)})`, { cause })
   }
   return { options, validTo: new Date(leaf.validTo) }
 }

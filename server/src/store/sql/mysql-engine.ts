@@ -2,7 +2,6 @@ import type { Socket } from "node:net"
 import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
 import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import type { MysqlDriver } from "typeorm/driver/mysql/MysqlDriver.js"
-import { type BusyPoll, busyPoll } from "./busy-poll.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { statementError } from "./mysql-errors.js"
 import { StatementError } from "./statement-error.js"
@@ -13,8 +12,6 @@ export interface MysqlEngineOptions {
   dataSource: DataSource
   poolSize: number
   statementTimeoutMs: number
-  /** See SqlDatabaseOptions. */
-  busyPollMs: number
 }
 
 /** A connection of mysql2 as it is, beside what its types tell. */
@@ -26,7 +23,7 @@ const graceMs = 500
 // How long another process that changes the tables is waited for.
 const schemaLockSeconds = 60
 
-export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPollMs }: MysqlEngineOptions): SqlEngine {
+export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlEngineOptions): SqlEngine {
   const engine = dataSource.options.type === "mariadb" ? "mariadb" : "mysql"
   const sessionStatements = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
@@ -46,21 +43,17 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPoll
   /** Every connection, and what ends the one thing that it does. */
   const open = new Map<MysqlConnection, (() => void) | undefined>()
 
-  const waits = waitsOf(busyPollMs)
-
   /** Has the connection do one thing; ends the connection when that takes too long. */
   function exchange(
     connection: MysqlConnection,
     start: (done: (error: QueryError | null, result?: unknown) => void) => void,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
-      waits.begin()
       let isOver = false
       const end = () => {
         // A connection that was given up may still end what it did.
         if (isOver) return
         isOver = true
-        waits.end()
         clearTimeout(timer)
         if (open.has(connection)) open.set(connection, undefined)
       }
@@ -181,24 +174,6 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPoll
       for (const interrupt of open.values()) interrupt?.()
       await dataSource.destroy().catch(() => {})
       for (const connection of open.keys()) destroy(connection)
-    },
-  }
-}
-
-/** Polls while one statement is under way, and before the next one. */
-function waitsOf(busyPollMs: number): BusyPoll {
-  const answer = busyPoll(busyPollMs)
-  const statement = busyPoll(busyPollMs)
-  let underWay = 0
-  statement.begin()
-  return {
-    begin() {
-      if (++underWay === 1) statement.end()
-      answer.begin()
-    },
-    end() {
-      answer.end()
-      if (--underWay === 0) statement.begin()
     },
   }
 }

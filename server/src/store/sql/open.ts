@@ -27,11 +27,6 @@ export interface SqlDatabaseOptions {
   statementTimeoutMs?: number | undefined
   /** How long making a connection may take, in milliseconds. On SQLite it has no effect. Default 5000. */
   connectTimeoutMs?: number | undefined
-  /**
-   * While one statement is under way alone, and after it, the event loop does not sleep for so long, in milliseconds, if
-   * that usually suffices. On SQLite it has no effect. Default 0.
-   */
-  busyPollMs?: number | undefined
   /** From 0 to 1, 1 excluded: spreads the delays of retries. Default Math.random. */
   random?: (() => number) | undefined
   /** Called before a write that conflicted with others is tried again. */
@@ -85,12 +80,12 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
 }
 
 async function openEngine(options: SqlDatabaseOptions): Promise<SqlEngine> {
-  const { poolSize = 10, statementTimeoutMs = 5000, connectTimeoutMs = 5000, busyPollMs = 0 } = options
+  const { poolSize = 10, statementTimeoutMs = 5000, connectTimeoutMs = 5000 } = options
   const location = parseDatabaseUrl(options.url)
   try {
     if (location.kind === "sqlite") return sqliteEngine(await openSqliteDataSource(location.path))
     const dataSource = await openServerDataSource(location, { poolSize, connectTimeoutMs })
-    const engine = mysqlEngine({ dataSource, poolSize, statementTimeoutMs, busyPollMs })
+    const engine = mysqlEngine({ dataSource, poolSize, statementTimeoutMs })
     try {
       const first = await engine.connect()
       first.release()

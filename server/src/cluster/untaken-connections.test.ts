@@ -1,0 +1,64 @@
+import type { Worker } from "node:cluster"
+import { EventEmitter } from "node:events"
+import { expect, test } from "@jest/globals"
+import { closeUntaken } from "./untaken-connections.js"
+
+/** A worker whose messages the test writes itself, as those of another version of Node: no real one has them. */
+function workerOfAnotherNode() {
+  const sent: unknown[] = []
+  const send = (message: unknown) => sent.push(message) > 0
+  const process = Object.assign(new EventEmitter(), { send: send as (...args: unknown[]) => boolean })
+  const worker = Object.assign(new EventEmitter(), { process })
+  closeUntaken(worker as unknown as Worker)
+  let closed = 0
+  const connection = { close: () => closed++ }
+  return {
+    sent,
+    isWatched: () => process.send !== send,
+    give: (message: unknown) => process.send(message, connection),
+    acknowledge: (message: unknown) => process.emit("internalMessage", message),
+    /** Ends it. How many connections were closed for that. */
+    end() {
+      worker.emit("exit")
+      return closed
+    },
+  }
+}
+
+test("connections are closed that have no acknowledgement when the worker ends", () => {
+  const worker = workerOfAnotherNode()
+  for (let round = 0; round < 1_000; round++) {
+    worker.give({ seq: round })
+    worker.acknowledge({ ack: round })
+  }
+  worker.give({ seq: 1_000 })
+  worker.give({ seq: 1_001 })
+  worker.acknowledge({ ack: 1_000 })
+  expect(worker.isWatched()).toBe(true)
+  expect(worker.end()).toBe(1)
+})
+
+test.each<[string, (number: number) => unknown, (number: number) => unknown]>([
+  ["acknowledges nothing", (seq) => ({ seq }), () => undefined],
+  ["acknowledges by another name", (seq) => ({ seq }), (reply) => ({ reply })],
+  ["acknowledges by a text", (seq) => ({ seq }), (ack) => ({ ack: String(ack) })],
+])("a version of Node that %s: messages pass as ever, and no connection is kept or closed", (_, message, reply) => {
+  const worker = workerOfAnotherNode()
+  for (let round = 0; round < 1_000; round++) {
+    worker.give(message(round))
+    worker.acknowledge(reply(round))
+  }
+  expect(worker.sent).toHaveLength(1_000)
+  expect(worker.isWatched()).toBe(false)
+  expect(worker.end()).toBe(0)
+})
+
+test.each<[string, (number: number) => unknown]>([
+  ["does not number its messages", () => ({})],
+  ["has other messages", (number) => `${number}`],
+])("a version of Node that %s: the same", (_, message) => {
+  const worker = workerOfAnotherNode()
+  for (let round = 0; round < 1_000; round++) worker.give(message(round))
+  expect(worker.sent).toHaveLength(1_000)
+  expect(worker.end()).toBe(0)
+})
