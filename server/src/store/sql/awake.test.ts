@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals"
 import { describeServers, type TcpProxy, type TestDatabase, tcpProxy } from "../../../../test/support/databases.js"
+import { plainSql } from "../../../../test/support/plain-sql.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import { turnsWhile } from "../../../../test/support/turns.js"
 import type { StoreDatabase } from "../contract.js"
@@ -24,7 +25,7 @@ describeServers("while %s is waited for", (target) => {
     const url = Object.assign(new URL(home.url), { host: `127.0.0.1:${proxy.port}` }).href
     database = await openDatabase({ url, busyPollMs, statementTimeoutMs: 300 })
   }
-  const sleep = () => database.statements({}, (sql) => sql.read("SELECT SLEEP(0.05)", []))
+  const sleep = () => database.statements({}, (sql) => sql.read(plainSql("SELECT SLEEP(0.05)"), []))
   const two = () => Promise.all([sleep(), sleep()])
 
   test("the event loop stays awake for so long, also after a statement that was given up", async () => {
