@@ -15,6 +15,11 @@ export interface SharedLookupOptions {
   key: readonly string[]
 }
 
+interface Wanted {
+  tenant: Cell
+  keys: readonly Cell[][]
+}
+
 /**
  * Finds rows by a unique key, or undefined. Look-ups of a tenant that come together share a statement, each with its own
  * answer and its own signal: a statement costs more than a row, here and in the database.
@@ -22,34 +27,33 @@ export interface SharedLookupOptions {
  * @returns a function of the caller and the cells of the key.
  */
 export function sharedLookup(database: Database, { from, columns, alias, key }: SharedLookupOptions) {
+  const names = key.map((property) => `${alias}.${property}`)
   // For 1, 2, 4 … keys: few statements to prepare.
   const statements = [statementFor(1)]
   for (let width = 2; width <= database.lookups.limit; width *= 2) statements.push(statementFor(width))
 
-  /** Its values are the tenant and the keys, one after the other, and so its parameters have numbers for names. */
-  function statementFor(width: number): Statement<readonly Cell[]> {
-    const names = key.map((property) => `${alias}.${property}`)
-    const parameter = (keyIndex: number, index: number) => `:${1 + keyIndex * key.length + index}`
-    const ofTenant = from().where(`${alias}.tenant = :0`)
-    const is = names.map((name, index) => `${name} = ${parameter(0, index)}`).join(" AND ")
-    const list = Array.from({ length: width }, (_, n) => `(${names.map((_, index) => parameter(n, index)).join(", ")})`)
-    const select =
-      width === 1
-        ? ofTenant.select(columns).andWhere(is)
-        : ofTenant.select(`${columns}, ${names.join(", ")}`).andWhere(`(${names.join(", ")}) IN (${list.join(", ")})`)
-    const parameters = Array.from({ length: 1 + width * key.length }, (_, index) => [
-      index,
-      (values: readonly Cell[]) => values[index] as Cell,
-    ])
-    return statement(select, Object.fromEntries(parameters))
+  function statementFor(width: number): Statement<Wanted> {
+    const parameters: Record<string, (wanted: Wanted) => Cell> = { tenant: ({ tenant }) => tenant }
+    const parametersOf = (n: number) =>
+      key.map((property, index) => {
+        // The last key stands for those that lack.
+        parameters[`${property}${n}`] = ({ keys }) => keys[Math.min(n, keys.length - 1)]?.[index] as Cell
+        return `:${property}${n}`
+      })
+    const select = from().where(`${alias}.tenant = :tenant`)
+    if (width === 1) {
+      const only = parametersOf(0)
+      select.select(columns).andWhere(names.map((name, index) => `${name} = ${only[index]}`).join(" AND "))
+    } else {
+      const list = Array.from({ length: width }, (_, n) => `(${parametersOf(n).join(", ")})`)
+      select.select(`${columns}, ${names.join(", ")}`).andWhere(`(${names.join(", ")}) IN (${list.join(", ")})`)
+    }
+    return statement(select, parameters)
   }
 
   const load = async (tenant: Cell, keys: readonly Cell[][], signal: AbortSignal | undefined) => {
-    const size = Math.ceil(Math.log2(keys.length))
-    // The last key stands for those that lack.
-    const list = Array.from({ length: 2 ** size }, (_, index) => keys[Math.min(index, keys.length - 1)] as Cell[])
-    const select = statements[size] as Statement<readonly Cell[]>
-    const rows = await database.statements({ signal }, (sql) => sql.read(select, [tenant, ...list.flat()]))
+    const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
+    const rows = await database.statements({ signal }, (sql) => sql.read(select, { tenant, keys }))
     if (keys.length === 1) return rows
     const byKey = new Map(rows.map((cells) => [textOf(cells.slice(-key.length)), cells]))
     return keys.map((cells) => byKey.get(textOf(cells)))
