@@ -22,11 +22,12 @@ const nullableFields = [
 export function accountStore(database: Database, cipher: Cipher): AccountStore {
   const { accounts, users } = database.tables
   const sealed = sealedAccounts(cipher)
-  const accountByKey = `SELECT ${accounts.columns("a")} FROM accounts a WHERE ${accounts.keyIs}`
-  const nameOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) =>
-    accounts.nameOf({ tenant, provider, providerAccountId })
-  const keyCells = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) =>
-    accounts.keyCells({ tenant, provider, providerAccountId })
+  const keyOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) => ({
+    tenant,
+    provider,
+    providerAccountId,
+  })
+  const nameOf = (caller: Caller, key: AccountKey) => accounts.nameOf(keyOf(caller, key))
   const first = ({ tenant }: Caller, rows: Parameters<typeof accounts.first>[0]): Account | null => {
     const row = accounts.first(rows)
     return row === null ? null : sealed.open(row, tenant)
@@ -38,7 +39,7 @@ export function accountStore(database: Database, cipher: Cipher): AccountStore {
     const rows = [nameOf(caller, account), users.nameOf({ tenant: caller.tenant, id: account.userId })]
     return database.writes(caller, rows, async (sql) => {
       try {
-        await sql.write(accounts.insert, accounts.insertCells(sealed.seal(account, caller.tenant)))
+        await sql.write(accounts.insert, sealed.seal(account, caller.tenant))
         return account
       } catch (error) {
         if (failsBy(error, "duplicate")) return null
@@ -50,14 +51,14 @@ export function accountStore(database: Database, cipher: Cipher): AccountStore {
   /** Links again what the same user has linked; null when nobody has. */
   const update = (caller: Caller, account: Account): Promise<Account | null> =>
     database.transaction(caller, [nameOf(caller, account)], async (sql) => {
-      const row = accounts.first(await sql.read(accountByKey + database.forUpdate, keyCells(caller, account)))
+      const row = accounts.first(await sql.read(accounts.byKeyForUpdate, keyOf(caller, account)))
       if (row === null) return null
       if (row.userId !== account.userId) {
         throw new StoreError("ACCOUNT_LINKED_TO_ANOTHER_USER", "the account is linked to another user")
       }
       const linked = linkAgain(sealed.open(row, caller.tenant), account)
       checkJsonSize("extra", linked.extra)
-      await sql.write(accounts.update, accounts.updateCells(sealed.seal(linked, caller.tenant)))
+      await sql.write(accounts.update, sealed.seal(linked, caller.tenant))
       return linked
     })
 
@@ -75,14 +76,13 @@ export function accountStore(database: Database, cipher: Cipher): AccountStore {
 
     unlink: (caller, key) =>
       database.transaction(caller, [nameOf(caller, key)], async (sql) => {
-        const cells = keyCells(caller, key)
-        const account = first(caller, await sql.read(accountByKey + database.forUpdate, cells))
-        if (account !== null) await sql.write(`DELETE FROM accounts WHERE ${accounts.keyIs}`, cells)
+        const account = first(caller, await sql.read(accounts.byKeyForUpdate, keyOf(caller, key)))
+        if (account !== null) await sql.write(accounts.delete, keyOf(caller, key))
         return account
       }),
 
     get: (caller, key) =>
-      database.statements(caller, async (sql) => first(caller, await sql.read(accountByKey, keyCells(caller, key)))),
+      database.statements(caller, async (sql) => first(caller, await sql.read(accounts.byKey, keyOf(caller, key)))),
   }
 }
 

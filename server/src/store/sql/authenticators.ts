@@ -7,10 +7,16 @@ import { userNotFound } from "./user-not-found.js"
 
 export function authenticatorStore(database: Database): AuthenticatorStore {
   const { authenticators, users } = database.tables
-  const selectAuthenticator = `SELECT ${authenticators.columns("a")} FROM authenticators a`
-  const authenticatorById = `${selectAuthenticator} WHERE ${authenticators.keyIs}`
-  const authenticatorsByUserId = `${selectAuthenticator} WHERE a.tenant = ? AND a.user_id = ? ORDER BY a.credential_id`
-  const raiseCounter = `UPDATE authenticators SET counter = ? WHERE ${authenticators.keyIs} AND counter <= ?`
+  const authenticatorsByUserId = authenticators.statement(
+    authenticators.selectFrom("a").where("a.tenant = :tenant AND a.userId = :userId").orderBy("a.credentialID"),
+    "tenant",
+    "userId",
+  )
+  const raiseCounter = authenticators.statement(
+    authenticators.updateOf("counter").where(`${authenticators.keyIs()} AND counter <= :counter`),
+    ...authenticators.key,
+    "counter",
+  )
 
   return {
     async create(caller, authenticator) {
@@ -20,7 +26,7 @@ export function authenticatorStore(database: Database): AuthenticatorStore {
       const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
       return database.writes(caller, rows, async (sql) => {
         try {
-          await sql.write(authenticators.insert, authenticators.insertCells(row))
+          await sql.write(authenticators.insert, row)
           return authenticator
         } catch (error) {
           if (failsBy(error, "duplicate")) {
@@ -33,31 +39,29 @@ export function authenticatorStore(database: Database): AuthenticatorStore {
 
     get: (caller, credentialID) =>
       database.statements(caller, async (sql) => {
-        const key = authenticators.keyCells({ tenant: caller.tenant, credentialID })
-        return authenticators.first(await sql.read(authenticatorById, key))
+        const key = { tenant: caller.tenant, credentialID }
+        return authenticators.first(await sql.read(authenticators.byKey, key))
       }),
 
     listByUserId: (caller, userId) =>
       database.statements(caller, async (sql) => {
-        const rows = await sql.read(authenticatorsByUserId, [
-          authenticators.cell("tenant", caller.tenant),
-          authenticators.cell("userId", userId),
-        ])
+        const rows = await sql.read(authenticatorsByUserId, { tenant: caller.tenant, userId })
         return rows.map((cells) => authenticators.row(cells))
       }),
 
-    updateCounter: (caller, credentialID, newCounter) =>
-      database.writes(caller, [authenticators.nameOf({ tenant: caller.tenant, credentialID })], async (sql) => {
-        const key = authenticators.keyCells({ tenant: caller.tenant, credentialID })
+    updateCounter(caller, credentialID, newCounter) {
+      const key = { tenant: caller.tenant, credentialID }
+      return database.writes(caller, [authenticators.nameOf(key)], async (sql) => {
         for (;;) {
-          const raised = await sql.write(raiseCounter, [newCounter, ...key, newCounter])
-          const authenticator = authenticators.first(await sql.read(authenticatorById, key))
+          const raised = await sql.write(raiseCounter, { ...key, counter: newCounter })
+          const authenticator = authenticators.first(await sql.read(authenticators.byKey, key))
           if (authenticator === null || raised === 1) return authenticator
           if (authenticator.counter > newCounter) {
             throw new StoreError("COUNTER_REGRESSION", "the new counter is lower than the stored one")
           }
           // It was made between the two statements.
         }
-      }),
+      })
+    },
   }
 }

@@ -8,16 +8,17 @@ import type { Engine } from "./column-types.js"
 import type { SqlEngine } from "./engine.js"
 import { entities } from "./entities.js"
 import { Lease } from "./lease.js"
+import type { Cell, Statement } from "./query/statement.js"
 import { failsBy, storeError } from "./statement-error.js"
-import { type Cell, type Tables, tables } from "./table.js"
+import { type Tables, tables } from "./table.js"
 import { type Attempt, unitsOfWork } from "./unit-of-work.js"
 
 /** Runs statements on one connection. */
 export interface Statements {
   /** The rows that a SELECT finds. */
-  read(statement: string, cells: Cell[]): Promise<Cell[][]>
+  read<Values>(statement: Statement<Values>, values: Values): Promise<Cell[][]>
   /** How many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent". */
-  write(statement: string, cells: Cell[]): Promise<number>
+  write<Values>(statement: Statement<Values>, values: Values): Promise<number>
 }
 
 /** Statements that read. */
@@ -34,8 +35,6 @@ export interface Database {
   readonly engine: Engine
   readonly dataSource: DataSource
   readonly tables: Tables
-  /** What a SELECT ends with that locks its rows until the transaction ends, or fails at once if somebody else has. */
-  readonly forUpdate: string
   /** How look-ups by key share statements. The limit is a power of two. */
   readonly lookups: CoalesceOptions
   /** Runs statements that read. */
@@ -64,21 +63,19 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
   // Who waits to try again has been let in before, and is in no line.
   const again = backoff({ ...options, limit: engine.concurrency + queueLimit })
   const units = unitsOfWork(engine, { queueLimit, backoff: again })
-  const allTables = tables(engine.dataSource, entities(engine.engine))
+  const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock)
   let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
 
   /** Deletes what there never is, because no tenant has this name: a write like any other, that changes nothing. */
-  const idleWrite = {
-    statement: `DELETE FROM verification_tokens WHERE ${allTables.verificationTokens.keyIs}`,
-    cells: allTables.verificationTokens.keyCells({ tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }),
-  }
+  const idleWrite = allTables.verificationTokens.delete
+  const nobody = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
 
   async function pingOnce() {
     const lease = new Lease(engine)
     try {
       await lease.open()
-      await lease.read(idleWrite.statement, idleWrite.cells)
+      await lease.read(idleWrite.sql, idleWrite.cells(nobody))
     } catch (cause) {
       // On SQLite whoever writes locks everything. Elsewhere it is the whole table that is locked.
       if (failsBy(cause, "locked") && !engine.locksRows) return
@@ -93,7 +90,6 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
     engine: engine.engine,
     dataSource: engine.dataSource,
     tables: allTables,
-    forUpdate: engine.forUpdate,
     lookups: engine.lookups,
 
     statements: ({ signal, aside }, work) =>
@@ -103,11 +99,13 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
       units.run({ kind: "write", rows, signal, aside }, (attempt) =>
         work({
           read: reading(attempt, signal),
-          write: (statement, cells) =>
-            attempt(async (lease) => {
+          write: (statement, values) => {
+            const cells = statement.cells(values)
+            return attempt(async (lease) => {
               signal?.throwIfAborted()
-              return (await lease.connection.run(statement, cells)).matched
-            }),
+              return (await lease.connection.run(statement.sql, cells)).matched
+            })
+          },
         }),
       ),
 
@@ -116,14 +114,14 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
         attempt(async (lease) => {
           await lease.read(engine.begin)
           const { connection } = lease
-          const run = (statement: string, cells: Cell[]) => {
+          const run = <Values>(statement: Statement<Values>, values: Values) => {
             signal?.throwIfAborted()
-            return connection.run(statement, cells)
+            return connection.run(statement.sql, statement.cells(values))
           }
           try {
             const result = await work({
-              read: async (statement, cells) => (await run(statement, cells)).rows,
-              write: async (statement, cells) => (await run(statement, cells)).matched,
+              read: async (statement, values) => (await run(statement, values)).rows,
+              write: async (statement, values) => (await run(statement, values)).matched,
             })
             signal?.throwIfAborted()
             await connection.run("COMMIT")
@@ -139,7 +137,9 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
       const lease = new Lease(engine)
       try {
         await orAborted(lease.open(), signal)
-        return await work({ read: async (statement, cells) => (await lease.read(statement, cells)).rows })
+        return await work({
+          read: async (statement, values) => (await lease.read(statement.sql, statement.cells(values))).rows,
+        })
       } catch (error) {
         throw storeError(error)
       } finally {
@@ -169,9 +169,11 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
 }
 
 function reading(attempt: Attempt, signal: AbortSignal | undefined): Reads["read"] {
-  return (statement, cells) =>
-    attempt(async (lease) => {
+  return (statement, values) => {
+    const cells = statement.cells(values)
+    return attempt(async (lease) => {
       signal?.throwIfAborted()
-      return (await lease.read(statement, cells)).rows
+      return (await lease.read(statement.sql, cells)).rows
     })
+  }
 }

@@ -1,7 +1,8 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import type { CoalesceOptions } from "./coalesce.js"
 import type { Engine } from "./column-types.js"
-import type { Cell } from "./table.js"
+import type { Cell } from "./query/statement.js"
+import type { Lock } from "./table.js"
 
 export interface Result {
   /** Of a statement that reads: its rows, as cells in the order of the columns. */
@@ -30,8 +31,7 @@ export interface SqlEngine {
   readonly concurrency: number
   /** The statement that begins a transaction which will write. */
   readonly begin: string
-  /** What a SELECT ends with that locks its rows until the transaction ends, or fails at once if somebody else has. */
-  readonly forUpdate: string
+  readonly lock: Lock
   /** Whether it locks single rows; else whoever writes locks everything. */
   readonly locksRows: boolean
   /** How look-ups by key share statements. The limit is a power of two. */

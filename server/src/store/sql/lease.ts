@@ -1,6 +1,6 @@
 import type { Connection, SqlEngine } from "./engine.js"
+import type { Cell } from "./query/statement.js"
 import { failsBy, StatementError } from "./statement-error.js"
-import type { Cell } from "./table.js"
 
 /** The connection of a unit of work. */
 export class Lease {

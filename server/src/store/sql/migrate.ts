@@ -2,7 +2,7 @@ import { MigrationExecutor } from "typeorm"
 import type { Database } from "./database.js"
 
 export interface MigrationState {
-  /** The number and name of its file, such as `0001-users`. */
+  /** The number and name of its file, such as `0001-tables`. */
   name: string
   /** Whether it is in the database. */
   applied: boolean

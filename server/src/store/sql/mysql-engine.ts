@@ -1,11 +1,10 @@
 import type { Socket } from "node:net"
 import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
 import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
-import type { MysqlDriver } from "typeorm/driver/mysql/MysqlDriver.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { statementError } from "./mysql-errors.js"
+import type { Cell } from "./query/statement.js"
 import { StatementError } from "./statement-error.js"
-import type { Cell } from "./table.js"
 
 export interface MysqlEngineOptions {
   /** Of type "mysql" or "mariadb". */
@@ -88,17 +87,6 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     connection.stream.destroy()
   }
 
-  // Straight from the pool: a query runner of TypeORM would be made and thrown away for every statement.
-  function fromPool(): Promise<MysqlConnection> {
-    const { pool } = dataSource.driver as MysqlDriver
-    return new Promise((resolve, reject) => {
-      pool.getConnection((error: Error | null, connection: MysqlConnection) => {
-        if (error === null) resolve(connection)
-        else reject(error)
-      })
-    })
-  }
-
   async function setUp(connection: MysqlConnection) {
     // mysql2 emits errors also when nobody asked anything; without a listener they would end the process.
     connection.on("error", () => {})
@@ -129,7 +117,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     dataSource,
     concurrency: poolSize,
     begin: "START TRANSACTION",
-    forUpdate: " FOR UPDATE NOWAIT",
+    lock: (select) => select.setLock("pessimistic_write").setOnLocked("nowait"),
     locksRows: true,
     // A statement costs more than a row, here and there. Two, because with one this process would idle while MySQL works.
     lookups: { limit: 16, ahead: 2 },
@@ -137,7 +125,8 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     async connect(): Promise<Connection> {
       let connection: MysqlConnection
       try {
-        connection = await fromPool()
+        // Without a query runner of TypeORM, which would be made and thrown away for every statement.
+        connection = await dataSource.driver.obtainMasterConnection()
       } catch (error) {
         throw new StatementError("unavailable", statementError(error).message, statementError(error).code)
       }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { describeServers, type TcpProxy, type TestDatabase, tcpProxy } from "../../../../test/support/databases.js"
+import { plainSql } from "../../../../test/support/plain-sql.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import { anyone, encryptionKeys, newSession, newUser, range } from "../contract/context.js"
 import type { StoreDatabase } from "../contract.js"
@@ -25,7 +26,7 @@ describeServers("the network to %s", (target) => {
     Promise.all(
       others.map(({ id }) =>
         database.statements({}, async ({ read }) => {
-          const [[found] = []] = await read("SELECT id FROM users WHERE id = ?", [id])
+          const [[found] = []] = await read(plainSql("SELECT id FROM users WHERE id = ?"), [id])
           return String(found)
         }),
       ),
@@ -93,7 +94,7 @@ describeServers("the network to %s", (target) => {
        SET NEW.name = IF(GET_LOCK(DATABASE(), 5) = 1, NEW.name, NULL)`,
     )
     const sql = "SELECT name FROM users WHERE id = ? AND GET_LOCK(DATABASE(), 5) = 1"
-    const reading = store.database.statements({}, ({ read }) => read(sql, [user.id]))
+    const reading = store.database.statements({}, ({ read }) => read(plainSql(sql), [user.id]))
     const writing = store.users.update(anyone, user.id, { name: "updated" })
     const ends = Promise.allSettled([reading, writing])
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -158,7 +159,7 @@ describeServers("the network to %s", (target) => {
     // A product of so many rows takes minutes.
     const table = "information_schema.collations"
     const slow = `SELECT COUNT(*) FROM ${table} a, ${table} b, ${table} c, ${table} d`
-    const call = store.database.statements({}, ({ read }) => read(slow, []))
+    const call = store.database.statements({}, ({ read }) => read(plainSql(slow), []))
     expect(await msOf(call)).toBeLessThan(1500)
     await expect(call).rejects.toMatchObject(timeout)
     expect(await store.users.get(anyone, user.id)).toEqual(user)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
+import { plainSql } from "../../../../test/support/plain-sql.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import {
   anyone,
@@ -15,7 +16,7 @@ import type { Store } from "../store.js"
 import type { Account, Session, User } from "../types.js"
 import type { Statements } from "./database.js"
 import { type Database, openDatabase, sqlStore } from "./index.js"
-import type { Cell } from "./table.js"
+import type { Cell, Statement } from "./query/statement.js"
 
 /** How a statement finds the rows of one table, by which index. */
 interface Access {
@@ -38,10 +39,10 @@ describe.each(databaseTargets())("plans on %s", (target) => {
   /** A store that notes every statement that it runs. */
   const recordingStore = () => {
     const noting =
-      <T>(run: (statement: string, cells: Cell[]) => Promise<T>) =>
-      (statement: string, cells: Cell[]) => {
-        recorded.push([statement, cells])
-        return run(statement, cells)
+      <T>(run: <Values>(statement: Statement<Values>, values: Values) => Promise<T>) =>
+      <Values>(statement: Statement<Values>, values: Values) => {
+        recorded.push([statement.sql, statement.cells(values)])
+        return run(statement, values)
       }
     const recording = ({ read, write }: Statements): Statements => ({ read: noting(read), write: noting(write) })
     const recorder: Database = {
@@ -72,7 +73,8 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     await tables.drop()
   })
 
-  const run = (statement: string, cells: Cell[] = []) => database.statements({}, (sql) => sql.read(statement, cells))
+  const run = (statement: string, cells: Cell[] = []) =>
+    database.statements({}, (sql) => sql.read(plainSql(statement), cells))
 
   /** The plan of a statement, for parameters of the types that the store sends. */
   async function planOf([statement, cells]: [string, Cell[]]): Promise<Access[]> {

@@ -3,8 +3,9 @@ import { StoreError } from "../error.js"
 import type { Account } from "../types.js"
 import { createCipher } from "./cipher.js"
 import type { Database } from "./database.js"
+import type { AccountRow } from "./entities.js"
+import type { Cell } from "./query/statement.js"
 import { sealedAccounts } from "./sealed-accounts.js"
-import type { Cell } from "./table.js"
 
 /** How far `rekey` has come, in accounts. */
 export interface RekeyProgress {
@@ -36,21 +37,31 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
   const { accounts } = database.tables
   const sealed = sealedAccounts(createCipher(encryptionKeys))
   const progress: RekeyProgress = { seen: 0, resealed: 0, unreadable: 0 }
-  const select = `SELECT ${accounts.columns("a")} FROM accounts a`
-  const byKey = `${select} WHERE ${accounts.keyIs}${database.forUpdate}`
-  const batch = `SELECT a.tenant, ${accounts.columns("a")} FROM accounts a`
-  const order = `ORDER BY a.tenant, a.provider, a.provider_account_id LIMIT ${batchSize}`
+  const batch = () =>
+    accounts
+      .selectFrom("a")
+      .select(`a.tenant, ${accounts.columns("a")}`)
+      .orderBy("a.tenant")
+      .addOrderBy("a.provider")
+      .addOrderBy("a.providerAccountId")
+      .limit(batchSize)
+  const firstBatch = accounts.statement(batch())
   // Written out, because MySQL does not find (a, b, c) > (?, ?, ?) by the index.
-  const after = `WHERE a.tenant > ? OR (a.tenant = ? AND a.provider > ?)
-    OR (a.tenant = ? AND a.provider = ? AND a.provider_account_id > ?)`
+  const nextBatch = accounts.statement(
+    batch()
+      .where("a.tenant > :tenant")
+      .orWhere("(a.tenant = :tenant AND a.provider > :provider)")
+      .orWhere("(a.tenant = :tenant AND a.provider = :provider AND a.providerAccountId > :providerAccountId)"),
+    ...accounts.key,
+  )
 
   const reseal = (tenant: string, { provider, providerAccountId }: Account) => {
     const key = { tenant, provider, providerAccountId }
     return database.transaction({}, [accounts.nameOf(key)], async (sql) => {
-      const row = accounts.first(await sql.read(byKey, accounts.keyCells(key)))
+      const row = accounts.first(await sql.read(accounts.byKeyForUpdate, key))
       // Unlinked or written anew meanwhile.
       if (row === null || sealed.isCurrent(row)) return false
-      await sql.write(accounts.update, accounts.updateCells(sealed.seal(sealed.open(row, tenant), tenant)))
+      await sql.write(accounts.update, sealed.seal(sealed.open(row, tenant), tenant))
       return true
     })
   }
@@ -66,10 +77,10 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     }
   }
 
-  let last: Cell[] | undefined
+  let last: Pick<AccountRow, "tenant" | "provider" | "providerAccountId"> | undefined
   for (;;) {
     const rows: Cell[][] = await database.statements({}, (sql) =>
-      last === undefined ? sql.read(`${batch} ${order}`, []) : sql.read(`${batch} ${after} ${order}`, last),
+      last === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, last),
     )
     const waiting = rows.values()
     const work = async () => {
@@ -84,8 +95,6 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     onProgress(progress)
     const end = rows.at(-1)
     if (end === undefined || rows.length < batchSize) return progress
-    const row = accounts.row(end, 1)
-    const [tenant, provider, id] = accounts.keyCells({ ...row, tenant: String(end[0]) }) as [Cell, Cell, Cell]
-    last = [tenant, tenant, provider, tenant, provider, id]
+    last = { ...accounts.row(end, 1), tenant: String(end[0]) }
   }
 }

@@ -7,6 +7,7 @@ import {
   startPrivateDatabase,
   type TestDatabase,
 } from "../../../../test/support/databases.js"
+import { plainSql } from "../../../../test/support/plain-sql.js"
 import { anyone, encryptionKeys, newUser, range } from "../contract/context.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 
@@ -28,7 +29,7 @@ describeServers(
       Promise.all(
         users.map(({ id }) =>
           from.database.statements({}, async ({ read }) => {
-            const [[found] = []] = await read("SELECT name FROM users WHERE id = ?", [id])
+            const [[found] = []] = await read(plainSql("SELECT name FROM users WHERE id = ?"), [id])
             return found
           }),
         ),
@@ -68,7 +69,9 @@ describeServers(
       const isolation = engine === "mysql" ? "@@transaction_isolation" : "@@tx_isolation"
       const limit = engine === "mysql" ? "@@max_execution_time" : "@@max_statement_time * 1000"
       const sql = `SELECT CONNECTION_ID(), ${isolation}, @@time_zone, @@sql_mode, @@innodb_lock_wait_timeout + 0e0, ${limit} + 0e0, SLEEP(0.05)`
-      const rows = await Promise.all(range(5).map(() => store.database.statements({}, ({ read }) => read(sql, []))))
+      const rows = await Promise.all(
+        range(5).map(() => store.database.statements({}, ({ read }) => read(plainSql(sql), []))),
+      )
       expect(new Set(rows.map(([row]) => row?.[0])).size).toBe(5)
       for (const [row] of rows) {
         expect(row?.slice(1, 3)).toEqual(["READ-COMMITTED", "+00:00"])
@@ -145,7 +148,9 @@ describeServers(
       const other = await openSqlStore({ encryptionKeys, url: urlOf("auth%20wire"), poolSize: 20 })
       try {
         await database.query(close)
-        const calls = range(20).map(() => other.database.statements({}, ({ read }) => read("SELECT SLEEP(0.3)", [])))
+        const calls = range(20).map(() =>
+          other.database.statements({}, ({ read }) => read(plainSql("SELECT SLEEP(0.3)"), [])),
+        )
         const ends = await Promise.allSettled(calls)
         const refused = ends.filter((end) => end.status === "rejected")
         expect(refused.length).toBeGreaterThan(5)

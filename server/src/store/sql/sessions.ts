@@ -12,22 +12,27 @@ import { userNotFound } from "./user-not-found.js"
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(database: Database, clock: () => number): SessionStore {
   const { sessions, users } = database.tables
-  const sessionByHash = `SELECT ${sessions.columns("s")} FROM sessions s WHERE ${sessions.keyIs}`
   const sessionAndUserByHash = sharedLookup(database, {
+    from: () => sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId"),
     columns: `${sessions.columns("s")}, ${users.columns("u")}`,
-    from: "FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id WHERE s.tenant = ?",
-    key: ["s.token_hash"],
+    alias: "s",
+    key: ["tokenHash"],
   })
+  const deleteExpired = sessions.statement(
+    sessions.deleteFrom().where(`${sessions.keyIs()} AND expires < :expires`),
+    ...sessions.key,
+    "expires",
+  )
+  const deleteAsRead = sessions.deleteAsRead()
   /** The user of a session, whose row its foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
-  const deleteSession = `DELETE FROM sessions WHERE ${sessions.keyIs}`
 
   return {
     async create(caller, session) {
       checkJsonSize("extra", session.extra)
       return database.writes(caller, [userName(caller, session.userId)], async (sql) => {
         try {
-          await sql.write(sessions.insert, sessions.insertCells(rowOf(caller, session)))
+          await sql.write(sessions.insert, rowOf(caller, session))
           return session
         } catch (error) {
           if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
@@ -43,10 +48,8 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
       const session = { sessionToken, ...sessions.row(cells) }
       const now = new Date(clock())
       if (session.expires >= now) return { session, user: users.row(cells, sessions.width) }
-      const expired = [...sessions.keyCells(key), sessions.cell("expires", now)]
-      await database.writes(caller, [sessions.nameOf(key)], (sql) =>
-        sql.write(`${deleteSession} AND expires < ?`, expired),
-      )
+      const expired = { ...key, expires: now }
+      await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, expired))
       return null
     },
 
@@ -54,7 +57,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
       const key = keyOf(caller, sessionToken)
       const newUser = patch.userId === undefined ? [] : [userName(caller, patch.userId)]
       return database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
-        const [cells] = await sql.read(sessionByHash + database.forUpdate, sessions.keyCells(key))
+        const [cells] = await sql.read(sessions.byKeyForUpdate, key)
         if (cells === undefined) return null
         const stored = sessions.row(cells)
         if (stored.expires < new Date(clock())) return null
@@ -66,7 +69,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
         }
         checkJsonSize("extra", session.extra)
         try {
-          await sql.write(sessions.update, sessions.updateCells(rowOf(caller, session)))
+          await sql.write(sessions.update, rowOf(caller, session))
         } catch (error) {
           throw failsBy(error, "no-parent") ? userNotFound() : error
         }
@@ -76,17 +79,18 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
 
     // Many may read the session, but only one statement can delete the row, and it deletes what was read: so what is
     // returned is what there was, without a transaction, which takes two statements more.
-    delete: (caller, sessionToken) =>
-      database.writes(caller, [sessions.nameOf(keyOf(caller, sessionToken))], async (sql) => {
-        const key = sessions.keyCells(keyOf(caller, sessionToken))
+    delete(caller, sessionToken) {
+      const key = keyOf(caller, sessionToken)
+      return database.writes(caller, [sessions.nameOf(key)], async (sql) => {
         for (;;) {
-          const [cells] = await sql.read(sessionByHash, key)
+          const [cells] = await sql.read(sessions.byKey, key)
           if (cells === undefined) return null
-          const deleted = await sql.write(`${deleteSession} AND ${sessions.isAsRead}`, [...key, ...cells])
+          const deleted = await sql.write(deleteAsRead, { ...key, cells })
           if (deleted === 1) return { sessionToken, ...sessions.row(cells) }
           // It was changed or deleted between the two.
         }
-      }),
+      })
+    },
   }
 }
 

@@ -1,15 +1,23 @@
+import type { ObjectLiteral, SelectQueryBuilder } from "typeorm"
 import type { Caller } from "../store.js"
 import { coalesce, type Lookup } from "./coalesce.js"
 import type { Database } from "./database.js"
-import { type Cell, textOf } from "./table.js"
+import { type Cell, type Statement, statement } from "./query/statement.js"
+import { textOf } from "./table.js"
 
 export interface SharedLookupOptions {
+  /** Begins a SELECT from the table of the key under `alias`, and from those that are joined to it. */
+  from(): SelectQueryBuilder<ObjectLiteral>
   /** The columns that are wanted. */
   columns: string
-  /** `FROM … WHERE s.tenant = ?`, whose parameter is the tenant. */
-  from: string
-  /** The columns that are unique together within the tenant, all of them of bytes on a server. */
+  alias: string
+  /** The properties that are unique together within the tenant, all of them of bytes on a server. */
   key: readonly string[]
+}
+
+interface Wanted {
+  tenant: Cell
+  keys: readonly Cell[][]
 }
 
 /**
@@ -18,22 +26,34 @@ export interface SharedLookupOptions {
  *
  * @returns a function of the caller and the cells of the key.
  */
-export function sharedLookup(database: Database, { columns, from, key }: SharedLookupOptions) {
-  const is = key.map((column) => `${column} = ?`).join(" AND ")
-  const parameters = `(${key.map(() => "?").join(", ")})`
+export function sharedLookup(database: Database, { from, columns, alias, key }: SharedLookupOptions) {
+  const names = key.map((property) => `${alias}.${property}`)
   // For 1, 2, 4 … keys: few statements to prepare.
-  const statements = [`SELECT ${columns} ${from} AND ${is}`]
-  for (let width = 2; width <= database.lookups.limit; width *= 2) {
-    const list = Array(width).fill(parameters).join(", ")
-    statements.push(`SELECT ${columns}, ${key.join(", ")} ${from} AND (${key.join(", ")}) IN (${list})`)
+  const statements = [statementFor(1)]
+  for (let width = 2; width <= database.lookups.limit; width *= 2) statements.push(statementFor(width))
+
+  function statementFor(width: number): Statement<Wanted> {
+    const parameters: Record<string, (wanted: Wanted) => Cell> = { tenant: ({ tenant }) => tenant }
+    const parametersOf = (n: number) =>
+      key.map((property, index) => {
+        // The last key stands for those that lack.
+        parameters[`${property}${n}`] = ({ keys }) => keys[Math.min(n, keys.length - 1)]?.[index] as Cell
+        return `:${property}${n}`
+      })
+    const select = from().where(`${alias}.tenant = :tenant`)
+    if (width === 1) {
+      const only = parametersOf(0)
+      select.select(columns).andWhere(names.map((name, index) => `${name} = ${only[index]}`).join(" AND "))
+    } else {
+      const list = Array.from({ length: width }, (_, n) => `(${parametersOf(n).join(", ")})`)
+      select.select(`${columns}, ${names.join(", ")}`).andWhere(`(${names.join(", ")}) IN (${list.join(", ")})`)
+    }
+    return statement(select, parameters)
   }
 
   const load = async (tenant: Cell, keys: readonly Cell[][], signal: AbortSignal | undefined) => {
-    const size = Math.ceil(Math.log2(keys.length))
-    // The last key stands for those that lack.
-    const list = Array.from({ length: 2 ** size }, (_, index) => keys[Math.min(index, keys.length - 1)] as Cell[])
-    const statement = statements[size] as string
-    const rows = await database.statements({ signal }, (sql) => sql.read(statement, [tenant, ...list.flat()]))
+    const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
+    const rows = await database.statements({ signal }, (sql) => sql.read(select, { tenant, keys }))
     if (keys.length === 1) return rows
     const byKey = new Map(rows.map((cells) => [textOf(cells.slice(-key.length)), cells]))
     return keys.map((cells) => byKey.get(textOf(cells)))

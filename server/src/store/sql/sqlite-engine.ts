@@ -1,8 +1,8 @@
 import type Libsql from "libsql"
 import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import type { Connection, Result, SqlEngine } from "./engine.js"
+import type { Cell } from "./query/statement.js"
 import { type Failure, StatementError } from "./statement-error.js"
-import type { Cell } from "./table.js"
 
 /** How long SQLite waits for another process's lock. It waits in the event loop's place, so: briefly. */
 export const busyTimeoutMs = 20
@@ -82,7 +82,8 @@ export function sqliteEngine(dataSource: DataSource): SqlEngine {
     dataSource,
     concurrency: 1,
     begin: "BEGIN IMMEDIATE",
-    forUpdate: "",
+    // Its transactions lock everything as they begin.
+    lock: (select) => select,
     locksRows: false,
     lookups: { limit: 1, ahead: 1 },
     connect: async () => connection,

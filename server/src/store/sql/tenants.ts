@@ -5,11 +5,12 @@ import { failsBy } from "./statement-error.js"
 
 export function tenantStore(database: Database): TenantStore {
   const { tenants } = database.tables
+  const allTenants = tenants.statement(tenants.selectFrom("t").orderBy("t.name"))
   return {
     create: (waiter, tenant) =>
       database.writes(waiter, [tenants.nameOf(tenant)], async (sql) => {
         try {
-          await sql.write(tenants.insert, tenants.insertCells(tenant))
+          await sql.write(tenants.insert, tenant)
           return tenant
         } catch (error) {
           throw failsBy(error, "duplicate") ? new StoreError("TENANT_ALREADY_EXISTS", "the name is taken") : error
@@ -18,7 +19,7 @@ export function tenantStore(database: Database): TenantStore {
 
     list: (waiter) =>
       database.statements(waiter, async (sql) => {
-        const rows = await sql.read(`SELECT ${tenants.columns("t")} FROM tenants t ORDER BY t.name`, [])
+        const rows = await sql.read(allTenants, {})
         return rows.map((cells) => tenants.row(cells))
       }),
   }

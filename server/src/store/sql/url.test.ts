@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs"
 import { describe, expect, test } from "@jest/globals"
 import { createDatabase, databaseTargets } from "../../../../test/support/databases.js"
+import { plainSql } from "../../../../test/support/plain-sql.js"
 import { openDatabase, parseDatabaseUrl } from "./index.js"
 
 describe("parseDatabaseUrl", () => {
@@ -61,7 +62,9 @@ if (databaseTargets().includes("mysql")) {
       const empty = await createDatabase("mysql")
       try {
         const database = await openDatabase({ url: `${empty.url}?${parameters}` })
-        const rows = await database.statements({}, ({ read }) => read("SHOW SESSION STATUS LIKE 'Ssl_cipher'", []))
+        const rows = await database.statements({}, ({ read }) =>
+          read(plainSql("SHOW SESSION STATUS LIKE 'Ssl_cipher'"), []),
+        )
         await database.close()
         return rows[0]?.[1]
       } finally {

@@ -5,33 +5,36 @@ import type { Database } from "./database.js"
 import { emailKey } from "./email-key.js"
 import type { UserRow } from "./entities.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import type { Cell } from "./query/statement.js"
 import { sharedLookup } from "./shared-lookup.js"
 import { failsBy } from "./statement-error.js"
-import { type Cell, textOf } from "./table.js"
+import { textOf } from "./table.js"
 
 export function userStore(database: Database): UserStore {
-  const { users, accounts } = database.tables
+  const { users, accounts, sessions, authenticators } = database.tables
   const columns = users.columns("u")
-  const selectUser = `SELECT ${columns} FROM users u`
-  const userById = `${selectUser} WHERE ${users.keyIs}`
-  const userByEmail = `${selectUser} WHERE u.tenant = ? AND u.email_key = ?`
-  const emailCells = (row: Pick<UserRow, "tenant" | "emailKey">) => [
-    users.cell("tenant", row.tenant),
-    users.cell("emailKey", row.emailKey),
-  ]
+  const userByEmail = users.statement(
+    users.selectFrom("u").where("u.tenant = :tenant AND u.emailKey = :emailKey"),
+    "tenant",
+    "emailKey",
+  )
   /** Another writer of the same address is waited for as one of the same row is. */
   const emailNames = (row: Pick<UserRow, "tenant" | "emailKey">) =>
-    row.emailKey === undefined ? [] : [`users_email_key ${textOf(emailCells(row))}`]
-  const ofTenant = "FROM users u WHERE u.tenant = ?"
-  const byId = sharedLookup(database, { columns, from: ofTenant, key: ["u.id"] })
-  const byEmail = sharedLookup(database, { columns, from: ofTenant, key: ["u.email_key"] })
+    row.emailKey === undefined ? [] : [`users_email_key ${textOf(userByEmail.cells(row))}`]
+  const from = () => users.selectFrom("u")
+  const byId = sharedLookup(database, { from, columns, alias: "u", key: ["id"] })
+  const byEmail = sharedLookup(database, { from, columns, alias: "u", key: ["emailKey"] })
   const byAccount = sharedLookup(database, {
+    from: () => accounts.selectFrom("a").innerJoin(users.entity, "u", "u.tenant = a.tenant AND u.id = a.userId"),
     columns,
-    from: "FROM accounts a JOIN users u ON u.tenant = a.tenant AND u.id = a.user_id WHERE a.tenant = ?",
-    key: ["a.provider", "a.provider_account_id"],
+    alias: "a",
+    key: ["provider", "providerAccountId"],
   })
   const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
-  const ofUser = "WHERE tenant = ? AND user_id = ?"
+  const ofUser = "tenant = :tenant AND userId = :userId"
+  const deleteSessions = sessions.statement(sessions.deleteFrom().where(ofUser), "tenant", "userId")
+  const deleteAccounts = accounts.statement(accounts.deleteFrom().where(ofUser), "tenant", "userId")
+  const deleteAuthenticators = authenticators.statement(authenticators.deleteFrom().where(ofUser), "tenant", "userId")
 
   return {
     async create(caller, user) {
@@ -40,15 +43,15 @@ export function userStore(database: Database): UserStore {
       return database.writes(caller, [users.nameOf(row), ...emailNames(row)], async (sql) => {
         for (;;) {
           try {
-            await sql.write(users.insert, users.insertCells(row))
+            await sql.write(users.insert, row)
             return user
           } catch (error) {
             if (!failsBy(error, "duplicate")) throw error
           }
           // Which of the two it was says only the text of the error. If both have gone meanwhile, there is room now.
-          const sameId = await sql.read(userById, users.keyCells(row))
+          const sameId = await sql.read(users.byKey, row)
           if (sameId.length > 0) throw new StoreError("USER_ALREADY_EXISTS", "the user id is taken")
-          const sameEmail = await sql.read(userByEmail, emailCells(row))
+          const sameEmail = await sql.read(userByEmail, row)
           if (sameEmail.length > 0) throw emailAlreadyExists()
         }
       })
@@ -74,12 +77,12 @@ export function userStore(database: Database): UserStore {
       const key = { tenant, id }
       const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
       return database.transaction(caller, [users.nameOf(key), ...emailNames(address)], async (sql) => {
-        const user = users.first(await sql.read(userById + database.forUpdate, users.keyCells(key)))
+        const user = users.first(await sql.read(users.byKeyForUpdate, key))
         if (user === null) return null
         const changed = applyPatch(user, patch)
         checkJsonSize("extra", changed.extra)
         try {
-          await sql.write(users.update, users.updateCells(rowOf(caller, changed)))
+          await sql.write(users.update, rowOf(caller, changed))
         } catch (error) {
           throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
         }
@@ -87,19 +90,21 @@ export function userStore(database: Database): UserStore {
       })
     },
 
-    delete: (caller, id) =>
-      database.transaction(caller, [users.nameOf({ tenant: caller.tenant, id })], async (sql) => {
-        const key = users.keyCells({ tenant: caller.tenant, id })
+    delete(caller, id) {
+      const key = { tenant: caller.tenant, id }
+      return database.transaction(caller, [users.nameOf(key)], async (sql) => {
         // The lock keeps others from giving the user a new session, account or authenticator: to insert one, they need
         // a shared lock on this row for its foreign key.
-        const user = users.first(await sql.read(userById + database.forUpdate, key))
+        const user = users.first(await sql.read(users.byKeyForUpdate, key))
         if (user === null) return null
-        await sql.write(`DELETE FROM sessions ${ofUser}`, key)
-        await sql.write(`DELETE FROM accounts ${ofUser}`, key)
-        await sql.write(`DELETE FROM authenticators ${ofUser}`, key)
-        await sql.write(`DELETE FROM users WHERE ${users.keyIs}`, key)
+        const owner = { tenant: key.tenant, userId: id }
+        await sql.write(deleteSessions, owner)
+        await sql.write(deleteAccounts, owner)
+        await sql.write(deleteAuthenticators, owner)
+        await sql.write(users.delete, key)
         return user
-      }),
+      })
+    },
   }
 }
 

@@ -7,15 +7,13 @@ import { failsBy } from "./statement-error.js"
 
 export function verificationTokenStore(database: Database): VerificationTokenStore {
   const { verificationTokens } = database.tables
-  const tokenByKey = `SELECT ${verificationTokens.columns("v")} FROM verification_tokens v WHERE ${verificationTokens.keyIs}`
-  const deleteToken = `DELETE FROM verification_tokens WHERE ${verificationTokens.keyIs} AND expires = ?`
+  const deleteAsRead = verificationTokens.deleteAsRead()
 
   return {
     create: (caller, token) =>
       database.writes(caller, [verificationTokens.nameOf(keyOf(caller, token))], async (sql) => {
         try {
-          const row = { ...keyOf(caller, token), expires: token.expires }
-          await sql.write(verificationTokens.insert, verificationTokens.insertCells(row))
+          await sql.write(verificationTokens.insert, { ...keyOf(caller, token), expires: token.expires })
           return token
         } catch (error) {
           if (!failsBy(error, "duplicate")) throw error
@@ -25,15 +23,15 @@ export function verificationTokenStore(database: Database): VerificationTokenSto
 
     // Many may read the token, but only one statement can delete the row, and whose it was gets the token. It deletes
     // what was read, not one that was made anew with another expiry meanwhile.
-    use: (caller, { identifier, token }) =>
-      database.writes(caller, [verificationTokens.nameOf(keyOf(caller, { identifier, token }))], async (sql) => {
-        const key = verificationTokens.keyCells(keyOf(caller, { identifier, token }))
-        const row = verificationTokens.first(await sql.read(tokenByKey, key))
-        if (row === null) return null
-        const { expires } = row
-        const deleted = await sql.write(deleteToken, [...key, verificationTokens.cell("expires", expires)])
-        return deleted === 1 ? { identifier, token, expires } : null
-      }),
+    use(caller, { identifier, token }) {
+      const key = keyOf(caller, { identifier, token })
+      return database.writes(caller, [verificationTokens.nameOf(key)], async (sql) => {
+        const [cells] = await sql.read(verificationTokens.byKey, key)
+        if (cells === undefined) return null
+        const deleted = await sql.write(deleteAsRead, { ...key, cells })
+        return deleted === 1 ? { identifier, token, expires: verificationTokens.row(cells).expires } : null
+      })
+    },
   }
 }
 

@@ -1,25 +1,26 @@
 import type { MigrationInterface, QueryRunner } from "typeorm"
 
-/** On SQLite: statements, or work that no statement can do. It all happens in one transaction. */
-type SqliteSteps = readonly string[] | ((runner: QueryRunner) => Promise<void>)
+/** A statement, several of them, or work that no statement can do. */
+type Steps = string | readonly string[] | ((runner: QueryRunner) => Promise<void>)
 
 /**
  * One change of the tables. On MySQL and MariaDB a statement that changes tables commits at once, so each direction is
- * one statement there: it is done or it is not. A migration that was released is never edited; the next one follows.
+ * one statement there: it is done or it is not. On SQLite all steps are one transaction. A migration that was released
+ * is never edited; the next one follows.
  */
 export interface MigrationSteps {
-  /** The number and name of the file: `0001-users`. */
+  /** The number and name of the file: `0001-tables`. */
   name: string
   /** For MySQL and MariaDB. */
-  server: string
-  sqlite: SqliteSteps
+  server: string | ((runner: QueryRunner) => Promise<void>)
+  sqlite: Steps
   /** Back again; a single statement is for all of them. */
-  down: string | { server: string; sqlite: SqliteSteps }
+  down: string | { server: string; sqlite: Steps }
 }
 
 /** Makes the class that TypeORM wants of each migration. */
 export function migration({ name, server, sqlite, down }: MigrationSteps): new () => MigrationInterface {
-  const back = typeof down === "string" ? { server: down, sqlite: [down] } : down
+  const back = typeof down === "string" ? { server: down, sqlite: down } : down
   return class {
     // TypeORM sorts by the 13 digits at the end, where it expects a time.
     name = `${name}-${name.slice(0, 4).padStart(13, "0")}`
@@ -30,8 +31,8 @@ export function migration({ name, server, sqlite, down }: MigrationSteps): new (
   }
 }
 
-async function run(runner: QueryRunner, server: string, sqlite: SqliteSteps): Promise<void> {
-  const steps = runner.dataSource.options.type === "better-sqlite3" ? sqlite : [server]
+async function run(runner: QueryRunner, server: Steps, sqlite: Steps): Promise<void> {
+  const steps = runner.dataSource.options.type === "better-sqlite3" ? sqlite : server
   if (typeof steps === "function") await steps(runner)
-  else for (const statement of steps) await runner.query(statement)
+  else for (const statement of [steps].flat()) await runner.query(statement)
 }

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../../../../../test/support/databases.js"
+import { type Database, openDatabase } from "../index.js"
+import { statement } from "./statement.js"
+
+describe.each(databaseTargets())("statements on %s", (target) => {
+  let empty: TestDatabase
+  let database: Database
+  beforeAll(async () => {
+    empty = await createDatabase(target)
+    database = await openDatabase({ url: empty.url })
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  /** With the quotes of the engine in place of double ones. */
+  const quoted = (sql: string) => (target === "sqlite" ? sql : sql.replaceAll('"', "`"))
+
+  test("name columns where the builder names properties; a parameter that stands twice has its cell twice", () => {
+    const { accounts } = database.tables
+    const builder = accounts
+      .selectFrom("a")
+      .select("a.userId")
+      .where("a.providerAccountId > :providerAccountId AND (a.tenant = :tenant OR a.provider = :tenant)")
+    const { sql, cells } = statement(builder, {
+      tenant: (values: { own: string; id: number }) => values.own,
+      providerAccountId: (values) => values.id,
+    })
+    expect(sql).toContain(quoted('"a"."provider_account_id" > ? AND ("a"."tenant" = ? OR "a"."provider" = ?)'))
+    expect(cells({ own: "t", id: 7 })).toEqual([7, "t", "t"])
+  })
+
+  test("give values as their columns keep them", () => {
+    const { sessions } = database.tables
+    const tokenHash = Buffer.alloc(32, 1)
+    const expires = new Date("2031-02-03T04:05:06.789Z")
+    const row = { tenant: "é", tokenHash, userId: "u", expires, extra: { n: -0 } }
+    const { sql, cells } = sessions.insert
+    expect(sql).toBe(
+      quoted('INSERT INTO "sessions"("tenant", "token_hash", "user_id", "expires", "extra") VALUES (?, ?, ?, ?, ?)'),
+    )
+    const kept = (text: string) => (target === "sqlite" ? text : Buffer.from(text))
+    const moment = target === "sqlite" ? "2031-02-03 04:05:06.789" : expires
+    expect(cells(row)).toEqual([kept("é"), tokenHash, kept("u"), moment, '{"n":-0}'])
+    expect(sessions.update.cells(row)).toEqual([kept("u"), moment, '{"n":-0}', kept("é"), tokenHash])
+  })
+
+  test("lock a row without waiting, where rows can be locked", () => {
+    const { byKey, byKeyForUpdate } = database.tables.users
+    expect(byKey.sql).toMatch(/ WHERE \S+ = \? AND \S+ = \?$/)
+    expect(byKeyForUpdate.sql).toBe(target === "sqlite" ? byKey.sql : `${byKey.sql} FOR UPDATE NOWAIT`)
+  })
+
+  test("throw when they are built, for a parameter that has no value, and a value that has no parameter", () => {
+    const { users } = database.tables
+    const builder = () => users.selectFrom("u").where("u.id = :id")
+    expect(() => statement(builder(), {})).toThrow(/parameter :id does not fit/)
+    expect(() => statement(builder(), { id: () => "", name: () => "" })).toThrow("parameter name does not fit")
+    expect(() => users.statement(users.deleteFrom().where("emailkey = :emailkey"), "emailkey" as "emailKey")).toThrow(
+      "User has no column emailkey",
+    )
+  })
+
+  test("delete what was read only from tables that hold no nulls", () => {
+    const { sessions, users } = database.tables
+    expect(sessions.deleteAsRead().cells({ tenant: "t", tokenHash: Buffer.of(1), cells: [2, 3, 4] })).toEqual([
+      target === "sqlite" ? "t" : Buffer.from("t"),
+      Buffer.of(1),
+      ...[2, 3, 4],
+    ])
+    expect(() => users.deleteAsRead()).toThrow(TypeError)
+  })
+})

@@ -1,0 +1,31 @@
+import type { ObjectLiteral, QueryBuilder } from "typeorm"
+
+/** A value as the driver takes and gives it. */
+export type Cell = string | number | Buffer | Date | null
+
+/** A statement that the driver prepares. It is built once, when the store opens; a call only gives it values. */
+export interface Statement<Values> {
+  /** With `?` for each parameter. */
+  readonly sql: string
+  /** The cells of the parameters, in their order. */
+  cells(values: Values): Cell[]
+}
+
+/**
+ * Has a query builder write a statement for its database.
+ *
+ * @param parameters for each parameter of the builder (`:name`), what makes its cell of the values that a call gives.
+ *   Throws a TypeError when they are not exactly those that the statement has.
+ */
+export function statement<Entity extends ObjectLiteral, Values>(
+  builder: QueryBuilder<Entity>,
+  parameters: Readonly<Record<string, (values: Values) => Cell>>,
+): Statement<Values> {
+  // The value of each is its name: so the builder tells in which order it needs them.
+  for (const name of Object.keys(parameters)) builder.setParameter(name, name)
+  const [sql, names] = builder.getQueryAndParameters()
+  const unknown = sql.match(/:\w+/)?.[0] ?? Object.keys(parameters).find((name) => !names.includes(name))
+  if (unknown !== undefined) throw new TypeError(`the parameter ${unknown} does not fit: ${sql}`)
+  const makers = names.map((name: string) => parameters[name] as (values: Values) => Cell)
+  return { sql, cells: (values) => makers.map((make) => make(values)) }
+}
