@@ -3,7 +3,6 @@ import { createKey, listKeys, revokeKey } from "./commands/keys.js"
 import { migrate } from "./commands/migrate.js"
 import type { CommandOutput } from "./commands/output.js"
 import { rekey } from "./commands/rekey.js"
-import { serve } from "./commands/serve.js"
 import { createTenant, listTenants } from "./commands/tenants.js"
 import { type Configuration, readConfiguration } from "./config/configuration.js"
 import { ConfigurationError } from "./config/error.js"
@@ -44,7 +43,11 @@ export async function runProgram(args: readonly string[], { environment, version
     })
   }
 
-  add("serve", "Serve until SIGTERM or SIGINT.", (configuration) => serve(configuration, output))
+  add("serve", "Serve until SIGTERM or SIGINT.", async (configuration) => {
+    // It loads the transports, which takes longer than all that the other commands do.
+    const { serve } = await import("./commands/serve.js")
+    return serve(configuration, output)
+  })
   addGroup("migrate", "Migrate the database: up, down or status.")
   add("migrate up", "Apply the pending migrations.", (configuration) => migrate("up", configuration, output))
   add("migrate down", "Take the last migration back.", (configuration) => migrate("down", configuration, output))

@@ -48,15 +48,17 @@ export function readConfiguration<C extends Command>(
   return { ...values, ...derived } as Configuration<C>
 }
 
+/** What an option was given, or is by default, and what gave it. */
 function findText(
   { flag, variable, default: preset, devDefault }: Option,
   given: string | boolean | undefined,
   environment: Readonly<Record<string, string | undefined>>,
   dev: boolean,
 ): { text: string | undefined; source: string } {
-  const flagSource = flag === undefined ? undefined : `--${flag}`
   const inherited = variable === undefined ? undefined : environment[variable]
-  if (given === undefined && inherited) return { text: inherited, source: variable ?? "" }
-  const text = given === undefined ? ((dev ? devDefault : undefined) ?? preset) : String(given)
-  return { text, source: flagSource ?? variable ?? "" }
+  if (given === undefined && variable !== undefined && inherited) return { text: inherited, source: variable }
+  return {
+    text: given === undefined ? ((dev ? devDefault : undefined) ?? preset) : String(given),
+    source: flag === undefined ? (variable ?? "") : `--${flag}`,
+  }
 }

@@ -17,7 +17,7 @@ export interface Option {
   flag?: string
   /** The environment variable; a flag wins over it. */
   variable?: string
-  /** Reads the text that was given, and says which rule it breaks, never repeating it; see values.ts. */
+  /** Reads the text that was given, or says which rule it breaks; see values.ts. */
   value: z.ZodType<unknown, string>
   /** As one would write it on the command line. Without one the option is undefined when nobody gives it. */
   default?: string

@@ -18,16 +18,26 @@ export function checkRules(told: Told): void {
   }
 }
 
-function checkTls({ values: { tlsCert, tlsKey, tlsClientCa }, sourceOf }: Told): void {
-  const wrong = (name: Name, rule: string) => new ConfigurationError(`${sourceOf(name)}: ${rule}`)
-  if (tlsCert !== undefined && tlsKey === undefined)
-    throw wrong("tlsCert", "needs --tls-key, the certificate's private key")
-  if (tlsKey !== undefined && tlsCert === undefined)
-    throw wrong("tlsKey", "needs --tls-cert, the certificate of this key")
-  if (tlsClientCa !== undefined && tlsCert === undefined) throw wrong("tlsClientCa", "needs --tls-cert and --tls-key")
+/** What one option breaks. */
+function wrong({ sourceOf }: Told, name: Name, rule: string): ConfigurationError {
+  return new ConfigurationError(`${sourceOf(name)}: ${rule}`)
 }
 
-function checkDatabase({ values: { databaseUrl: text, offline }, sourceOf }: Told): void {
+function checkTls(told: Told): void {
+  const { tlsCert, tlsKey, tlsClientCa } = told.values
+  if (tlsCert !== undefined && tlsKey === undefined) {
+    throw wrong(told, "tlsCert", "needs --tls-key, the certificate's private key")
+  }
+  if (tlsKey !== undefined && tlsCert === undefined) {
+    throw wrong(told, "tlsKey", "needs --tls-cert, the certificate of this key")
+  }
+  if (tlsClientCa !== undefined && tlsCert === undefined) {
+    throw wrong(told, "tlsClientCa", "needs --tls-cert and --tls-key")
+  }
+}
+
+function checkDatabase(told: Told): void {
+  const { databaseUrl: text, offline } = told.values
   if (offline === true) return
   if (text === undefined) {
     throw new ConfigurationError(
@@ -38,9 +48,7 @@ function checkDatabase({ values: { databaseUrl: text, offline }, sourceOf }: Tol
   if (/^sqlite:./.test(text)) return
   const url = URL.parse(text)
   if (url?.protocol === "mysql:" && url.hostname !== "" && url.pathname.length > 1) return
-  throw new ConfigurationError(
-    `${sourceOf("databaseUrl")}: must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE`,
-  )
+  throw wrong(told, "databaseUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE")
 }
 
 /** A shorter secret can be guessed from a token that it encrypted. */
@@ -48,7 +56,8 @@ const minSecretBytes = 32
 
 const secrets = ["authSecret", "authSecret1", "authSecret2", "authSecret3"] as const
 
-function checkSecrets({ command, values, sourceOf }: Told): void {
+function checkSecrets(told: Told): void {
+  const { command, values } = told
   if (values.dev === true || !(command === "serve" || command === "rekey")) return
   if (secrets.every((name) => values[name] === undefined)) {
     throw new ConfigurationError(
@@ -56,28 +65,26 @@ function checkSecrets({ command, values, sourceOf }: Told): void {
     )
   }
   for (const name of secrets) {
-    if (Buffer.byteLength(values[name] ?? "x".repeat(minSecretBytes)) >= minSecretBytes) continue
-    throw new ConfigurationError(
-      `${sourceOf(name)}: must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`,
-    )
+    const secret = values[name]
+    if (secret === undefined || Buffer.byteLength(secret) >= minSecretBytes) continue
+    throw wrong(told, name, `must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`)
   }
 }
 
-function checkAddresses({ command, values, sourceOf }: Told): void {
+function checkAddresses(told: Told): void {
+  const { command, values } = told
   if (command !== "serve") return
-  const { dev, tlsCert, insecureBehindProxy } = values
   for (const name of ["grpcAddr", "httpAddr", "metricsAddr"] as const) {
     const address = values[name]
     if (address === undefined || isLoopback(address)) continue
-    if (dev === true) {
-      throw new ConfigurationError(
-        `${sourceOf(name)}: with --dev only a loopback address, such as 127.0.0.1:${address.port}`,
-      )
-    }
-    if (tlsCert !== undefined || insecureBehindProxy === true) continue
-    throw new ConfigurationError(
-      `${sourceOf(name)}: without TLS only a loopback address, such as 127.0.0.1:${address.port}; give --tls-cert and` +
-        " --tls-key, or --insecure-behind-proxy if a proxy in front does TLS and the network between is trusted",
+    const loopback = `only a loopback address, such as 127.0.0.1:${address.port}`
+    if (values.dev === true) throw wrong(told, name, `with --dev ${loopback}`)
+    if (values.tlsCert !== undefined || values.insecureBehindProxy === true) continue
+    throw wrong(
+      told,
+      name,
+      `without TLS ${loopback}; give --tls-cert and --tls-key, or --insecure-behind-proxy if a proxy in front does TLS` +
+        " and the network between is trusted",
     )
   }
   if (values.grpcAddr === undefined && values.httpAddr === undefined) {
@@ -85,14 +92,16 @@ function checkAddresses({ command, values, sourceOf }: Told): void {
   }
 }
 
-function checkWorkers({ values: { workers = 1, databaseUrl }, sourceOf }: Told): void {
+function checkWorkers(told: Told): void {
+  const { workers = 1, databaseUrl } = told.values
   if (workers === 1 || !databaseUrl?.startsWith("sqlite:")) return
-  throw new ConfigurationError(`${sourceOf("workers")}: must be 1 with a database of SQLite: one process owns the file`)
+  throw wrong(told, "workers", "must be 1 with a database of SQLite: one process owns the file")
 }
 
-function checkAuditLog({ values: { auditLog, auditLogFailure }, sourceOf }: Told): void {
+function checkAuditLog(told: Told): void {
+  const { auditLog, auditLogFailure } = told.values
   if (auditLog !== "off" || auditLogFailure !== "reject") return
-  throw new ConfigurationError(`${sourceOf("auditLogFailure")}: reject needs an audit log, but --audit-log is off`)
+  throw wrong(told, "auditLogFailure", "reject needs an audit log, but --audit-log is off")
 }
 
 function checkKeys({ values: { apiKeys, apiKeysFile } }: Told): void {

@@ -12,8 +12,8 @@ import { scopes as knownScopes } from "../../access/scopes.js"
 import type { Address } from "../../doors/listen.js"
 import { readRates } from "../../limits/rates.js"
 
-// What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours:
-// it says the rule and never repeats the text, which may be a secret.
+// What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours.
+// It says the rule, and does not repeat the text where that may be a secret.
 
 /** What `--help` and docs/configuration.md tell of a value. */
 export const shown = z.registry<{
