@@ -36,7 +36,7 @@ describeServers("calls that are refused before they begin, on %s", (target) => {
         .filter(({ request_id }) => ids.some((id) => id === request_id))
     await until(() => audited().length === ids.length)
     const told = { method: "authwire.v1.UserService/CreateUser", code: "RESOURCE_EXHAUSTED", reason: "OVERLOADED" }
-    expect(audited()).toEqual(ids.map((request_id) => expect.objectContaining({ ...told, request_id })))
+    for (const request_id of ids) expect(audited()).toContainEqual(expect.objectContaining({ ...told, request_id }))
   })
 
   test("are over at the gRPC door, also if their request never is", async () => {

@@ -112,7 +112,9 @@ export function createService(options: ServiceOptions): Dispatch {
       metrics?.refused(method, door, code)
     },
   }
-  const concurrency = concurrencyLimit({ maxCalls: options.maxActiveCalls, now: options.clock })
+  const limitOptions = { maxCalls: options.maxActiveCalls, now: options.clock }
+  // Tokens do not need the database: calls that wait for it do not stand in their way.
+  const concurrency = { store: concurrencyLimit(limitOptions), tokens: concurrencyLimit(limitOptions) }
   const limits = {
     perSecond: options.rateLimit,
     overrides: options.rateLimitOverrides,
@@ -140,7 +142,10 @@ export function createService(options: ServiceOptions): Dispatch {
     interceptors: [rates, ...(audit === undefined ? [] : [audit.interceptor]), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
     // Whatever the load is, the service can be watched.
-    limitOf: (method) => (isOwnMethod(method) ? concurrency : undefined),
+    limitOf(method) {
+      if (!isOwnMethod(method)) return undefined
+      return method.parent === TokenService ? concurrency.tokens : concurrency.store
+    },
   })
   return {
     ...dispatch,

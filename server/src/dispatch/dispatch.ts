@@ -115,18 +115,18 @@ export function createDispatch(options: DispatchOptions): Dispatch {
       }
       const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
-      const letIn = async (call: Call): Promise<void> => {
+      // At once where nobody has to be waited for: so the next call of the same message finds the place taken.
+      const letIn: Admission = (call) => {
         if (call.signal.aborted) throw call.signal.reason
         const asking = admit(call)
-        if (asking !== undefined) await asking
-        const turn = call.turn?.()
-        if (turn !== undefined) await turn
+        return asking === undefined ? call.turn?.() : asking.then(() => call.turn?.())
       }
       /** The place of a call whose request is still to arrive is others': it is decided again when it is there. */
       const making =
         <I, O>(decode: (input: I) => Message, encode: (answer: Message) => O) =>
         async (read: Read<I>, call: Call): Promise<O> => {
-          await letIn(call)
+          const letting = letIn(call)
+          if (letting !== undefined) await letting
           // The answer would wait behind those that are not taken, or be thrown away.
           if (call.connection?.answers.isTight === true) throw answersNotTaken()
           const key = keyOf(call)
@@ -183,7 +183,7 @@ export function keyOf({ identity }: Call): string {
 }
 
 /** Refuses a call whose answer would wait too long for its client. A client that is only slow may come again. */
-export function answersNotTaken(): Failure {
+function answersNotTaken(): Failure {
   return new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
 }
 

@@ -1,7 +1,7 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Call, Implementation } from "../dispatch/call.js"
-import { answersNotTaken, type Inside, keyOf, type Method } from "../dispatch/dispatch.js"
+import { type Inside, keyOf, type Method } from "../dispatch/dispatch.js"
 import { type Refuser, sizeOf } from "../dispatch/refuser.js"
 import type { Running } from "../dispatch/under-way.js"
 import { wireStatus } from "../dispatch/wire-status.js"
@@ -81,7 +81,6 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (underWay.size >= maxInFlight) return tooManyCalls
     if (method.rejects(keyOf(stream))) return noPlace
-    if (budgets?.answers.isTight === true) return notTaken
     return budgets?.requests.take(requestBytes) === false ? tooManyCalls : undefined
   }
 
@@ -202,7 +201,7 @@ function given(message: Uint8Array): () => Uint8Array {
 }
 
 const unknownMethod = new Failure("METHOD_UNKNOWN")
-const notTaken = answersNotTaken()
+const notTaken = new Failure("ANSWERS_NOT_TAKEN")
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
 const noPlace = overloaded()
 
