@@ -11,7 +11,7 @@ type Steps = string | readonly string[] | ((runner: QueryRunner) => Promise<void
 export interface MigrationSteps {
   /** The number and name of the file: `0001-tables`. */
   name: string
-  /** For MySQL and MariaDB. */
+  /** For MySQL and MariaDB: a statement, or work of which nothing is seen before its last statement. */
   server: string | ((runner: QueryRunner) => Promise<void>)
   sqlite: Steps
   /** Back again; a single statement is for all of them. */
