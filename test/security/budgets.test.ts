@@ -82,7 +82,11 @@ const bounds = [
   ["requests to reflection, also in a stream, in all", "worker", perSecond(limits.reflectionPerSecondInAll)],
   ["message to these methods", "request", bytes(limits.openRequestBytes)],
   ["calls at the same time", "pipeline", count(maxInFlight)],
-  ["calls at the same time, of TokenService and of all others", "worker", `${count(defaultOf("max-active-calls"))} each`],
+  [
+    "calls at the same time, of TokenService and of all others",
+    "worker",
+    `${count(defaultOf("max-active-calls"))} each`,
+  ],
   ["of them, those of one key", "worker", count(shareOf(defaultOf("max-active-calls")))],
   ["calls that wait for such a place", "key and worker", count(waiters.burst)],
   ["time that they wait", "call", seconds(patienceMs)],
