@@ -14,4 +14,4 @@ const vectors: Vectors = {
   refused: await refusedVectors(),
   requests: await requestVectors(),
 }
-writeFileSync(new URL("vectors.json", import.meta.url), `${JSON.stringify(vectors, undefined, 2)}\n`)
+writeFileSync(new URL("./vectors.json", import.meta.url), `${JSON.stringify(vectors, undefined, 2)}\n`)

@@ -7,11 +7,11 @@ import {
   VerificationTokenService,
 } from "@authwire/proto"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
-import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter.js"
-import { createRemoteJwt, type RemoteJwtMethods } from "./jwt.js"
+import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter/adapter.js"
+import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
+import { textCheck } from "./adapter/text-check.js"
 import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.js"
-import { retryTransport } from "./retry.js"
-import { textCheck } from "./text-check.js"
+import { retryTransport } from "./transport/retry.js"
 
 /**
  * The service behind one connection: the adapter, and a typed client of each service.

@@ -1,15 +1,15 @@
-import type { AuthwireAdapterMethods } from "./adapter.js"
+import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
+import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import { type AuthwireClient, clientOver } from "./client.js"
-import { type FetchOptions, fetchAddress, fetchTransport } from "./fetch-transport.js"
-import type { RemoteJwtMethods } from "./jwt.js"
 import { type ConnectionOptions, checkOptions } from "./options.js"
+import { type FetchOptions, fetchAddress, fetchTransport } from "./transport/fetch.js"
 
-export type { AuthwireAdapterMethods, ServiceClients } from "./adapter.js"
+export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
+export type { RemoteJwtMethods } from "./adapter/jwt.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
-export type { FetchOptions } from "./fetch-transport.js"
-export type { RemoteJwtMethods } from "./jwt.js"
 export type { ConnectionOptions } from "./options.js"
+export type { FetchOptions } from "./transport/fetch.js"
 
 /** How to reach the service over fetch. */
 export interface AuthwireOptions extends ConnectionOptions, FetchOptions {}

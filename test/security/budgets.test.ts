@@ -6,10 +6,10 @@ import { maxInFlight } from "../../server/src/bootstrap/service.js"
 import type { Option } from "../../server/src/cli/config/option.js"
 import { options } from "../../server/src/cli/config/options.js"
 import { everyMs, maxUnanswered } from "../../server/src/cluster/heartbeat.js"
-import { limits as all } from "../../server/src/doors/limits.js"
-import { linesPerSecond } from "../../server/src/limits/refusals.js"
 import { lastingPatienceMs, patienceMs, shareOf, waitersOf } from "../../server/src/overload/concurrency-limit.js"
-import { rowWaitersOf, writersOf } from "../../server/src/store/sql/unit-of-work.js"
+import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
+import { rowWaitersOf, writersOf } from "../../server/src/store/sql/query/unit-of-work.js"
+import { limits as all } from "../../server/src/transport/limits.js"
 
 /** The limits of the code, and which of them the table below has used. */
 const told = new Set<string | symbol>()

@@ -4,7 +4,7 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { base64url, forge } from "../../token/test/forge.js"
 import { derive } from "../../token/vectors/issue.js"
-import { ways } from "../access/ways.js"
+import { ways } from "../auth/access/ways.js"
 import { type Authwire, startAuthwire } from "../support/authwire.js"
 import { http1Options } from "../support/http1.js"
 import { testSecret } from "../support/server.js"

@@ -8,7 +8,7 @@ import { type Authwire, startAuthwire } from "../support/authwire.js"
 import { http1Options } from "../support/http1.js"
 
 // What is stored must be readable in every language. Readers of protobuf stop at 100 messages in each other, and an object
-// in an object costs three of them: those of Java, Python and Rust read 32 levels, which test/languages.test.ts shows.
+// in an object costs three of them: those of Java, Python and Rust read 32 levels, which test/examples/languages.test.ts shows.
 
 const deepest = 32
 const place = (levels: number) => ".a".repeat(levels)

@@ -3,7 +3,7 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/p
 import { createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newUser } from "../../server/src/store/contract/context.js"
+import { anyone, encryptionKeys, newUser } from "../../server/src/store/conformance/context.js"
 import { openSqlStore } from "../../server/src/store/sql/index.js"
 import {
   createDatabaseOn,

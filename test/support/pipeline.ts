@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { clientOver } from "../../client/src/client.js"
 import { type ConnectionOptions, headersOf } from "../../client/src/options.js"
-import { type PipelineTransportOptions, pipelineTransport } from "../../client/src/pipeline-transport.js"
+import { type PipelineTransportOptions, pipelineTransport } from "../../client/src/pipeline/transport.js"
 import { type ServerProcess, startServer } from "./server.js"
 
 /**

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto"
 import { pino } from "pino"
 import { createService, type ServiceOptions } from "../../server/src/bootstrap/service.js"
-import { keyBudgets } from "../../server/src/doors/connection.js"
-import { openMethods } from "../../server/src/doors/open-methods.js"
-import { type ReadinessSwitch, readinessSwitch } from "../../server/src/readiness.js"
+import { type ReadinessSwitch, readinessSwitch } from "../../server/src/health/readiness.js"
 import type { Store } from "../../server/src/store/store.js"
+import { openMethods } from "../../server/src/transport/budgets/open-methods.js"
+import { keyBudgets } from "../../server/src/transport/connection.js"
 
 /** What a service in this process lets in: everybody, as `--dev` does. */
 const anybody: ServiceOptions["access"] = {

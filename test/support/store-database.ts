@@ -1,5 +1,5 @@
-import { encryptionKeys } from "../../server/src/store/contract/context.js"
-import type { StoreDatabase } from "../../server/src/store/contract.js"
+import { encryptionKeys } from "../../server/src/store/conformance/context.js"
+import type { StoreDatabase } from "../../server/src/store/conformance.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "../../server/src/store/sql/index.js"
 import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "./databases.js"
 

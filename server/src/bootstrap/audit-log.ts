@@ -1,7 +1,7 @@
 import { constants, openSync } from "node:fs"
 import type { Logger } from "pino"
-import { type Audit, audit } from "../access/audit.js"
 import type { Configuration } from "../cli/config/configuration.js"
+import { type Audit, audit } from "../rpc/interceptors/audit.js"
 import { boundedLines } from "./bounded-lines.js"
 import { fileSink, standardError } from "./line-sink.js"
 import { StartError } from "./start-error.js"

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { GivenError } from "../access/given-error.js"
+import { GivenError } from "../auth/static-key-error.js"
 import { StartError } from "./start-error.js"
 
 /** The text of a file that `check` finds well formed. Throws StartError. */

@@ -1,22 +1,22 @@
 import { randomUUID } from "node:crypto"
 import type { Logger } from "pino"
 import type { Configuration } from "../cli/config/configuration.js"
+import { monitorDatabase, type ReadinessSwitch } from "../health/readiness.js"
+import { expose, type Metrics } from "../metrics/metrics.js"
+import type { Store } from "../store/store.js"
+import { openMethods } from "../transport/budgets/open-methods.js"
+import { openHttpDoor } from "../transport/connect/http.js"
+import { keyBudgets } from "../transport/connection.js"
+import { openGrpcDoor } from "../transport/grpc/grpc.js"
+import type { Address } from "../transport/listen.js"
+import { openMetricsDoor } from "../transport/metrics.js"
 import {
   CertificateError,
   type CertificateFiles,
   type CertificateSource,
   watchCertificate,
-} from "../doors/certificate.js"
-import { keyBudgets } from "../doors/connection.js"
-import type { Door, DoorOptions } from "../doors/door.js"
-import { openGrpcDoor } from "../doors/grpc.js"
-import { openHttpDoor } from "../doors/http.js"
-import type { Address } from "../doors/listen.js"
-import { openMetricsDoor } from "../doors/metrics.js"
-import { openMethods } from "../doors/open-methods.js"
-import { expose, type Metrics } from "../metrics/metrics.js"
-import { monitorDatabase, type ReadinessSwitch } from "../readiness.js"
-import type { Store } from "../store/store.js"
+} from "../transport/tls/certificate.js"
+import type { Door, DoorOptions } from "../transport/transport.js"
 import { openAudit } from "./audit-log.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"

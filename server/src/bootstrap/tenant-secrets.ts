@@ -1,6 +1,6 @@
 import type { Logger } from "pino"
-import { followFile } from "../access/followed-file.js"
-import { parseTenantSecrets } from "../access/tenant-secrets.js"
+import { followFile } from "../auth/followed-file.js"
+import { parseTenantSecrets } from "../auth/tenant-secrets.js"
 import type { Configuration } from "../cli/config/configuration.js"
 import { readGiven } from "./given-file.js"
 

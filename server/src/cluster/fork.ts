@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster"
 import { fileURLToPath } from "node:url"
-import { closeUntaken } from "../cluster/untaken-connections.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
+import { closeUntaken } from "./untaken-connections.js"
 
 /** A worker's process, as the primary sees it. */
 export interface WorkerProcess {

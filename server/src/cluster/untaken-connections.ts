@@ -18,7 +18,7 @@ const maxUntaken = 16
  *
  * Node has no public way to hear of either. This reads the messages that its cluster sends (`seq`, `ack`). With a version
  * that numbers or acknowledges them differently it keeps nothing, and what Node forgets stays forgotten; a test with a
- * worker that is killed (test/workers-ends.test.ts) fails then.
+ * worker that is killed (test/workers/workers-ends.test.ts) fails then.
  */
 export function closeUntaken(worker: Worker): void {
   const { process } = worker

@@ -4,8 +4,8 @@ import { endEvenUnread } from "../bootstrap/end-even-unread.js"
 import { createLog } from "../bootstrap/logger.js"
 import { runServer } from "../bootstrap/server.js"
 import { StartError } from "../bootstrap/start-error.js"
+import { readinessSwitch } from "../health/readiness.js"
 import { createMetrics, type Metrics } from "../metrics/metrics.js"
-import { readinessSwitch } from "../readiness.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
 
 /**

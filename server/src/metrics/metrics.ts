@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { status } from "@grpc/grpc-js"
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
-import { codeOf, type Failure } from "../errors.js"
+import { codeOf, type Failure } from "../rpc/errors.js"
 
 /** What a process has measured, as it passes between processes. */
 export type MetricValues = object[]

@@ -1,4 +1,4 @@
-import { Failure } from "../errors.js"
+import { Failure } from "../rpc/errors.js"
 
 /** Bounds the calls in progress, and shares the places among the keys that want them. */
 export interface ConcurrencyLimit {

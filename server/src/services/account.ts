@@ -1,5 +1,5 @@
 import type { AccountService } from "@authwire/proto"
-import type { Implementation } from "../dispatch/call.js"
+import type { Implementation } from "../rpc/call.js"
 import type { AccountStore } from "../store/store.js"
 import { found } from "./found.js"
 import { fromAccount, toAccount } from "./wire.js"

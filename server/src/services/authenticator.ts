@@ -1,5 +1,5 @@
 import type { AuthenticatorService } from "@authwire/proto"
-import type { Implementation } from "../dispatch/call.js"
+import type { Implementation } from "../rpc/call.js"
 import type { AuthenticatorStore } from "../store/store.js"
 import { found } from "./found.js"
 import { fromAuthenticator, toAuthenticator } from "./wire.js"

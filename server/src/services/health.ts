@@ -1,7 +1,7 @@
 import { type Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
-import type { Call, Implementation } from "../dispatch/call.js"
-import { Failure } from "../errors.js"
-import type { Readiness } from "../readiness.js"
+import type { Readiness } from "../health/readiness.js"
+import type { Call, Implementation } from "../rpc/call.js"
+import { Failure } from "../rpc/errors.js"
 
 /**
  * grpc.health.v1.Health: the whole service (an empty name) and each of `serviceNames` are SERVING while the service is

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf"
-import { Failure } from "../errors.js"
+import { Failure } from "../rpc/errors.js"
 
 /**
  * How many objects and arrays may stand in each other, the outermost included. Readers of protobuf stop at 100 messages

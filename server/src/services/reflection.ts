@@ -12,7 +12,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt"
 import { Code } from "@connectrpc/connect"
-import type { Implementation } from "../dispatch/call.js"
+import type { Implementation } from "../rpc/call.js"
 
 type Answer = Extract<
   NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>,

@@ -1,5 +1,5 @@
 import type { SessionService } from "@authwire/proto"
-import type { Implementation } from "../dispatch/call.js"
+import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
 import { found } from "./found.js"
 import { fromSession, fromUser, toSession, toSessionPatch } from "./wire.js"

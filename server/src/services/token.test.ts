@@ -1,6 +1,6 @@
 import { encode } from "@authwire/token"
 import { afterEach, describe, expect, jest, test } from "@jest/globals"
-import type { Call } from "../dispatch/call.js"
+import type { Call } from "../rpc/call.js"
 import { tokenService } from "./token.js"
 
 const salt = "authjs.session-token"

@@ -8,8 +8,8 @@ import {
   TokenMalformed,
 } from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
-import type { Call, Implementation } from "../dispatch/call.js"
-import { Failure } from "../errors.js"
+import type { Call, Implementation } from "../rpc/call.js"
+import { Failure } from "../rpc/errors.js"
 import { checkJson, jsonFault } from "./json.js"
 
 /**

@@ -1,5 +1,5 @@
 import type { UserService } from "@authwire/proto"
-import type { Implementation } from "../dispatch/call.js"
+import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
 import { found } from "./found.js"
 import { fromUser, toUser, toUserPatch } from "./wire.js"

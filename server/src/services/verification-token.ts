@@ -1,5 +1,5 @@
 import type { VerificationTokenService } from "@authwire/proto"
-import type { Implementation } from "../dispatch/call.js"
+import type { Implementation } from "../rpc/call.js"
 import type { VerificationTokenStore } from "../store/store.js"
 import { found } from "./found.js"
 import { fromVerificationToken, required, toDate } from "./wire.js"

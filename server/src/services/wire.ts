@@ -14,7 +14,7 @@ import {
 } from "@authwire/proto"
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
-import { Failure } from "../errors.js"
+import { Failure } from "../rpc/errors.js"
 import type * as domain from "../store/types.js"
 import { checkJson } from "./json.js"
 

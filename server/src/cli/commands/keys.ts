@@ -1,4 +1,4 @@
-import { formatKey, hashSecret, isKeyId, newKey } from "../../access/api-key.js"
+import { formatKey, hashSecret, isKeyId, newKey } from "../../auth/api-key.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { StoreError } from "../../store/error.js"
 import type { ApiKey } from "../../store/types.js"

@@ -1,4 +1,4 @@
-import { tenantName } from "../../access/given-keys.js"
+import { tenantName } from "../../auth/static-keys.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { StoreError } from "../../store/error.js"
 import type { Configuration } from "../config/configuration.js"

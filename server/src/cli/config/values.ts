@@ -1,5 +1,6 @@
 import { z } from "zod"
-import { GivenError } from "../../access/given-error.js"
+import { scopes as knownScopes } from "../../auth/scopes.js"
+import { GivenError } from "../../auth/static-key-error.js"
 import {
   certificateNameForm,
   isKeyName,
@@ -7,10 +8,9 @@ import {
   parseGivenKeys,
   tenantName,
   unknownScope,
-} from "../../access/given-keys.js"
-import { scopes as knownScopes } from "../../access/scopes.js"
-import type { Address } from "../../doors/listen.js"
-import { readRates } from "../../limits/rates.js"
+} from "../../auth/static-keys.js"
+import { readRates } from "../../rpc/interceptors/rates.js"
+import type { Address } from "../../transport/listen.js"
 
 // What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours.
 // It says the rule, and does not repeat the text where that may be a secret.

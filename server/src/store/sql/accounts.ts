@@ -3,9 +3,9 @@ import type { AccountStore, Caller } from "../store.js"
 import type { Account, AccountKey } from "../types.js"
 import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
+import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import { sealedAccounts } from "./sealed-accounts.js"
-import { failsBy } from "./statement-error.js"
 import { userNotFound } from "./user-not-found.js"
 
 const nullableFields = [

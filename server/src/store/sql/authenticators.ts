@@ -1,8 +1,8 @@
 import { StoreError } from "../error.js"
 import type { AuthenticatorStore } from "../store.js"
 import type { Database } from "./database.js"
+import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize } from "./extra.js"
-import { failsBy } from "./statement-error.js"
 import { userNotFound } from "./user-not-found.js"
 
 export function authenticatorStore(database: Database): AuthenticatorStore {

@@ -11,7 +11,7 @@ import {
   newUser,
   outcomes,
   range,
-} from "../contract/context.js"
+} from "../conformance/context.js"
 import type { Store } from "../store.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 

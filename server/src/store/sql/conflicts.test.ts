@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { databaseTargets, describeServers, type TestDatabase } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
-import { anyone, encryptionKeys, newId, newUser, range } from "../contract/context.js"
-import type { StoreDatabase } from "../contract.js"
+import { anyone, encryptionKeys, newId, newUser, range } from "../conformance/context.js"
+import type { StoreDatabase } from "../conformance.js"
 import type { RetryEvent } from "./index.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 

@@ -1,16 +1,7 @@
 export { apiKeyStore } from "./api-keys.js"
-export type { RetryEvent } from "./backoff.js"
 export { keyFromSecret } from "./cipher.js"
-export type { Engine } from "./column-types.js"
 export type { Database } from "./database.js"
-export { type Entities, entities } from "./entities.js"
-export {
-  applyMigrations,
-  type MigrationState,
-  migrationStatus,
-  pendingMigrations,
-  revertLastMigration,
-} from "./migrate.js"
+export { parseDatabaseUrl } from "./engine/url.js"
 export {
   openDatabase,
   openSqlStore,
@@ -19,6 +10,15 @@ export {
   type SqlStoreOptions,
   sqlStore,
 } from "./open.js"
+export type { RetryEvent } from "./query/retry.js"
 export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
+export type { Engine } from "./schema/column-types.js"
+export { type Entities, entities } from "./schema/entities.js"
+export {
+  applyMigrations,
+  type MigrationState,
+  migrationStatus,
+  pendingMigrations,
+  revertLastMigration,
+} from "./schema/migrate.js"
 export { tenantStore } from "./tenants.js"
-export { parseDatabaseUrl } from "./url.js"

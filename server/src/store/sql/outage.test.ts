@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { describeServers, type TcpProxy, type TestDatabase, tcpProxy } from "../../../../test/support/databases.js"
 import { plainSql } from "../../../../test/support/plain-sql.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
-import { anyone, encryptionKeys, newSession, newUser, range } from "../contract/context.js"
-import type { StoreDatabase } from "../contract.js"
+import { anyone, encryptionKeys, newSession, newUser, range } from "../conformance/context.js"
+import type { StoreDatabase } from "../conformance.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }

@@ -10,8 +10,8 @@ import {
   newSession,
   newUser,
   range,
-} from "../contract/context.js"
-import type { StoreDatabase } from "../contract.js"
+} from "../conformance/context.js"
+import type { StoreDatabase } from "../conformance.js"
 import type { Store } from "../store.js"
 import type { Account, Session, User } from "../types.js"
 import type { Statements } from "./database.js"

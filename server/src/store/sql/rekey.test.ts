@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
 import { createStoreDatabase } from "../../../../test/support/store-database.js"
-import { anyone, newAccount, newUser, range } from "../contract/context.js"
-import type { StoreDatabase } from "../contract.js"
+import { anyone, newAccount, newUser, range } from "../conformance/context.js"
+import type { StoreDatabase } from "../conformance.js"
 import type { Account } from "../types.js"
 import { type Database, openDatabase, rekey, sqlStore } from "./index.js"
 

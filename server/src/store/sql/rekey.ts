@@ -3,8 +3,8 @@ import { StoreError } from "../error.js"
 import type { Account } from "../types.js"
 import { createCipher } from "./cipher.js"
 import type { Database } from "./database.js"
-import type { AccountRow } from "./entities.js"
 import type { Cell } from "./query/statement.js"
+import type { AccountRow } from "./schema/entities.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 /** How far `rekey` has come, in accounts. */

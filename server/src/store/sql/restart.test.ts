@@ -8,7 +8,7 @@ import {
   type TestDatabase,
 } from "../../../../test/support/databases.js"
 import { plainSql } from "../../../../test/support/plain-sql.js"
-import { anyone, encryptionKeys, newUser, range } from "../contract/context.js"
+import { anyone, encryptionKeys, newUser, range } from "../conformance/context.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }

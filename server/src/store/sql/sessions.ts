@@ -3,10 +3,10 @@ import { StoreError } from "../error.js"
 import type { Caller, SessionStore } from "../store.js"
 import type { Session } from "../types.js"
 import type { Database } from "./database.js"
-import type { SessionRow } from "./entities.js"
+import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
-import { sharedLookup } from "./shared-lookup.js"
-import { failsBy } from "./statement-error.js"
+import { sharedLookup } from "./query/batched-lookup.js"
+import type { SessionRow } from "./schema/entities.js"
 import { userNotFound } from "./user-not-found.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */

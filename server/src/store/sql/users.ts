@@ -3,12 +3,12 @@ import type { Caller, UserStore } from "../store.js"
 import type { User, UserPatch } from "../types.js"
 import type { Database } from "./database.js"
 import { emailKey } from "./email-key.js"
-import type { UserRow } from "./entities.js"
+import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import { sharedLookup } from "./query/batched-lookup.js"
 import type { Cell } from "./query/statement.js"
-import { sharedLookup } from "./shared-lookup.js"
-import { failsBy } from "./statement-error.js"
-import { textOf } from "./table.js"
+import type { UserRow } from "./schema/entities.js"
+import { textOf } from "./schema/table.js"
 
 export function userStore(database: Database): UserStore {
   const { users, accounts, sessions, authenticators } = database.tables

@@ -3,7 +3,7 @@ import { StoreError } from "../error.js"
 import type { Caller, VerificationTokenStore } from "../store.js"
 import type { VerificationTokenKey } from "../types.js"
 import type { Database } from "./database.js"
-import { failsBy } from "./statement-error.js"
+import { failsBy } from "./engine/statement-error.js"
 
 export function verificationTokenStore(database: Database): VerificationTokenStore {
   const { verificationTokens } = database.tables

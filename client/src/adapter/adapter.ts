@@ -1,0 +1,215 @@
+import type {
+  Adapter,
+  AdapterAccount,
+  AdapterAuthenticator,
+  AdapterSession,
+  AdapterUser,
+  VerificationToken,
+} from "@auth/core/adapters"
+import type {
+  AccountService,
+  AuthenticatorService,
+  ErrorReason,
+  SessionService,
+  UserService,
+  VerificationTokenService,
+} from "@authwire/proto"
+import type { Client } from "@connectrpc/connect"
+import { isNotFound } from "../error.js"
+import { caller } from "./call.js"
+import * as convert from "./convert.js"
+import { counter, text } from "./field.js"
+
+/** The typed clients of the generated services. */
+export interface ServiceClients {
+  users: Client<typeof UserService>
+  accounts: Client<typeof AccountService>
+  sessions: Client<typeof SessionService>
+  verificationTokens: Client<typeof VerificationTokenService>
+  authenticators: Client<typeof AuthenticatorService>
+}
+
+/** All 19 methods of the contract. */
+export type AuthwireAdapterMethods = ReturnType<typeof createAdapter>
+
+type AccountKey = Pick<AdapterAccount, "provider" | "providerAccountId">
+
+/**
+ * The adapter of Auth.js over typed clients. A literal of closures: Auth.js copies the functions out of it.
+ *
+ * Every method throws AuthwireError. Null (or undefined, where the contract says so) means that the service itself said
+ * that there is no such thing, never that it could not be asked: Auth.js would create a second user.
+ *
+ * @param clients - The clients to call.
+ * @param address - Where the service is, for error messages.
+ */
+export function createAdapter(clients: ServiceClients, address: string) {
+  const { users, accounts, sessions, verificationTokens, authenticators } = clients
+
+  const call = caller(address)
+
+  /** A call whose answer may be that there is nothing, and with which reason the service says so. */
+  function find<T>(method: string, absence: keyof typeof ErrorReason, work: () => Promise<T>): Promise<T | null> {
+    return call(method, async () => {
+      try {
+        return await work()
+      } catch (error) {
+        if (isNotFound(error, absence)) return null
+        throw error
+      }
+    })
+  }
+
+  return {
+    /** Creates a user. An `id` that is given is kept, otherwise the service makes a UUID. */
+    createUser: (user: AdapterUser) =>
+      call("createUser", async () => {
+        const answer = await users.createUser(convert.userToWire(user))
+        return convert.userFromWire(answer.user)
+      }),
+
+    /** The user with an id, or null. */
+    getUser: (id: string) =>
+      find("getUser", "USER_NOT_FOUND", async () => {
+        const answer = await users.getUser({ id: text("id", id) })
+        return convert.userFromWire(answer.user)
+      }),
+
+    /** The user with an e-mail address, or null. ASCII case and white space around the address do not count. */
+    getUserByEmail: (email: string) =>
+      find("getUserByEmail", "USER_NOT_FOUND", async () => {
+        const answer = await users.getUserByEmail({ email: text("email", email) })
+        return convert.userFromWire(answer.user)
+      }),
+
+    /** The user to whom an account is linked, or null. */
+    getUserByAccount: (account: AccountKey) =>
+      find("getUserByAccount", "USER_NOT_FOUND", async () => {
+        const answer = await users.getUserByAccount(accountKey(account))
+        return convert.userFromWire(answer.user)
+      }),
+
+    /** Changes the properties given: an undefined one is left alone, null clears. Throws if there is no such user. */
+    updateUser: (user: Partial<AdapterUser> & Pick<AdapterUser, "id">) =>
+      call("updateUser", async () => {
+        const answer = await users.updateUser(convert.userUpdateToWire(user))
+        return convert.userFromWire(answer.user)
+      }),
+
+    /** Deletes a user with all its accounts, sessions and authenticators. Returns it as it was, null if it was not. */
+    deleteUser: (userId: string) =>
+      find("deleteUser", "USER_NOT_FOUND", async () => {
+        const answer = await users.deleteUser({ id: text("userId", userId) })
+        return convert.userFromWire(answer.user)
+      }),
+
+    /** Links an account to a user, or updates its tokens if it is linked to that user already. */
+    linkAccount: (account: AdapterAccount) =>
+      call("linkAccount", async () => {
+        const answer = await accounts.linkAccount(convert.accountToWire(account))
+        return convert.accountFromWire(answer.account)
+      }),
+
+    /** Unlinks an account from its user. Returns it as it was, undefined if it was not linked. */
+    unlinkAccount: async (account: AccountKey) => {
+      const unlinked = await find("unlinkAccount", "ACCOUNT_NOT_FOUND", async () => {
+        const answer = await accounts.unlinkAccount(accountKey(account))
+        return convert.accountFromWire(answer.account)
+      })
+      return unlinked ?? undefined
+    },
+
+    /** The account with this id at this provider, or null. */
+    getAccount: (providerAccountId: string, provider: string) =>
+      find("getAccount", "ACCOUNT_NOT_FOUND", async () => {
+        const answer = await accounts.getAccount(accountKey({ provider, providerAccountId }))
+        return convert.accountFromWire(answer.account)
+      }),
+
+    /** Creates a session for a user. */
+    createSession: (session: AdapterSession) =>
+      call("createSession", async () => {
+        const answer = await sessions.createSession(convert.sessionToWire(session))
+        return convert.sessionFromWire(answer.session)
+      }),
+
+    /** A session that has not expired and its user, or null. */
+    getSessionAndUser: (sessionToken: string) =>
+      find("getSessionAndUser", "SESSION_NOT_FOUND", async () => {
+        const answer = await sessions.getSessionAndUser({ sessionToken: text("sessionToken", sessionToken) })
+        return { session: convert.sessionFromWire(answer.session), user: convert.userFromWire(answer.user) }
+      }),
+
+    /** Changes the properties given, an undefined one is left alone. Null if the session was deleted or has expired. */
+    updateSession: (session: Partial<AdapterSession> & Pick<AdapterSession, "sessionToken">) =>
+      find("updateSession", "SESSION_NOT_FOUND", async () => {
+        const answer = await sessions.updateSession(convert.sessionUpdateToWire(session))
+        return convert.sessionFromWire(answer.session)
+      }),
+
+    /** Deletes a session. Returns it as it was, null if it was not. */
+    deleteSession: (sessionToken: string) =>
+      find("deleteSession", "SESSION_NOT_FOUND", async () => {
+        const answer = await sessions.deleteSession({ sessionToken: text("sessionToken", sessionToken) })
+        return convert.sessionFromWire(answer.session)
+      }),
+
+    /** Stores a verification token. */
+    createVerificationToken: (verificationToken: VerificationToken) =>
+      call("createVerificationToken", async () => {
+        const request = convert.verificationTokenToWire(verificationToken)
+        const answer = await verificationTokens.createVerificationToken(request)
+        return convert.verificationTokenFromWire(answer.verificationToken)
+      }),
+
+    /** Deletes a verification token and returns it, expired or not; null if there is none or it was used. */
+    useVerificationToken: (key: { identifier: string; token: string }) =>
+      find("useVerificationToken", "VERIFICATION_TOKEN_NOT_FOUND", async () => {
+        // A link that lost its address: Auth.js passes on what stood there, and tells the visitor that the link is bad.
+        if (!key.identifier || !key.token) return null
+        const answer = await verificationTokens.useVerificationToken({
+          identifier: text("identifier", key.identifier),
+          token: text("token", key.token),
+        })
+        return convert.verificationTokenFromWire(answer.verificationToken)
+      }),
+
+    /** The authenticator with a credential id (Base64), or null. */
+    getAuthenticator: (credentialID: string) =>
+      find("getAuthenticator", "AUTHENTICATOR_NOT_FOUND", async () => {
+        const answer = await authenticators.getAuthenticator({ credentialId: text("credentialID", credentialID) })
+        return convert.authenticatorFromWire(answer.authenticator)
+      }),
+
+    /** Stores an authenticator of a user. */
+    createAuthenticator: (authenticator: AdapterAuthenticator) =>
+      call("createAuthenticator", async () => {
+        const answer = await authenticators.createAuthenticator(convert.authenticatorToWire(authenticator))
+        return convert.authenticatorFromWire(answer.authenticator)
+      }),
+
+    /** All authenticators of a user; of an unknown user none. */
+    listAuthenticatorsByUserId: (userId: string) =>
+      call("listAuthenticatorsByUserId", async () => {
+        const answer = await authenticators.listAuthenticatorsByUserId({ userId: text("userId", userId) })
+        return answer.authenticators.map(convert.authenticatorFromWire)
+      }),
+
+    /** Sets the counter of an authenticator. Throws if there is no such authenticator or its counter is higher. */
+    updateAuthenticatorCounter: (credentialID: string, newCounter: number) =>
+      call("updateAuthenticatorCounter", async () => {
+        const answer = await authenticators.updateAuthenticatorCounter({
+          credentialId: text("credentialID", credentialID),
+          newCounter: counter("newCounter", newCounter),
+        })
+        return convert.authenticatorFromWire(answer.authenticator)
+      }),
+  } satisfies Required<Adapter>
+}
+
+function accountKey({ provider, providerAccountId }: AccountKey) {
+  return {
+    provider: text("provider", provider),
+    providerAccountId: text("providerAccountId", providerAccountId),
+  }
+}

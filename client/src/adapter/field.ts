@@ -1,0 +1,57 @@
+import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt"
+import { invalid, malformed } from "../error.js"
+
+/** Checks the value of a named property and converts it to that of its field; `name` is the contract's. */
+type Check<T> = (name: string, value: unknown) => T
+
+/** The largest value of a uint32. */
+const maxCounter = 0xffff_ffff
+
+export const text: Check<string> = (name, value) => {
+  if (typeof value !== "string") throw invalid(name, "must be a string")
+  return wellFormed(name, value)
+}
+
+export const finite: Check<number> = (name, value) => {
+  if (typeof value !== "number" || !Number.isFinite(value)) throw invalid(name, "must be a finite number")
+  return value
+}
+
+export const counter: Check<number> = (name, value) => {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 0 || value > maxCounter)
+    throw invalid(name, `must be an integer from 0 to ${maxCounter}`)
+  return value
+}
+
+export const flag: Check<boolean> = (name, value) => {
+  if (typeof value !== "boolean") throw invalid(name, "must be a boolean")
+  return value
+}
+
+export const time: Check<Timestamp> = (name, value) => {
+  if (!isDate(value)) throw invalid(name, "must be a Date")
+  if (Number.isNaN(value.getTime())) throw invalid(name, "must be a valid Date")
+  return timestampFromDate(value)
+}
+
+/** The check for a property that may be absent or null: both leave the field unset. */
+export function optional<T>(check: Check<T>): Check<T | undefined> {
+  return (name, value) => (value === undefined || value === null ? undefined : check(name, value))
+}
+
+/** A string that UTF-8, and so the wire, can carry. */
+export const wellFormed = (name: string, value: string): string => {
+  if (!value.isWellFormed()) throw invalid(name, "must be well-formed Unicode")
+  return value
+}
+
+/** The date of a field that the schema promises in every answer. */
+export function date(field: string, value: Timestamp | undefined): Date {
+  if (value === undefined) throw malformed(`without ${field}`)
+  return timestampDate(value)
+}
+
+/** Not `instanceof`: test runners and sandboxes have a Date of their own for each realm. */
+function isDate(value: unknown): value is Date {
+  return Object.prototype.toString.call(value) === "[object Date]"
+}

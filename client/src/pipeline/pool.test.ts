@@ -1,0 +1,237 @@
+import { Code } from "@connectrpc/connect"
+import { describe, expect, test } from "@jest/globals"
+import { FakeMember, idOf, makeCall } from "../../../test/support/pipeline-fakes.js"
+import { createPipelinePool } from "./pool.js"
+
+/** A pool at these places, whose clock stands still unless told; `found` is what the next look finds. */
+async function setUp(targets: readonly string[] | Error, connections = 1) {
+  const members: FakeMember[] = []
+  const fallen: string[] = []
+  const world = { now: 0, found: targets, looks: 0 }
+  const pool = createPipelinePool({
+    places: async () => {
+      world.looks++
+      if (world.found instanceof Error) throw world.found
+      return world.found.map((target) => ({ target, settings: {} }))
+    },
+    connections,
+    member: (_, events) => {
+      const member = new FakeMember(events)
+      members.push(member)
+      return member
+    },
+    fallback: (call) => {
+      fallen.push(idOf(call))
+    },
+    now: () => world.now,
+  })
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  /** Makes a call; how it ended, if it did. */
+  const send = (id: string, signal?: AbortSignal) => {
+    const call = makeCall(id, signal)
+    const end = { code: undefined as Code | undefined }
+    call.response.catch(({ code }) => {
+      end.code = code
+    })
+    pool.send(call)
+    return end
+  }
+  return { pool, world, members, fallen, send, turn }
+}
+
+/** The same with streams to all places that are open and have a call each, as the first one brings it about. */
+async function setUpOpen(targets: readonly string[], connections?: number) {
+  const world = await setUp(targets, connections)
+  world.send("first")
+  await world.turn()
+  const streams = world.members.map((one) => one.settle())
+  await world.turn()
+  for (const stream of streams) stream.calls = []
+  return { ...world, streams }
+}
+
+describe("createPipelinePool", () => {
+  test("calls wait, in order, until a stream is carried, and then go there", async () => {
+    const { members, send, turn } = await setUp(["a"])
+    for (const id of ["1", "2", "3"]) send(id)
+    await turn()
+    expect(members).toHaveLength(1)
+    expect(members[0]?.settle().calls).toEqual(["1", "2", "3"])
+  })
+
+  test("a call goes to the stream that has the fewest", async () => {
+    const { send, streams, turn } = await setUpOpen(["a", "b"], 2)
+    expect(streams).toHaveLength(4)
+    streams[0]!.calls = ["x", "x"]
+    streams[1]!.calls = ["x"]
+    for (let index = 0; index < 9; index++) {
+      send(`${index}`)
+      await turn()
+    }
+    expect(streams.map(({ load }) => load)).toEqual([3, 3, 3, 3])
+  })
+
+  test("calls that are made together go together, up to sixteen and as long as there is room", async () => {
+    const { send, streams, turn } = await setUpOpen(["a", "b"])
+    for (let index = 0; index < 20; index++) send(`${index}`)
+    expect(streams.map(({ load }) => load).sort()).toEqual([16, 4])
+    await turn()
+    for (const stream of streams) stream.calls = []
+    streams[0]!.room = 3
+    for (let index = 0; index < 8; index++) send(`${index}`)
+    expect(streams.map(({ load }) => load).reduce((sum, load) => sum + load)).toBe(8)
+    expect(streams[0]!.load).toBeLessThanOrEqual(3)
+  })
+
+  test("calls beyond the room wait, and go in order when there is room; one that is given up leaves the queue", async () => {
+    const { send, streams, members } = await setUpOpen(["a"])
+    const [stream] = streams
+    stream!.room = 2
+    const giveUp = new AbortController()
+    for (const id of ["1", "2", "3"]) send(id)
+    const given = send("4", giveUp.signal)
+    send("5")
+    expect(stream!.calls).toEqual(["1", "2"])
+    giveUp.abort()
+    stream!.calls = []
+    members[0]!.events.changed([])
+    expect(stream!.calls).toEqual(["3", "5"])
+    await Promise.resolve()
+    expect(given.code).toBe(Code.Canceled)
+  })
+
+  test("calls that a stream did not send before it ended go to another", async () => {
+    const { streams, members } = await setUpOpen(["a", "b"])
+    members[0]!.fail(Code.Unavailable, [makeCall("1"), makeCall("2")])
+    expect(streams[1]!.calls).toEqual(["1", "2"])
+  })
+
+  test("a stream that is asked to be left takes calls until another is carried, which is opened without delay", async () => {
+    const { send, members } = await setUpOpen(["a"])
+    const old = members[0]!.drain()
+    expect(members[0]!.hurries).toBe(1)
+    send("1")
+    expect(old.calls).toEqual(["1"])
+    expect(old.finished).toBe(false)
+    const next = members[0]!.settle()
+    expect(old.finished).toBe(true)
+    send("2")
+    expect(next.calls).toEqual(["2"])
+  })
+
+  test("of several places, the next calls go to those that are not to be left", async () => {
+    const { send, members, streams } = await setUpOpen(["a", "b"])
+    members[0]!.mayOpen = false
+    const old = members[0]!.drain()
+    expect(old.finished).toBe(true)
+    for (const id of ["1", "2"]) send(id)
+    expect(streams[1]!.calls).toEqual(["1", "2"])
+    expect(members.map(({ hurries }) => hurries)).toEqual([1, 1])
+  })
+
+  test("a place that rests is used again; while it has to hear from the service, others serve", async () => {
+    const { send, members, streams, turn } = await setUpOpen(["a", "b"])
+    members[0]!.stream = undefined
+    members[0]!.isResting = true
+    streams[1]!.calls = ["x"]
+    send("1")
+    expect(streams[1]!.calls).toEqual(["x", "1"])
+    expect(members[0]!.settle().calls).toEqual([])
+    await turn()
+    send("2")
+    expect((members[0] as FakeMember).stream?.calls).toEqual(["2"])
+  })
+
+  test("when all places are down a call fails at once, with what the place said", async () => {
+    const { send, members, turn } = await setUpOpen(["a", "b"])
+    for (const one of members) one.fail()
+    const end = send("1")
+    await turn()
+    expect(end.code).toBe(Code.Unavailable)
+  })
+
+  test("calls that waited for a stream fail when it cannot be had", async () => {
+    const { send, members, turn } = await setUp(["a"])
+    const ends = [send("1"), send("2")]
+    await turn()
+    members[0]!.fail()
+    await turn()
+    expect(ends.map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable])
+  })
+
+  test("where pipelines are refused calls are made on their own; so is one that is too large", async () => {
+    const { send, members, fallen, streams } = await setUpOpen(["a"])
+    streams[0]!.maxMessageBytes = 10
+    send("longer than ten bytes")
+    expect(fallen).toEqual(["longer than ten bytes"])
+    members[0]!.fail(Code.Unimplemented)
+    send("1")
+    expect(fallen).toEqual(["longer than ten bytes", "1"])
+  })
+
+  test("a name that cannot be resolved fails the call, and is asked again a second later, not before", async () => {
+    const { send, world, members, turn } = await setUp(new Error("no such name"))
+    const end = send("1")
+    await turn()
+    expect(end.code).toBe(Code.Unavailable)
+    world.found = ["a"]
+    world.now = 999
+    const early = send("2")
+    await turn()
+    expect([early.code, world.looks]).toEqual([Code.Unavailable, 1])
+    world.now = 1_000
+    send("3")
+    await turn()
+    expect(members[0]?.settle().calls).toEqual(["3"])
+  })
+
+  test("places that are new are used and those that are gone are closed, but not all at once", async () => {
+    const { send, world, members, turn } = await setUpOpen(["a", "b"])
+    world.found = ["b", "c"]
+    world.now = 30_000
+    send("1")
+    await turn()
+    expect(members.map(({ closed }) => closed)).toEqual([true, false, false])
+    world.found = []
+    world.now = 60_000
+    send("2")
+    await turn()
+    expect(members.map(({ closed }) => closed)).toEqual([true, false, false])
+  })
+
+  test("a failure makes it look for other places, at most once a second", async () => {
+    const { world, members, turn } = await setUpOpen(["a"])
+    members[0]!.fail()
+    await turn()
+    expect(world.looks).toBe(1)
+    world.now = 1_000
+    for (let count = 0; count < 5; count++) members[0]!.fail()
+    await turn()
+    expect(world.looks).toBe(2)
+  })
+
+  test("it is idle without a stream and without a call that waits", async () => {
+    const { pool, members, send, turn } = await setUp(["a"])
+    expect(pool.isIdle).toBe(true)
+    send("1")
+    expect(pool.isIdle).toBe(false)
+    await turn()
+    members[0]!.settle()
+    expect(pool.isIdle).toBe(false)
+    members[0]!.leaving = members[0]!.stream
+    members[0]!.stream = undefined
+    expect(pool.isIdle).toBe(false)
+    members[0]!.leaving = undefined
+    expect(pool.isIdle).toBe(true)
+  })
+
+  test("closed, it fails what waits, and closes its members", async () => {
+    const { pool, send, members, turn } = await setUp(["a"])
+    const end = send("1")
+    await turn()
+    pool.close()
+    await turn()
+    expect(end.code).toBe(Code.FailedPrecondition)
+    expect(members[0]?.closed).toBe(true)
+  })
+})

@@ -1,0 +1,105 @@
+import { EventEmitter } from "node:events"
+import { type PipelineRequest, PipelineRequestSchema, PipelineResponseSchema } from "@authwire/proto"
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { type Client, Metadata } from "@grpc/grpc-js"
+import { describe, expect, test } from "@jest/globals"
+import { makeCall } from "../../../test/support/pipeline-fakes.js"
+import { openPipelineStream } from "./stream.js"
+
+/** A stream over a wire that takes what it is given, as long as it has room. */
+function setUp(maxInFlight = 1024) {
+  const requests: PipelineRequest[] = []
+  const wire = Object.assign(new EventEmitter(), {
+    hasRoom: true,
+    isEnded: false,
+    write(bytes: Buffer) {
+      requests.push(fromBinary(PipelineRequestSchema, bytes))
+      return wire.hasRoom
+    },
+    end: () => {
+      wire.isEnded = true
+    },
+    cancel() {},
+  })
+  const client = { makeBidiStreamRequest: () => wire } as unknown as Client
+  const events = { opened() {}, draining() {}, room() {}, closed() {} }
+  const stream = openPipelineStream(client, new Metadata(), undefined, events)
+  const answer = (response: MessageInitShape<typeof PipelineResponseSchema>) =>
+    wire.emit("data", Buffer.from(toBinary(PipelineResponseSchema, create(PipelineResponseSchema, response))))
+  answer({ settings: { maxInFlight, maxMessageBytes: 1_000_000 } })
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  /** Sends so many calls; their ends are nobody's. */
+  const send = (count: number) =>
+    Array.from({ length: count }, (_, index) => {
+      const giveUp = new AbortController()
+      const call = makeCall(`${index}`, giveUp.signal)
+      call.response.catch(() => {})
+      stream.send(call)
+      return giveUp
+    })
+  return { stream, wire, requests, answer, send, turn }
+}
+
+describe("openPipelineStream", () => {
+  test("calls that are made in one turn travel together", async () => {
+    const { requests, send, turn } = setUp()
+    send(100)
+    await turn()
+    expect(requests.map(({ calls }) => calls.length)).toEqual([100])
+  })
+
+  test("a call that is given up before it left is never sent", async () => {
+    const { requests, stream, send, turn } = setUp()
+    for (const call of send(3)) call.abort()
+    await turn()
+    expect(requests).toEqual([])
+    expect(stream.load).toBe(0)
+  })
+
+  test("the service hears of every call that was given up before it hears of the next", async () => {
+    const { wire, requests, send, turn } = setUp(300)
+    wire.hasRoom = false
+    const calls = send(300)
+    await turn()
+    for (const call of calls) call.abort()
+    send(300)
+    await turn()
+    expect(requests).toHaveLength(1)
+    wire.hasRoom = true
+    wire.emit("drain")
+    await turn()
+    let underWay = 0
+    for (const { calls, cancelledIds } of requests) {
+      underWay += calls.length - cancelledIds.length
+      expect(underWay).toBeLessThanOrEqual(300)
+    }
+    expect(underWay).toBe(300)
+  })
+
+  test("nothing is sent while the wire has no room", async () => {
+    const { wire, requests, send, turn } = setUp()
+    wire.hasRoom = false
+    send(1)
+    await turn()
+    send(2)
+    await turn()
+    expect(requests).toHaveLength(1)
+    wire.emit("drain")
+    await turn()
+    expect(requests.map(({ calls }) => calls.length)).toEqual([1, 2])
+  })
+
+  test("finished, it sends what it has, and then ends its side", async () => {
+    const { wire, requests, stream, send, turn } = setUp()
+    wire.hasRoom = false
+    send(1)
+    await turn()
+    send(1)
+    stream.finish()
+    await turn()
+    expect([stream.hasRoom, wire.isEnded]).toEqual([false, false])
+    wire.emit("drain")
+    await turn()
+    expect([requests.length, wire.isEnded]).toEqual([2, true])
+  })
+})

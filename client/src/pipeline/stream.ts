@@ -1,0 +1,232 @@
+import {
+  type PipelineCall,
+  type PipelineRequest,
+  PipelineRequestSchema,
+  type PipelineResponse,
+  PipelineResponseSchema,
+  PipelineService,
+  type PipelineSettings,
+} from "@authwire/proto"
+import { fromBinary } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
+import { detailsOf, identity, toBuffer, toConnectError } from "../transport/grpc-wire.js"
+import type { Holder, PipelinedCall, Slot } from "./call.js"
+
+/** One stream of PipelineService. */
+export interface PipelineStream extends Holder {
+  /** Whether it takes a call now. */
+  readonly hasRoom: boolean
+  /** Whether it takes calls, now or when others have ended. */
+  readonly isOpen: boolean
+  /** The largest message of a call that it carries, in bytes. */
+  readonly maxMessageBytes: number
+  /** How many calls it has. */
+  readonly load: number
+  send(call: PipelinedCall): void
+  /** Whether it had no call since this was asked before. */
+  idle(): boolean
+  /** Takes no more calls, and ends when those it has are answered. */
+  finish(): void
+  /** Ends it at once. */
+  abandon(error: ConnectError): void
+}
+
+/** What one hears of a stream. */
+export interface StreamEvents {
+  /** The service carries the stream. */
+  opened(settings: PipelineSettings): void
+  /** The service asks for the next calls to be made on another stream. */
+  draining(): void
+  /** Calls have ended. */
+  room(): void
+  /** It is over. `unsent` calls never left; the others have failed. No error if it was finished. */
+  closed(unsent: PipelinedCall[], error: ConnectError | undefined): void
+}
+
+/** What one message holds at the most, in bytes, unless the service takes less. A single larger call travels alone. */
+const batchBytes = 64 * 1024
+/** How many calls one message gives up. */
+const batchCancels = 64
+
+const path = `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`
+
+/** @param settings - Those of an earlier stream to the same place: then calls go without waiting for the service's word. */
+export function openPipelineStream(
+  client: Client,
+  metadata: Metadata,
+  settings: PipelineSettings | undefined,
+  events: StreamEvents,
+): PipelineStream {
+  const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
+  const underWay = new Map<number, Slot>()
+  const unsent = new Set<Slot>()
+  const cancelledIds: number[] = []
+  let lastId = 0
+  let scheduled = false
+  let blocked = false
+  let finishing = false
+  let halfClosed = false
+  let ended = false
+  let used = true
+
+  function schedule(): void {
+    if (scheduled || blocked || halfClosed || ended) return
+    scheduled = true
+    // Runs when all who wait for the answers of one message had their turn: their next calls travel together.
+    process.nextTick(flush)
+  }
+
+  function flush(): void {
+    scheduled = false
+    while (!ended && !halfClosed && !blocked && (unsent.size > 0 || cancelledIds.length > 0)) {
+      blocked = !stream.write(toBuffer(PipelineRequestSchema, nextBatch()))
+    }
+    if (ended || halfClosed || !finishing || unsent.size > 0) return
+    halfClosed = true
+    stream.end()
+  }
+
+  function nextBatch(): PipelineRequest {
+    const calls: PipelineCall[] = []
+    const cancelled = cancelledIds.splice(0, batchCancels)
+    const most = Math.min(batchBytes, settings?.maxMessageBytes ?? 0)
+    let bytes = 0
+    for (const slot of unsent) {
+      const { call } = slot
+      if (call === undefined) continue
+      // Those that were given up first, or the service would count them.
+      if (cancelledIds.length > 0) break
+      bytes += call.size + call.method.length + 32
+      if (calls.length > 0 && bytes > most) break
+      unsent.delete(slot)
+      do lastId = (lastId + 1) >>> 0
+      while (underWay.has(lastId))
+      call.id = lastId
+      underWay.set(lastId, slot)
+      const { id, method, message, timeoutMs, header } = call
+      calls.push({
+        $typeName: "authwire.v1.PipelineCall",
+        id,
+        method,
+        message,
+        header,
+        ...(timeoutMs && { timeoutMs }),
+      })
+    }
+    return { $typeName: "authwire.v1.PipelineRequest", calls, cancelledIds: cancelled }
+  }
+
+  function receive(response: PipelineResponse): void {
+    if (response.settings !== undefined) {
+      settings = response.settings
+      events.opened(settings)
+    }
+    for (const { id, outcome } of response.answers) {
+      const call = underWay.get(id)?.call
+      if (call === undefined) continue
+      underWay.delete(id)
+      call.holder = undefined
+      if (outcome.case === "message") call.answer(outcome.value)
+      else if (outcome.case === "error") {
+        const { code, message } = outcome.value
+        const error = new ConnectError(message, code)
+        error.isWireError = true
+        error.details = detailsOf(outcome.value)
+        call.fail(error)
+      } else call.fail(new ConnectError("the answer has no message", Code.Internal))
+    }
+    if (response.draining) events.draining()
+    if (response.answers.length > 0) events.room()
+  }
+
+  function close(error: ConnectError | undefined): void {
+    if (ended) return
+    ended = true
+    const left = [...unsent].flatMap(({ call }) => call ?? [])
+    unsent.clear()
+    for (const { call } of underWay.values()) {
+      if (call === undefined) continue
+      call.holder = undefined
+      call.fail(lostCall(error))
+    }
+    underWay.clear()
+    for (const call of left) call.holder = undefined
+    events.closed(left, error)
+  }
+
+  stream.on("data", (bytes: Buffer) => {
+    if (ended) return
+    let response: PipelineResponse
+    try {
+      response = fromBinary(PipelineResponseSchema, bytes)
+    } catch (cause) {
+      stream.cancel()
+      close(new ConnectError("an answer is not well formed", Code.Internal, undefined, undefined, cause))
+      return
+    }
+    receive(response)
+  })
+  stream.on("drain", () => {
+    blocked = false
+    schedule()
+  })
+  // The status says what the error says.
+  stream.on("error", () => {})
+  stream.on("status", (end: StatusObject) => close(toStreamError(end, underWay.size > 0)))
+
+  return {
+    get hasRoom() {
+      return settings !== undefined && this.isOpen && underWay.size + unsent.size < settings.maxInFlight
+    },
+    get isOpen() {
+      return settings !== undefined && !finishing && !ended
+    },
+    get maxMessageBytes() {
+      return settings?.maxMessageBytes ?? 0
+    },
+    get load() {
+      return underWay.size + unsent.size
+    },
+    send(call) {
+      call.holder = this
+      used = true
+      unsent.add(call.slot)
+      schedule()
+    },
+    drop(call) {
+      if (unsent.delete(call.slot) || !underWay.delete(call.id)) return
+      cancelledIds.push(call.id)
+      schedule()
+      events.room()
+    },
+    idle() {
+      const idle = !used && underWay.size + unsent.size === 0
+      used = false
+      return idle
+    },
+    finish() {
+      finishing = true
+      if (!blocked) flush()
+    },
+    abandon(error) {
+      stream.cancel()
+      close(error)
+    },
+  }
+}
+
+/** How a stream ended: an error if calls are lost with it. */
+function toStreamError(end: StatusObject, losesCalls: boolean): ConnectError | undefined {
+  if (end.code !== status.OK) return toConnectError(Object.assign(new Error(end.details), end))
+  return losesCalls ? new ConnectError("the service ended the stream", Code.Unavailable) : undefined
+}
+
+/** What a call fails with whose stream broke: whether it was carried out, nobody knows. */
+function lostCall(cause: ConnectError | undefined): ConnectError {
+  const refused = cause?.code === Code.Unauthenticated || cause?.code === Code.PermissionDenied
+  const error = new ConnectError(cause?.rawMessage ?? "the stream ended", refused ? cause.code : Code.Unavailable)
+  error.isWireError = true
+  error.details = cause?.details ?? []
+  return error
+}

@@ -1,0 +1,125 @@
+import { UserService } from "@authwire/proto"
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { Code, ConnectError, createConnectRouter, type ServiceImpl } from "@connectrpc/connect"
+import { createFetchHandler } from "@connectrpc/connect/protocol"
+import { describe, expect, test } from "@jest/globals"
+import { AuthwireAdapter, type AuthwireError, type AuthwireOptions } from "../edge.js"
+
+const url = "https://authwire.test"
+
+/** A `fetch` that ends in a service of Connect, and what it was asked for. */
+function fetchOf(implementation: Partial<ServiceImpl<typeof UserService>>) {
+  const requests: Request[] = []
+  const router = createConnectRouter().service(UserService, implementation)
+  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, createFetchHandler(handler)]))
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const request = new Request(input, init)
+    requests.push(request)
+    const handler = handlers.get(new URL(request.url).pathname.replace("/prefix", ""))
+    return handler ? handler(request) : new Response("nothing here", { status: 404 })
+  }
+  return { fetch, requests }
+}
+
+const adapterOver = (fetch: unknown, options: Partial<AuthwireOptions> = {}) =>
+  AuthwireAdapter({ url, fetch: fetch as typeof globalThis.fetch, ...options })
+
+const failureOf = (call: Promise<unknown>): Promise<AuthwireError> =>
+  call.then(
+    () => Promise.reject(new Error("nothing was thrown")),
+    (error: AuthwireError) => error,
+  )
+
+describe("AuthwireAdapter over fetch", () => {
+  test("posts binary messages with the key and the deadline, and follows no redirect", async () => {
+    const { fetch, requests } = fetchOf({ getUser: ({ id }) => ({ user: { id } }) })
+    const adapter = adapterOver(fetch, { url: `${url}/prefix`, apiKey: "k1", timeoutMs: 1_234 })
+    expect(await adapter.getUser("u1")).toEqual({ id: "u1", emailVerified: null })
+    const [request] = requests
+    expect(request).toMatchObject({
+      method: "POST",
+      url: `${url}/prefix/authwire.v1.UserService/GetUser`,
+      redirect: "manual",
+    })
+    expect(request?.headers.get("content-type")).toBe("application/proto")
+    expect(request?.headers.get("authorization")).toBe("Bearer k1")
+    expect(request?.headers.get("connect-timeout-ms")).toBe("1234")
+  })
+
+  test("asks every cache to stay away, and never makes two requests that are alike", async () => {
+    const { fetch, requests } = fetchOf({ getUser: ({ id }) => ({ user: { id } }) })
+    // Of two clients, and although the application names its requests itself.
+    for (let count = 0; count < 100; count++) {
+      const headers = { "x-request-id": "r1", "X-Authwire-Nonce": "n1" }
+      await Promise.all([adapterOver(fetch, { headers }).getUser("u1"), adapterOver(fetch, { headers }).getUser("u1")])
+    }
+    expect(new Set(requests.map(({ cache }) => cache))).toEqual(new Set(["no-store"]))
+    expect(new Set(requests.map(({ headers }) => headers.get("x-authwire-nonce"))).size).toBe(200)
+    expect(requests[0]?.headers.get("x-request-id")).toBe("r1")
+  })
+
+  test("a read that is repeated is another request", async () => {
+    const nonces: (string | null)[] = []
+    const fetch = async (_: unknown, { headers }: RequestInit) => {
+      nonces.push(new Headers(headers).get("x-authwire-nonce"))
+      throw new TypeError("fetch failed")
+    }
+    await failureOf(adapterOver(fetch).getUser("u1"))
+    expect(new Set(nonces).size).toBe(2)
+  })
+
+  test("reads details: null for what is not there", async () => {
+    const notFound = (reason: string) => () => {
+      const details = [{ desc: ErrorInfoSchema, value: { domain: "authwire", reason } }]
+      throw new ConnectError("", Code.NotFound, undefined, details)
+    }
+    expect(await adapterOver(fetchOf({ getUser: notFound("USER_NOT_FOUND") }).fetch).getUser("u1")).toBeNull()
+    const error = await failureOf(adapterOver(fetchOf({ getUser: notFound("OTHER") }).fetch).getUser("u1"))
+    expect(error).toMatchObject({ code: "NOT_FOUND", reason: "OTHER" })
+  })
+
+  test("404 of a proxy is thrown", async () => {
+    const error = await failureOf(adapterOver(fetchOf({}).fetch).getUser("u1"))
+    expect(error.code).toBe("UNIMPLEMENTED")
+    expect(error.message).toContain("Is it Authwire that listens at authwire.test?")
+  })
+
+  test("a redirect is thrown", async () => {
+    const error = await failureOf(adapterOver(async () => Response.redirect("https://evil.test/", 307)).getUser("u1"))
+    expect(error.message).toBe("getUser: UNKNOWN: HTTP 307")
+  })
+
+  test.each([
+    [
+      "refuses",
+      async () => Promise.reject(new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") })),
+    ],
+    [
+      "breaks off",
+      async () =>
+        new Response(new ReadableStream({ start: (stream) => stream.error(new TypeError("terminated")) }), {
+          headers: { "content-type": "application/proto" },
+        }),
+    ],
+  ])("a network that %s is UNAVAILABLE; a read is repeated, another write is not", async (_, fail) => {
+    let calls = 0
+    const fetch = () => {
+      calls += 1
+      return fail()
+    }
+    const error = await failureOf(adapterOver(fetch).getUser("u1"))
+    expect(error.message).toMatch(
+      /^getUser: UNAVAILABLE: cannot reach Authwire at authwire\.test: .*(ECONN|terminated)/,
+    )
+    expect(calls).toBe(2)
+    await failureOf(adapterOver(fetch).createUser({ id: "u1", email: "a", emailVerified: null }))
+    expect(calls).toBe(3)
+  })
+
+  test("gives up within timeoutMs", async () => {
+    const fetch = (_: unknown, { signal }: RequestInit) =>
+      new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)))
+    const error = await failureOf(adapterOver(fetch, { timeoutMs: 100 }).getUser("u1"))
+    expect(error.code).toBe("DEADLINE_EXCEEDED")
+  })
+})

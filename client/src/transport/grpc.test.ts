@@ -1,0 +1,342 @@
+import { execFile } from "node:child_process"
+import { once } from "node:events"
+import { createServer } from "node:net"
+import { promisify } from "node:util"
+import {
+  AuthenticatorService,
+  type GetUserRequest,
+  GetUserRequestSchema,
+  GetUserResponseSchema,
+  UserService,
+} from "@authwire/proto"
+import { Health } from "@authwire/proto/health"
+import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { StatusSchema } from "@authwire/proto/rpc/status"
+import { create, type Message, toBinary } from "@bufbuild/protobuf"
+import { anyPack } from "@bufbuild/protobuf/wkt"
+import { Code, type ConnectError, createClient } from "@connectrpc/connect"
+import { Metadata, ServerCredentials, type ServerUnaryCall, status } from "@grpc/grpc-js"
+import { afterEach, describe, expect, test } from "@jest/globals"
+import { certificate } from "../../test/certificate.js"
+import { grpcServer, type Handlers } from "../../test/grpc-server.js"
+import { AuthwireAdapter, type AuthwireOptions, createAuthwireClient } from "../index.js"
+import { grpcTransport } from "./grpc.js"
+
+type UnaryHandler = Handlers[string]
+
+const cleanUps: (() => void)[] = []
+afterEach(() => {
+  for (const cleanUp of cleanUps.splice(0)) cleanUp()
+})
+
+async function serve(handlers: Record<string, UnaryHandler>, port = 0) {
+  const service = await grpcServer(UserService, handlers, { port })
+  cleanUps.push(service.stop)
+  return service
+}
+
+async function connect(handlers: Record<string, UnaryHandler>) {
+  const { url } = await serve(handlers)
+  const transport = grpcTransport({ url })
+  cleanUps.push(transport.close)
+  return { url, transport, users: createClient(UserService, transport) }
+}
+
+const user = (id: string, name?: string) => create(GetUserResponseSchema, { user: { id, ...(name && { name }) } })
+const idOf = (call: ServerUnaryCall<Message, Message>) => (call.request as GetUserRequest).id
+const echo: UnaryHandler = (call, callback) => callback(null, user(idOf(call)))
+const never: UnaryHandler = () => {}
+
+/** A port of the loopback at which nobody listens. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, "close")
+  return port
+}
+
+const failureOf = (call: Promise<unknown>): Promise<ConnectError> =>
+  call.then(
+    () => Promise.reject(new Error("nothing was thrown")),
+    (error: unknown) => error as ConnectError,
+  )
+
+describe("grpcTransport", () => {
+  test("carries messages both ways", async () => {
+    const { users } = await connect({ GetUser: echo })
+    expect((await users.getUser({ id: "ü\u0000" })).user?.id).toBe("ü\u0000")
+  })
+
+  test("carries answers of several megabytes, and refuses more than 16 MiB", async () => {
+    const { users } = await connect({
+      GetUser: (call, callback) => callback(null, user("u1", "x".repeat(Number(idOf(call))))),
+    })
+    expect((await users.getUser({ id: String(15 * 2 ** 20) })).user?.name).toHaveLength(15 * 2 ** 20)
+    const error = await failureOf(users.getUser({ id: String(16 * 2 ** 20) }))
+    expect(error.code).toBe(Code.ResourceExhausted)
+  })
+
+  test("carries headers both ways and trailers back", async () => {
+    const { users } = await connect({
+      GetUser: (call, callback) => {
+        const header = new Metadata()
+        header.set("x-echo", call.metadata.get("x-text").join())
+        header.set("x-echo-bin", call.metadata.get("x-bytes-bin")[0] ?? "")
+        call.sendMetadata(header)
+        const trailer = new Metadata()
+        trailer.set("x-last", "1")
+        callback(null, user("u1"), trailer)
+      },
+    })
+    const seen: Record<string, string | null> = {}
+    await users.getUser(
+      { id: "u1" },
+      {
+        headers: { "X-Text": "a b", "x-bytes-bin": "AP8=" },
+        onHeader: (header) => Object.assign(seen, { text: header.get("x-echo"), bytes: header.get("x-echo-bin") }),
+        onTrailer: (trailer) => Object.assign(seen, { last: trailer.get("x-last") }),
+      },
+    )
+    expect(seen).toEqual({ text: "a b", bytes: "AP8=", last: "1" })
+  })
+
+  test("a header that gRPC does not carry is not repeated in the error", async () => {
+    const { users } = await connect({ GetUser: echo })
+    const error = await failureOf(users.getUser({ id: "u1" }, { headers: { authorization: "Bearer hünter2" } }))
+    expect(error.code).toBe(Code.InvalidArgument)
+    expect(error.message).toContain("authorization")
+    expect(error.message).not.toContain("nter2")
+  })
+
+  const withDetails = (code: number, reason: string) => {
+    const metadata = new Metadata()
+    const details = [
+      anyPack(ErrorInfoSchema, create(ErrorInfoSchema, { domain: "authwire", reason, metadata: { a: "b" } })),
+      anyPack(
+        BadRequestSchema,
+        create(BadRequestSchema, { fieldViolations: [{ field: "id", description: "too long" }] }),
+      ),
+    ]
+    const bytes = toBinary(StatusSchema, create(StatusSchema, { code, details }))
+    metadata.set("grpc-status-details-bin", Buffer.from(bytes))
+    return metadata
+  }
+
+  test("reads the details of errors", async () => {
+    const code = status.INVALID_ARGUMENT
+    const { users } = await connect({
+      GetUser: (_, callback) => callback({ code, details: "no good", metadata: withDetails(code, "INVALID_FIELD") }),
+    })
+    const error = await failureOf(users.getUser({ id: "u1" }))
+    expect(error).toMatchObject({ code: Code.InvalidArgument, rawMessage: "no good" })
+    expect(error.findDetails(ErrorInfoSchema)).toMatchObject([{ domain: "authwire", reason: "INVALID_FIELD" }])
+    expect(error.findDetails(BadRequestSchema)[0]?.fieldViolations).toMatchObject([{ field: "id" }])
+  })
+
+  test.each([
+    ["belong to another status", withDetails(status.NOT_FOUND, "USER_NOT_FOUND")],
+    [
+      "are broken",
+      (() => {
+        const metadata = new Metadata()
+        metadata.set("grpc-status-details-bin", Buffer.from([0xff, 0xff]))
+        return metadata
+      })(),
+    ],
+  ])("ignores details that %s", async (_, metadata) => {
+    const { users } = await connect({
+      GetUser: (_, callback) => callback({ code: status.INTERNAL, details: "", metadata }),
+    })
+    const error = await failureOf(users.getUser({ id: "u1" }))
+    expect(error.code).toBe(Code.Internal)
+    expect(error.details).toEqual([])
+  })
+
+  test("keeps the deadline, and tells the service", async () => {
+    let deadline = Number.POSITIVE_INFINITY
+    const { users } = await connect({
+      GetUser: (call) => {
+        deadline = Number(call.getDeadline())
+      },
+    })
+    const start = Date.now()
+    const error = await failureOf(users.getUser({ id: "u1" }, { timeoutMs: 200 }))
+    expect(error.code).toBe(Code.DeadlineExceeded)
+    expect(Date.now() - start).toBeGreaterThanOrEqual(190)
+    expect(deadline - start).toBeGreaterThan(0)
+    expect(deadline - start).toBeLessThan(2_000)
+  })
+
+  test("an abort cancels the call at the service", async () => {
+    const controller = new AbortController()
+    let cancelled: () => void
+    const atService = new Promise<void>((resolve) => {
+      cancelled = resolve
+    })
+    const { users } = await connect({
+      GetUser: (call) => {
+        call.on("cancelled", () => cancelled())
+        controller.abort(new Error("gave up"))
+      },
+    })
+    const error = await failureOf(users.getUser({ id: "u1" }, { signal: controller.signal }))
+    expect(error).toMatchObject({ code: Code.Canceled, rawMessage: "gave up" })
+    await atService
+  })
+
+  test("an aborted call is not sent", async () => {
+    let calls = 0
+    const { users } = await connect({
+      GetUser: () => {
+        calls += 1
+      },
+    })
+    const error = await failureOf(users.getUser({ id: "u1" }, { signal: AbortSignal.abort() }))
+    expect(error.code).toBe(Code.Canceled)
+    expect(calls).toBe(0)
+  })
+
+  test("a message that breaks the schema is INVALID_ARGUMENT", async () => {
+    const { transport } = await connect({ GetUser: echo })
+    const { updateAuthenticatorCounter } = createClient(AuthenticatorService, transport)
+    expect((await failureOf(updateAuthenticatorCounter({ newCounter: -1 }))).code).toBe(Code.InvalidArgument)
+  })
+
+  test("an answer that is no message is INTERNAL", async () => {
+    const { transport } = await connect({ GetUser: echo })
+    // The bytes of a request, read as a response of another shape.
+    const method = { ...UserService.method.getUser, input: GetUserRequestSchema, output: StatusSchema }
+    const call = transport.unary(method as never, undefined, undefined, undefined, { id: "u1" } as never)
+    expect((await failureOf(call)).code).toBe(Code.Internal)
+  })
+
+  test("a method that the service does not have is UNIMPLEMENTED", async () => {
+    const { users } = await connect({ GetUser: echo })
+    expect((await failureOf(users.deleteUser({ id: "u1" }))).code).toBe(Code.Unimplemented)
+  })
+
+  test("streaming methods are UNIMPLEMENTED, and say why", async () => {
+    const { transport } = await connect({ GetUser: echo })
+    const watch = createClient(Health, transport).watch({})[Symbol.asyncIterator]()
+    expect(await failureOf(watch.next())).toMatchObject({
+      code: Code.Unimplemented,
+      rawMessage: expect.stringContaining("streaming"),
+    })
+  })
+
+  test("after close() calls fail, before the first call and after", async () => {
+    const { url, transport, users } = await connect({ GetUser: echo })
+    await users.getUser({ id: "u1" })
+    transport.close()
+    expect(await failureOf(users.getUser({ id: "u1" }))).toMatchObject({ code: Code.FailedPrecondition })
+    const unused = createAuthwireClient({ url })
+    unused.close()
+    expect(await failureOf(unused.adapter.getUser("u1"))).toMatchObject({
+      message: "getUser: FAILED_PRECONDITION: the client is closed",
+    })
+  })
+
+  test("dns:/// reaches the service too", async () => {
+    const { port } = await serve({ GetUser: echo })
+    const { adapter, close } = createAuthwireClient({ url: `dns:///localhost:${port}` })
+    expect(await adapter.getUser("u1")).toMatchObject({ id: "u1" })
+    close()
+  })
+})
+
+describe("TLS", () => {
+  const service = certificate("authwire.test")
+  const application = certificate("application.test")
+
+  async function serveTls(clientCa: string | null) {
+    const keyPair = { private_key: Buffer.from(service.key), cert_chain: Buffer.from(service.cert) }
+    const credentials = ServerCredentials.createSsl(clientCa ? Buffer.from(clientCa) : null, [keyPair], !!clientCa)
+    const { port, stop } = await grpcServer(UserService, { GetUser: echo }, { credentials })
+    cleanUps.push(stop)
+    return port
+  }
+
+  async function getUser(options: AuthwireOptions) {
+    const { adapter, close } = createAuthwireClient(options)
+    cleanUps.push(close)
+    return adapter.getUser("u1")
+  }
+
+  test.each(["https://127.0.0.1:", "dns:///127.0.0.1:"])("%s, checking the service's certificate", async (url) => {
+    const port = await serveTls(null)
+    const tls = { ca: service.cert, serverName: "authwire.test" }
+    expect(await getUser({ url: url + port, tls })).toMatchObject({ id: "u1" })
+    for (const wrong of [{ ca: service.cert }, { ca: application.cert, serverName: "authwire.test" }, {}]) {
+      const error = await failureOf(getUser({ url: url + port, tls: wrong }))
+      expect(error).toMatchObject({ code: "UNAVAILABLE", message: expect.stringMatching(/certificate|altnames/) })
+    }
+  })
+
+  test("with a certificate of the client's own", async () => {
+    const url = `https://127.0.0.1:${await serveTls(application.cert)}`
+    const tls = { ca: service.cert, serverName: "authwire.test" }
+    expect(await getUser({ url, tls: { ...tls, ...application } })).toMatchObject({ id: "u1" })
+    expect(await failureOf(getUser({ url, tls }))).toMatchObject({ code: "UNAVAILABLE" })
+  })
+})
+
+describe("AuthwireAdapter over gRPC", () => {
+  test("gives up within timeoutMs", async () => {
+    const { url } = await serve({ GetUser: never })
+    const start = Date.now()
+    const error = await failureOf(AuthwireAdapter({ url, timeoutMs: 150 }).getUser("u1"))
+    expect(error.message).toMatch(
+      /^getUser: DEADLINE_EXCEEDED: no answer from Authwire at 127\.0\.0\.1:\d+ within timeoutMs: /,
+    )
+    expect(Date.now() - start).toBeLessThan(2_000)
+  })
+
+  test("says where it could not reach the service, and comes back when the service does", async () => {
+    const port = await freePort()
+    const { adapter, close } = createAuthwireClient({ url: `http://127.0.0.1:${port}` })
+    cleanUps.push(close)
+    const error = await failureOf(adapter.getUser("u1"))
+    expect(error.message).toContain(`getUser: UNAVAILABLE: cannot reach Authwire at 127.0.0.1:${port}: `)
+    expect(error.message).toMatch(/ECONNREFUSED [^ ]*\. Is it running\?$/)
+    await serve({ GetUser: echo }, port)
+    const start = Date.now()
+    for (;;) {
+      const found = await adapter.getUser("u1").catch(() => undefined)
+      if (found) break
+      expect(Date.now() - start).toBeLessThan(5_000)
+    }
+  })
+
+  test("repeats a read when the service drains or its database is away", async () => {
+    let calls = 0
+    const { url } = await serve({
+      GetUser: (call, callback) => {
+        calls += 1
+        if (calls > 1) return echo(call, callback)
+        const metadata = new Metadata()
+        return callback({ code: status.UNAVAILABLE, details: "shutting down", metadata })
+      },
+    })
+    const { adapter, close } = createAuthwireClient({ url })
+    cleanUps.push(close)
+    expect(await adapter.getUser("u1")).toMatchObject({ id: "u1" })
+    expect(calls).toBe(2)
+  })
+
+  test("does not keep the process alive", async () => {
+    const { url } = await serve({ GetUser: echo })
+    const script = `
+      const { AuthwireAdapter } = await import(${JSON.stringify(new URL("../index.ts", import.meta.url))})
+      const user = await AuthwireAdapter({ url: ${JSON.stringify(url)} }).getUser("u1")
+      console.log(user.id, process.getActiveResourcesInfo().includes("TCPSocketWrap"))
+    `
+    const hook = new URL("../../test/typescript-hook.mjs", import.meta.url).href
+    const run = promisify(execFile)(process.execPath, ["--import", hook, "--input-type=module", "-e", script], {
+      env: {},
+      timeout: 20_000,
+    })
+    expect((await run).stdout.trim()).toMatch(/^u1/)
+  })
+})

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
+import { pino } from "pino"
+import { databaseTargets } from "../../../test/support/databases.js"
+import { createStoreDatabase } from "../../../test/support/store-database.js"
+import type { StoreDatabase } from "../store/conformance.js"
+import { StoreError } from "../store/error.js"
+import type { ApiKeyStore, Store } from "../store/store.js"
+import { hashSecret, type KeyParts, newKey } from "./api-key.js"
+import { type Keyring, openKeyring } from "./keyring.js"
+
+// A keyring over a real store that counts what it is asked.
+describe.each(databaseTargets())("a keyring on %s", (target) => {
+  let tables: StoreDatabase
+  let store: Store
+  let keyring: Keyring
+  let asked = { lists: 0, lookups: 0 }
+  let isDown = false
+  const log = pino({ level: "silent" })
+
+  const counted = (apiKeys: ApiKeyStore): ApiKeyStore => ({
+    ...apiKeys,
+    async get(waiter, id) {
+      asked.lookups++
+      if (isDown) throw new StoreError("DATABASE_UNAVAILABLE", "it is down")
+      return await apiKeys.get(waiter, id)
+    },
+    async listValid(waiter, at) {
+      asked.lists++
+      if (isDown) throw new StoreError("DATABASE_UNAVAILABLE", "it is down")
+      return await apiKeys.listValid(waiter, at)
+    },
+  })
+  const create = async (more: { certificateName?: string; expires?: Date } = {}): Promise<KeyParts> => {
+    const parts = newKey()
+    const secretHash = hashSecret(parts.secret)
+    const scopes = ["all"]
+    const created = new Date()
+    await store.apiKeys.create({}, { id: parts.id, name: "n", tenant: "default", scopes, secretHash, created, ...more })
+    return parts
+  }
+
+  beforeEach(async () => {
+    tables = await createStoreDatabase(target)
+    store = await tables.openStore()
+    asked = { lists: 0, lookups: 0 }
+    isDown = false
+    keyring = await openKeyring({ apiKeys: counted(store.apiKeys), log, clock: () => performance.now() })
+  })
+  afterEach(async () => {
+    keyring.stop()
+    await tables.drop()
+  })
+
+  test("a key is looked up once, by however many calls at once, and then known", async () => {
+    const { id } = await create()
+    expect(keyring.get(id)).toBeUndefined()
+    const found = await Promise.all(Array.from({ length: 50 }, () => keyring.seek(id)))
+    expect(new Set(found.map((key) => key?.keyId))).toEqual(new Set([id]))
+    expect(keyring.get(id)?.keyId).toBe(id)
+    expect(asked.lookups).toBe(1)
+  })
+
+  test("an id of nobody is looked up once, and then remembered", async () => {
+    const { id } = newKey()
+    for (let count = 0; count < 50; count++) expect(await keyring.seek(id)).toBeUndefined()
+    expect(asked.lookups).toBe(1)
+  })
+
+  test("ids at random cost no more than so many look-ups a second; a new key among them is found with the next list", async () => {
+    const start = performance.now()
+    const strangers = Promise.allSettled(Array.from({ length: 900 }, () => keyring.seek(newKey().id)))
+    const { id } = await create()
+    while (keyring.get(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(performance.now() - start).toBeLessThan(5_000)
+    const ends = (await strangers).map((one) => (one.status === "fulfilled" ? one.value : one.reason.reason))
+    expect(new Set(ends)).toEqual(new Set([undefined, "OVERLOADED"]))
+    const seconds = Math.floor((performance.now() - start) / 1_000) + 2
+    expect(asked.lookups).toBeLessThanOrEqual(20 * seconds)
+  })
+
+  test("no more than so many wait for a list: who comes then may come again", async () => {
+    const many = await Promise.allSettled(Array.from({ length: 2_000 }, () => keyring.seek(newKey().id)))
+    const refused = many.filter((one) => one.status === "rejected").map(({ reason }) => reason)
+    expect(refused.length).toBeGreaterThan(1_900)
+    for (const one of refused) expect(one).toMatchObject({ reason: "OVERLOADED", retryAfterMs: 2_000 })
+  })
+
+  test("what is revoked or has expired is not found", async () => {
+    const [revoked, expired] = [await create(), await create({ expires: new Date(Date.now() - 1) })]
+    await store.apiKeys.revoke({}, revoked.id, new Date())
+    expect(await keyring.seek(revoked.id)).toBeUndefined()
+    expect(await keyring.seek(expired.id)).toBeUndefined()
+  })
+
+  test("the certificate of a key finds it", async () => {
+    const { id } = await create({ certificateName: "DNS:app.internal" })
+    await keyring.seek(id)
+    expect(await keyring.ofCertificate(["DNS:other.internal", "DNS:app.internal"])).toMatchObject({ keyId: id })
+    expect(await keyring.ofCertificate(["DNS:other.internal"])).toBeUndefined()
+    expect(await keyring.ofCertificate([])).toBeUndefined()
+  })
+
+  test("without the database no key is valid after 4.5 s, and nobody is told that one is not", async () => {
+    const { id } = await create({ certificateName: "DNS:app.internal" })
+    await keyring.seek(id)
+    isDown = true
+    const start = performance.now()
+    while (keyring.get(id) !== undefined) await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(performance.now() - start).toBeLessThan(5_000)
+    const before = asked.lookups
+    const unavailable = { reason: "DATABASE_UNAVAILABLE" }
+    await expect(keyring.seek(id)).rejects.toMatchObject(unavailable)
+    await expect(keyring.seek(newKey().id)).rejects.toMatchObject(unavailable)
+    await expect((async () => keyring.ofCertificate(["DNS:app.internal"]))()).rejects.toMatchObject(unavailable)
+    await expect((async () => keyring.ofCertificate(["DNS:none.internal"]))()).rejects.toMatchObject(unavailable)
+    expect(asked.lookups).toBe(before)
+    isDown = false
+    while (keyring.get(id) === undefined) await new Promise((resolve) => setTimeout(resolve, 20))
+  })
+})

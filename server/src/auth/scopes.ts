@@ -1,0 +1,24 @@
+import { scope as scopeOption } from "@authwire/proto"
+import { type DescMethod, getOption } from "@bufbuild/protobuf"
+import { isOwnMethod, ownMethods } from "../rpc/own-methods.js"
+
+/** Methods that ask for this one are open to every key. */
+export const anyScope = "any"
+
+/**
+ * The scope that a method asks for, as the schema says; undefined for one that is open to everybody, as those of health
+ * and reflection are. Throws for a method of ours that does not say.
+ */
+export function scopeOf(method: DescMethod): string | undefined {
+  const scope = getOption(method, scopeOption)
+  if (scope !== "") return scope
+  if (isOwnMethod(method)) {
+    throw new Error(`${method.parent.typeName}/${method.name} has no option (scope)`)
+  }
+  return undefined
+}
+
+/** Every scope that a key can have, beside `all`. */
+export const scopes: readonly string[] = [...new Set(ownMethods.map((method) => getOption(method, scopeOption)))]
+  .filter((scope) => scope !== anyScope && scope !== "")
+  .sort()

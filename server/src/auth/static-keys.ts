@@ -1,0 +1,101 @@
+import type { ApiKey } from "../store/types.js"
+import { isKeyId } from "./api-key.js"
+import { scopes } from "./scopes.js"
+import { GivenError } from "./static-key-error.js"
+
+/** A key as it was given in the configuration. */
+export type GivenKey = Omit<ApiKey, "created" | "revoked">
+
+/** The name that a tenant may have. */
+export const tenantName = /^[a-z0-9][a-z0-9-]{0,62}$/
+
+/** What a certificate may be named by: the kind of the name, and the name. */
+export const certificateNameForm = /^[A-Za-z][A-Za-z ]{1,15}:[\x21-\x7e]{1,490}$/
+
+const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateName", "expires"]
+
+/**
+ * Reads a JSON list of keys: `[{ "id", "name", "tenant"?, "scopes": […], "secretSha256"?, "certificateName"?,
+ * "expires"? }]`, at least one of `secretSha256` (hexadecimal) and `certificateName` in each. Throws GivenError.
+ */
+export function parseGivenKeys(text: string): GivenKey[] {
+  let entries: unknown
+  try {
+    entries = JSON.parse(text)
+  } catch {
+    // The words of JSON.parse quote the text.
+    throw new GivenError("must be a list in JSON")
+  }
+  if (!Array.isArray(entries)) throw new GivenError("must be a list in JSON")
+  const keys = entries.map((entry: unknown, index) => readEntry(entry, index))
+  for (const [index, { id }] of keys.entries()) {
+    if (keys.findIndex((key) => key.id === id) !== index) throw new GivenError(`[${index}].id: is taken by another`)
+  }
+  return keys
+}
+
+function readEntry(entry: unknown, index: number): GivenKey {
+  const broken = (field: string, rule: string) => new GivenError(`[${index}]${field}: ${rule}`)
+  if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw broken("", "must be an object")
+  const given = entry as Record<string, unknown>
+  // Whoever wrote a field meant something by it, such as an end.
+  const unknown = Object.keys(given).findIndex((field) => !fields.includes(field))
+  if (unknown >= 0) throw broken("", `the fields are ${fields.join(", ")}, and field ${unknown + 1} is none of them`)
+  const { id, name, tenant = "default", scopes: wanted, secretSha256, certificateName, expires } = given
+  if (typeof id !== "string" || !isKeyId(id)) throw broken(".id", "must be 16 of a-z and 0-9")
+  if (typeof name !== "string" || !isKeyName(name)) {
+    throw broken(".name", "must be 1 to 255 characters, none of them a control character")
+  }
+  if (typeof tenant !== "string" || !tenantName.test(tenant)) throw broken(".tenant", `must match ${tenantName.source}`)
+  if (!Array.isArray(wanted) || unknownScope(wanted) !== undefined) {
+    throw broken(".scopes", `must be a list of one or more of ${["all", ...scopes].join(", ")}`)
+  }
+  if (secretSha256 === undefined && certificateName === undefined) {
+    throw broken("", "must have secretSha256 or certificateName")
+  }
+  if (secretSha256 !== undefined && !(typeof secretSha256 === "string" && /^[0-9a-f]{64}$/i.test(secretSha256))) {
+    throw broken(".secretSha256", "must be 64 hexadecimal digits: the SHA-256 of the key's last part")
+  }
+  if (
+    certificateName !== undefined &&
+    !(typeof certificateName === "string" && certificateNameForm.test(certificateName))
+  ) {
+    throw broken(".certificateName", "must be a name as certificates have it, such as DNS:app.internal")
+  }
+  if (expires !== undefined && parseDate(expires) === undefined) {
+    throw broken(".expires", "must be a date in ISO 8601, such as 2030-01-31 or 2030-01-31T12:00:00Z")
+  }
+  return {
+    id,
+    name,
+    tenant,
+    scopes: wanted as string[],
+    secretHash: secretSha256 === undefined ? undefined : Buffer.from(secretSha256 as string, "hex"),
+    certificateName: certificateName as string | undefined,
+    expires: parseDate(expires),
+  }
+}
+
+/** Whether people can call a key so. */
+export function isKeyName(name: string): boolean {
+  return name.length > 0 && name.length <= 255 && !/\p{Cc}/u.test(name)
+}
+
+/** The first of the scopes that no method asks for, or that there are none; undefined if all are known. */
+export function unknownScope(wanted: readonly unknown[]): string | undefined {
+  if (wanted.length === 0) return ""
+  const unknown = wanted.find((scope) => scope !== "all" && !scopes.includes(scope as string))
+  return unknown === undefined ? undefined : String(unknown)
+}
+
+/** A date of ISO 8601, with or without its time; undefined for anything else. */
+export function parseDate(text: unknown): Date | undefined {
+  if (
+    typeof text !== "string" ||
+    !/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
+  ) {
+    return undefined
+  }
+  const date = new Date(text)
+  return Number.isNaN(date.getTime()) ? undefined : date
+}

@@ -1,0 +1,106 @@
+import { describe, expect, test } from "@jest/globals"
+import { outbox } from "./send-queue.js"
+
+/** Whether a promise is settled when everything else has had its turn. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  const settle = () => {
+    settled = true
+  }
+  promise.then(settle, settle)
+  await new Promise((resolve) => setImmediate(resolve))
+  await new Promise((resolve) => setImmediate(resolve))
+  return settled
+}
+
+describe("outbox", () => {
+  test("hands on together, and in order, what comes in one turn", async () => {
+    const box = outbox<string>()
+    const taken = box.take()
+    box.put("a", 1, true)
+    await Promise.resolve()
+    box.put("b", 1, true)
+    box.put("c", 1, true)
+    expect(await taken).toEqual(["a", "b", "c"])
+  })
+
+  test("hands on at once what no more is likely to follow", async () => {
+    const box = outbox<string>()
+    const taken = box.take()
+    let isLate = false
+    setImmediate(() => {
+      isLate = true
+    })
+    box.put("a", 1, false)
+    expect(await taken).toEqual(["a"])
+    expect(isLate).toBe(false)
+  })
+
+  test("hands on about 64 KiB at a time, and what is larger alone", async () => {
+    const box = outbox<number>()
+    const sizes = [40_000, 20_000, 10_000, 1_000_000, 1, 2]
+    for (const size of sizes) box.put(size, size, true)
+    expect(await box.take()).toEqual([40_000, 20_000])
+    expect(await box.take()).toEqual([10_000])
+    expect(await box.take()).toEqual([1_000_000])
+    expect(await box.take()).toEqual([1, 2])
+    expect(await isSettled(box.take())).toBe(false)
+  })
+
+  test("hands on small things, too, in batches of a bounded number", async () => {
+    const box = outbox<number>()
+    for (let index = 0; index < 10_000; index++) box.put(index, 0, true)
+    const batch = await box.take()
+    expect(batch?.length).toBeLessThan(4096)
+    expect(batch?.length).toBeGreaterThan(100)
+  })
+
+  test("has room until a mebibyte waits, and again when less does", async () => {
+    const box = outbox<string>()
+    box.put("a", 1_000_000, true)
+    await box.room()
+    box.put("b", 100_000, true)
+    const room = box.room()
+    expect(await isSettled(room)).toBe(false)
+    expect(await box.take()).toEqual(["a"])
+    await room
+  })
+
+  test("has no room for any number of things without bytes of their own", async () => {
+    const box = outbox<string>()
+    for (let index = 0; index < 100_000; index++) box.put("a", 0, true)
+    expect(await isSettled(box.room())).toBe(false)
+  })
+
+  test("that is closed hands on what waits, and then ends", async () => {
+    const box = outbox<string>()
+    box.put("a", 1, true)
+    box.close()
+    expect(await box.take()).toEqual(["a"])
+    expect(await box.take()).toBeUndefined()
+    expect(await box.take()).toBeUndefined()
+  })
+
+  test("that is closed wakes who waits for more", async () => {
+    const box = outbox<string>()
+    const taken = box.take()
+    box.close()
+    expect(await taken).toBeUndefined()
+  })
+
+  test("that fails does so at once, whatever waits, and wakes both sides", async () => {
+    const box = outbox<string>()
+    const reader = box.take()
+    box.fail(new Error("gone"))
+    await expect(reader).rejects.toThrow("gone")
+    box.put("a", 2_000_000, true)
+    await expect(box.take()).rejects.toThrow("gone")
+    await box.room()
+
+    const full = outbox<string>()
+    full.put("a", 2_000_000, true)
+    const writer = full.room()
+    full.fail(new Error("gone"))
+    await writer
+  })
+})

@@ -1,0 +1,48 @@
+import { type PipelineRequest, PipelineRequestSchema, UserService } from "@authwire/proto"
+import { create, type DescMethod } from "@bufbuild/protobuf"
+import { expect, test } from "@jest/globals"
+import { pino } from "pino"
+import type { Call } from "../rpc/call.js"
+import { refuser } from "../rpc/rejection.js"
+import { refusals } from "../rpc/rejection-log.js"
+import type { Method } from "../rpc/router.js"
+import { pipelineService } from "./service.js"
+
+test("who is rejected much is read again only after a pause", async () => {
+  const pauses: { rejections: number; end(): void }[] = []
+  const service = pipelineService({
+    find: () => ({ desc: UserService.method.getUser as DescMethod }) as Method,
+    draining: new AbortController().signal,
+    maxInFlight: 0,
+    maxMessageBytes: 1_000,
+    refuse: refuser({
+      refusals: refusals(pino({ enabled: false })),
+      observer: { refused: () => {} },
+      audit: undefined,
+    }),
+    limitUnknown: () => {},
+    pauseAfter: (rejections) => new Promise((end) => pauses.push({ rejections, end })),
+  })
+  let read = 0
+  async function* requests(): AsyncGenerator<PipelineRequest> {
+    for (const count of [3, 0, 2]) {
+      read++
+      const calls = Array.from({ length: count }, (_, id) => ({ id, method: "any" }))
+      yield create(PipelineRequestSchema, { calls })
+    }
+  }
+  const stream = service.pipeline(requests(), { signal: new AbortController().signal } as Call)
+  const answers = stream[Symbol.asyncIterator]()
+  const next = async () => (await answers.next()).value?.answers?.length
+  expect(await next()).toBeUndefined()
+  // The answers do not wait.
+  expect(await next()).toBe(3)
+  expect(pauses.map(({ rejections }) => rejections)).toEqual([3])
+  expect(read).toBe(1)
+  pauses[0]?.end()
+  expect(await next()).toBe(2)
+  expect(pauses.map(({ rejections }) => rejections)).toEqual([3, 2])
+  expect(read).toBe(3)
+  pauses[1]?.end()
+  expect((await answers.next()).done).toBe(true)
+})

@@ -1,0 +1,65 @@
+import { UserService } from "@authwire/proto"
+import { expect, test } from "@jest/globals"
+import { Failure } from "./errors.js"
+import type { Admission, Interceptor } from "./interceptor.js"
+import { createDispatch, type Method, register } from "./router.js"
+
+/** Makes a call, read by `read`, that has to be let in by all of these, in this order. Resolves to how it failed. */
+async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise<unknown> {
+  const nobody = async () => {
+    throw new Failure("USER_NOT_FOUND")
+  }
+  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, nobody]))
+  const [access, ...interceptors] = admissions.map((admit): Interceptor => ({ admit: () => admit }))
+  const dispatch = createDispatch({
+    services: [register(UserService, implementation as never)],
+    observer: { unary: (_, next) => next, stream: (_, next) => next, refused: () => {} },
+    access: access as Interceptor,
+    interceptors,
+    maxDeadlineMs: 1_000,
+    limitOf: () => undefined,
+  })
+  const method = dispatch.services[0]?.methods[0] as Method
+  const running = method.begin({ door: "test", timeoutMs: undefined, header: () => undefined })
+  const failure = await method.unaryBytes(read, running.call).catch((error: unknown) => error)
+  running.end()
+  await dispatch.drain(0)
+  return failure
+}
+
+// A key that has to be looked up is asked for; whether there are too many calls is known at once.
+test.each([
+  ["at once, at once and at once", false, false, false],
+  ["later, at once and at once", true, false, false],
+  ["at once, later and at once", false, true, false],
+  ["later, later and later", true, true, true],
+])(
+  "who lets a call in %s is asked in order before the request is read, and each may refuse it",
+  async (_, ...isLater) => {
+    const asked: (number | "read")[] = []
+    const read = () => {
+      asked.push("read")
+      return new Uint8Array()
+    }
+    const admission =
+      (index: number, refuses: boolean): Admission =>
+      () => {
+        const answer = () => {
+          asked.push(index)
+          if (refuses) throw new Failure("RATE_LIMITED")
+        }
+        if (isLater[index]) return new Promise<void>((resolve) => setImmediate(resolve)).then(answer)
+        answer()
+        return undefined
+      }
+    const reasonAndAsked = async (refusing: number) => {
+      asked.length = 0
+      const failure = await call(read, ...isLater.map((_, index) => admission(index, index === refusing)))
+      return [(failure as Failure).reason, ...asked]
+    }
+    expect(await reasonAndAsked(-1)).toEqual(["USER_NOT_FOUND", 0, 1, 2, "read"])
+    expect(await reasonAndAsked(0)).toEqual(["RATE_LIMITED", 0])
+    expect(await reasonAndAsked(1)).toEqual(["RATE_LIMITED", 0, 1])
+    expect(await reasonAndAsked(2)).toEqual(["RATE_LIMITED", 0, 1, 2])
+  },
+)

@@ -1,0 +1,133 @@
+import type { ErrorReason } from "@authwire/proto"
+import {
+  type BadRequest_FieldViolation,
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from "@authwire/proto/rpc/error_details"
+import { create } from "@bufbuild/protobuf"
+import { durationFromMs } from "@bufbuild/protobuf/wkt"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { StoreError, type StoreErrorReason } from "../store/error.js"
+
+/** The name of a value of ErrorReason, as it stands in google.rpc.ErrorInfo. */
+export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">
+
+/** One broken rule: the field by its path in the request (`extra`, `update_mask`), and what the rule says. */
+export type FieldViolation = Pick<BadRequest_FieldViolation, "field" | "description">
+
+// The only place that chooses a status code and the words that go with it.
+const statuses: Record<Reason, readonly [code: Code, message: string]> = {
+  INVALID_FIELD: [Code.InvalidArgument, "the request breaks a rule of the schema"],
+  USER_NOT_FOUND: [Code.NotFound, "no such user"],
+  USER_ALREADY_EXISTS: [Code.AlreadyExists, "another user has this id"],
+  EMAIL_ALREADY_EXISTS: [Code.AlreadyExists, "another user has this e-mail address"],
+  ACCOUNT_NOT_FOUND: [Code.NotFound, "the account is linked to nobody"],
+  ACCOUNT_LINKED_TO_ANOTHER_USER: [Code.AlreadyExists, "the account is linked to another user"],
+  SESSION_NOT_FOUND: [Code.NotFound, "no such session, or it has expired"],
+  SESSION_ALREADY_EXISTS: [Code.AlreadyExists, "a session has this token"],
+  VERIFICATION_TOKEN_NOT_FOUND: [Code.NotFound, "no such verification token, or it was used"],
+  VERIFICATION_TOKEN_ALREADY_EXISTS: [Code.AlreadyExists, "the identifier has this verification token already"],
+  AUTHENTICATOR_NOT_FOUND: [Code.NotFound, "no such authenticator"],
+  AUTHENTICATOR_ALREADY_EXISTS: [Code.AlreadyExists, "an authenticator has this credential id"],
+  COUNTER_REGRESSION: [Code.FailedPrecondition, "the counter is lower than the stored one"],
+  CONFLICT: [Code.Aborted, "the write conflicted with others; nothing was written"],
+  DATABASE_UNAVAILABLE: [Code.Unavailable, "the database cannot be reached"],
+  STATEMENT_TIMEOUT: [Code.DeadlineExceeded, "the database took too long"],
+  QUEUE_FULL: [Code.ResourceExhausted, "too many calls wait for the database"],
+  DEADLINE_EXCEEDED: [Code.DeadlineExceeded, "the deadline of the call has passed"],
+  CANCELLED: [Code.Canceled, "the caller cancelled the call"],
+  SHUTTING_DOWN: [Code.Unavailable, "the service is shutting down"],
+  INTERNAL: [Code.Internal, "internal error"],
+  SERVICE_UNKNOWN: [Code.NotFound, "no such service"],
+  MISSING_SECRET: [Code.FailedPrecondition, "neither the request nor the service has a secret"],
+  TOKEN_MALFORMED: [Code.Unauthenticated, "this is not a token"],
+  TOKEN_ALGORITHM_NOT_ALLOWED: [Code.Unauthenticated, "the token's algorithm is not one that Auth.js uses"],
+  NO_MATCHING_SECRET: [Code.Unauthenticated, "no secret decrypts the token with this salt"],
+  TOKEN_EXPIRED: [Code.Unauthenticated, "the token has expired"],
+  TOKEN_NOT_YET_VALID: [Code.Unauthenticated, "the token is not valid yet"],
+  METHOD_UNKNOWN: [Code.Unimplemented, "no unary method has this name here"],
+  TOO_MANY_CALLS: [Code.ResourceExhausted, "too many calls of this pipeline are under way"],
+  ANSWERS_NOT_TAKEN: [Code.ResourceExhausted, "the client does not take the answers of earlier calls"],
+  API_KEY_MISSING: [Code.Unauthenticated, "the call has no API key: send it as authorization: Bearer awk_…"],
+  API_KEY_INVALID: [Code.Unauthenticated, "the API key is unknown, revoked or expired"],
+  SCOPE_MISSING: [Code.PermissionDenied, "the API key lacks the scope of this method"],
+  RATE_LIMITED: [Code.ResourceExhausted, "the API key calls this method too often"],
+  OVERLOADED: [Code.ResourceExhausted, "the service has more calls under way than it can answer soon"],
+  AUDIT_LOG_UNAVAILABLE: [Code.Unavailable, "the service cannot write its audit log, so it takes no writes"],
+  ENCRYPTION_KEY_MISSING: [Code.FailedPrecondition, "the service cannot decrypt what is stored with the keys it has"],
+}
+
+/**
+ * A failure that has a reason. Its message is the reason's or holds words of the schema: nothing of a request is in it but
+ * the path to a broken value, as far as the names on it are those of properties (see services/json.ts).
+ */
+export class Failure extends Error {
+  override readonly name = "Failure"
+  readonly reason: Reason
+  readonly violations: readonly FieldViolation[]
+  /** What else the ErrorInfo says: nothing of a request. */
+  readonly metadata: Readonly<Record<string, string>>
+  /** When the caller may come again, in milliseconds from now. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    reason: Reason,
+    options: {
+      cause?: unknown
+      violations?: readonly FieldViolation[]
+      metadata?: Readonly<Record<string, string>>
+      retryAfterMs?: number
+      /** In place of the reason's own words. */
+      message?: string
+    } = {},
+  ) {
+    const violations = options.violations ?? []
+    const detail = violations.map(({ field, description }) => `${field}: ${description}`).join("; ")
+    super(options.message ?? (detail === "" ? statuses[reason][1] : detail), { cause: options.cause })
+    this.metadata = options.metadata ?? {}
+    this.retryAfterMs = options.retryAfterMs
+    this.reason = reason
+    this.violations = violations
+  }
+}
+
+/** Finds the reason of whatever was thrown: what has none is INTERNAL, with the original as its cause for the log. */
+export function toFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof StoreError && isReason(error.reason)) {
+    const violations = error.field === undefined ? [] : [{ field: error.field, description: error.message }]
+    return new Failure(error.reason, { cause: error.cause ?? error, violations })
+  }
+  return new Failure("INTERNAL", { cause: error })
+}
+
+// Tenants and keys are made by the command, whose errors no caller meets.
+function isReason(reason: StoreErrorReason): reason is StoreErrorReason & Reason {
+  return reason in statuses
+}
+
+/** What a caller gets to see of a failure: code, message, ErrorInfo and, for broken field rules, BadRequest. */
+export function toStatus(failure: Failure, requestId: string): ConnectError {
+  const error = new ConnectError(failure.message, statuses[failure.reason][0])
+  error.details.push({
+    desc: ErrorInfoSchema,
+    value: { reason: failure.reason, domain: "authwire", metadata: { ...failure.metadata, request_id: requestId } },
+  })
+  if (failure.violations.length > 0) {
+    error.details.push({
+      desc: BadRequestSchema,
+      value: create(BadRequestSchema, { fieldViolations: [...failure.violations] }),
+    })
+  }
+  if (failure.retryAfterMs !== undefined) {
+    const retryDelay = durationFromMs(Math.ceil(failure.retryAfterMs))
+    error.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) })
+  }
+  return error
+}
+
+/** The status code of a reason. */
+export function codeOf(reason: Reason): Code {
+  return statuses[reason][0]
+}

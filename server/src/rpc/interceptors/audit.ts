@@ -1,0 +1,159 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf"
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
+import { status } from "@grpc/grpc-js"
+import { parseKey } from "../../auth/api-key.js"
+import { anyScope, scopeOf } from "../../auth/scopes.js"
+import { shownSubject, subjectOf } from "../../auth/subject.js"
+import type { Call } from "../call.js"
+import { codeOf, Failure, type Reason } from "../errors.js"
+import type { Interceptor } from "../interceptor.js"
+
+/** Tells of every write and of every call that was refused, one line each, and never of what is in them. */
+export interface Audit {
+  /** Finds whose data the writes are about, and rejects them while they may not be. */
+  readonly interceptor: Interceptor
+  /** Hears of a call that is over; with a failure if it failed. */
+  ended(method: DescMethod, call: Call, failure: Failure | undefined): void
+  /** Hears of a call that failed before it began: whose it is, nobody has asked. */
+  refused(method: DescMethod, failure: Failure, requestId: string): void
+  /** Tells of lines that are not there, where they would be. */
+  lost(lines: number): void
+  /** Writes what is still to be told. */
+  flush(): void
+}
+
+export interface AuditOptions {
+  /** Takes a line, with its end. */
+  write: (line: string) => void
+  /** Takes the line of a write that was let in. Default: `write`. */
+  writeOfWrite?: (line: string) => void
+  /** Whether calls that write are let in. Default: always. */
+  mayWrite?: () => boolean
+  /** The time in milliseconds since 1970. */
+  now: () => number
+}
+
+const refusals: ReadonlySet<Reason> = new Set([
+  "API_KEY_MISSING",
+  "API_KEY_INVALID",
+  "SCOPE_MISSING",
+  "RATE_LIMITED",
+  "OVERLOADED",
+  "AUDIT_LOG_UNAVAILABLE",
+])
+
+/** How many refused calls of one key, or of all without a valid one, are told of in a second, for each reason. */
+const toldPerSecond = 10
+
+interface Refused {
+  count: number
+  last: Record<string, unknown>
+}
+
+/**
+ * Whoever is refused can come again at any rate, so of many refused calls only the first ten in a second are told of one
+ * by one, for each key and reason; the rest of them is one line with their number. Writes are told of one by one.
+ */
+export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
+  const writes = new Map<DescMethod, boolean>()
+  const refused = new Map<string, Refused>()
+  let timer: NodeJS.Timeout | undefined
+
+  const lineOf = (entry: Record<string, unknown>, event = "audit"): string =>
+    `${JSON.stringify({ time: new Date(now()).toISOString(), event, ...entry })}\n`
+
+  const flush = (): void => {
+    clearTimeout(timer)
+    for (const { count, last } of refused.values()) {
+      if (count > toldPerSecond) write(lineOf({ ...last, count: count - toldPerSecond }))
+    }
+    refused.clear()
+  }
+
+  const refuse = (about: string, tellOne: () => Record<string, unknown>): void => {
+    let entry = refused.get(about)
+    if (entry === undefined) {
+      if (refused.size === 0) {
+        timer = setTimeout(flush, 1_000)
+        timer.unref()
+      }
+      const { key, tenant, code, reason } = tellOne()
+      entry = { count: 0, last: { key, tenant, code, reason } }
+      refused.set(about, entry)
+    }
+    entry.count++
+    if (entry.count <= toldPerSecond) write(lineOf(tellOne()))
+  }
+
+  return {
+    interceptor: {
+      admit(method) {
+        if (!isWrite(method)) return undefined
+        return () => {
+          if (!mayWrite()) throw new Failure("AUDIT_LOG_UNAVAILABLE", { retryAfterMs: 1_000 })
+          return undefined
+        }
+      },
+      unary(method, next) {
+        const subject = isWrite(method) ? subjectOf(method) : undefined
+        if (subject === undefined) return next
+        return async (request: Message, call: Call) => {
+          if (subject.in === "request") call.subject = subject.find(request)
+          const answer = await next(request, call)
+          if (subject.in === "answer") call.subject = subject.find(answer)
+          return answer
+        }
+      },
+    },
+
+    ended(method, call, failure) {
+      const isRefused = failure !== undefined && refusals.has(failure.reason)
+      let isTold = writes.get(method)
+      if (isTold === undefined) {
+        isTold = isWrite(method)
+        writes.set(method, isTold)
+      }
+      if (!isTold && !isRefused) return
+      const { identity, subject } = call
+      const who = { key: identity?.keyId, tenant: identity?.tenant }
+      const outcome =
+        failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
+      const entry = () => ({
+        ...who,
+        // Who still comes with a key that was revoked is worth knowing. Anybody can say so.
+        claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
+        method: nameOf(method),
+        subject: subject === undefined ? undefined : shownSubject(subject),
+        ...outcome,
+        request_id: call.requestId,
+      })
+      if (isRefused) refuse(`${who.key ?? ""} ${failure.reason}`, entry)
+      else writeOfWrite(lineOf(entry()))
+    },
+
+    refused(method, { reason }, requestId) {
+      if (!refusals.has(reason)) return
+      const code = status[codeOf(reason)]
+      refuse(` ${reason}`, () => ({ method: nameOf(method), code, reason, request_id: requestId }))
+    },
+
+    lost: (lines) => write(lineOf({ lines }, "audit-lost")),
+
+    flush,
+  }
+}
+
+function nameOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`
+}
+
+/** Whether a method writes, or issues something: neither declared free of side effects nor open to who may only read. */
+export function isWrite(method: DescMethod): boolean {
+  const scope = scopeOf(method)
+  if (scope === undefined || scope === anyScope || scope.endsWith(":read")) return false
+  return method.idempotency !== Level.NO_SIDE_EFFECTS
+}
+
+function claimedKey(call: Call): string | undefined {
+  return parseKey((call.carrier ?? call).header("authorization") ?? "")?.id
+}

@@ -1,0 +1,142 @@
+import { readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { PipelineService, UserService } from "@authwire/proto"
+import { createFileRegistry, fromBinary } from "@bufbuild/protobuf"
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
+import { describe, expect, test } from "@jest/globals"
+import { pino } from "pino"
+import { formatKey, hashSecret, newKey } from "../../auth/api-key.js"
+import { Key } from "../../auth/key.js"
+import { openKeyring } from "../../auth/keyring.js"
+import { callsUnderWay, type Incoming } from "../active-calls.js"
+import type { Call } from "../call.js"
+import { access } from "./auth.js"
+
+const { getUser, createUser } = UserService.method
+const underWay = callsUnderWay(1_000)
+const parts = newKey()
+const both = {
+  id: parts.id,
+  tenant: "default",
+  scopes: ["users:read"],
+  secretHash: hashSecret(parts.secret),
+  certificateName: "DNS:app.internal",
+  expires: new Date("2100-01-01T00:00:00Z"),
+}
+const onlyCertificate = {
+  ...both,
+  id: newKey().id,
+  tenant: "acme",
+  secretHash: undefined,
+  certificateName: "DNS:only.internal",
+}
+
+async function setUp(now = Date.now(), keys = [both, onlyCertificate]) {
+  // Without keys in the database: those that are given are all there are.
+  const apiKeys = { listValid: async () => [], get: async () => null }
+  const keyring = await openKeyring({
+    apiKeys: apiKeys as never,
+    log: pino({ level: "silent" }),
+    clock: () => performance.now(),
+  })
+  keyring.give(keys.map((key) => new Key(key)))
+  keyring.stop()
+  const { admit } = access({ keyring, now: () => now })
+  return {
+    keyring,
+    /** The id and tenant of who is let in, or the reason why not. */
+    async enter(authorization: string | undefined, certificateNames: string[], method = getUser, carrier?: Call) {
+      const incoming: Incoming = {
+        door: "grpc",
+        timeoutMs: undefined,
+        header: (name) => (name === "authorization" ? authorization : undefined),
+        certificateNames,
+        ...(carrier === undefined ? {} : { carrier }),
+      }
+      const { call, end } = underWay.begin(method, incoming)
+      end()
+      try {
+        await admit?.(method)?.(call)
+        return { key: call.identity?.keyId, tenant: call.tenant, call }
+      } catch (error) {
+        return (error as { reason: string }).reason
+      }
+    },
+  }
+}
+
+describe("the certificate of a client", () => {
+  test("lets in as the key that has its name, and by the scopes of that", async () => {
+    const { enter } = await setUp()
+    expect(await enter(undefined, ["DNS:x", "DNS:app.internal"])).toMatchObject({ key: both.id, tenant: "default" })
+    expect(await enter(undefined, ["DNS:only.internal"])).toMatchObject({ key: onlyCertificate.id, tenant: "acme" })
+    expect(await enter(undefined, ["DNS:app.internal"], createUser as never)).toBe("SCOPE_MISSING")
+  })
+
+  test("of no key is none, to the byte", async () => {
+    const { enter } = await setUp()
+    for (const name of ["DNS:other.internal", "DNS:APP.internal", "app.internal", "URI:app.internal", ""]) {
+      expect(await enter(undefined, [name])).toBe("API_KEY_MISSING")
+    }
+    expect(await enter(undefined, [])).toBe("API_KEY_MISSING")
+  })
+
+  test("does not help a wrong header: that decides", async () => {
+    const { enter } = await setUp()
+    for (const header of ["Bearer x", "", `Bearer ${formatKey({ ...newKey(), id: parts.id })}`]) {
+      expect(await enter(header, ["DNS:app.internal"])).toBe("API_KEY_INVALID")
+    }
+    expect(await enter(`Bearer ${formatKey(parts)}`, ["DNS:only.internal"])).toMatchObject({ key: both.id })
+  })
+
+  test("ends with its key", async () => {
+    const { enter } = await setUp(new Date("2100-01-01T00:00:00Z").getTime())
+    expect(await enter(undefined, ["DNS:app.internal"])).toBe("API_KEY_INVALID")
+    expect(await enter(`Bearer ${formatKey(parts)}`, [])).toBe("API_KEY_INVALID")
+    const { enter: before } = await setUp(new Date("2099-12-31T23:59:59.999Z").getTime())
+    expect(await before(`Bearer ${formatKey(parts)}`, [])).toMatchObject({ key: both.id })
+  })
+
+  test("is that of the stream in a pipeline, until its name is another's", async () => {
+    const { enter, keyring } = await setUp()
+    const stream = await enter(undefined, ["DNS:only.internal"], PipelineService.method.pipeline as never)
+    if (typeof stream === "string") throw new Error(stream)
+    expect(await enter(undefined, [], getUser, stream.call)).toMatchObject({ key: onlyCertificate.id, tenant: "acme" })
+    keyring.give([new Key({ ...onlyCertificate, certificateName: "DNS:new.internal" })])
+    expect(await enter(undefined, [], getUser, stream.call)).toBe("API_KEY_INVALID")
+  })
+})
+
+test("a key without a secret has none, whatever is sent", async () => {
+  const { enter } = await setUp()
+  for (const secret of [newKey().secret, "A".repeat(43)]) {
+    expect(await enter(`Bearer awk_${onlyCertificate.id}_${secret}`, [])).toBe("API_KEY_INVALID")
+  }
+})
+
+test("the scheme may be written in any case, as HTTP has it; the key not", async () => {
+  const { enter } = await setUp()
+  const key = formatKey(parts)
+  for (const word of ["Bearer", "bearer", "BEARER"]) {
+    expect(await enter(`${word} ${key}`, [])).toMatchObject({ key: both.id })
+  }
+  for (const header of [`Bearer  ${key}`, `Bearer ${key} `, `Bearer ${key.replace("awk", "AWK")}`]) {
+    expect(await enter(header, [])).toBe("API_KEY_INVALID")
+  }
+})
+
+test("a method of ours that does not say its scope stops the service from starting; others are open", async () => {
+  const bytes = readFileSync(createRequire(import.meta.url).resolve("@authwire/proto/descriptors.binpb"))
+  const files = fromBinary(FileDescriptorSetSchema, bytes)
+  for (const { service, name } of files.file) {
+    if (name === "authwire/v1/user_service.proto") delete service[0]?.method[0]?.options
+  }
+  const registry = createFileRegistry(files)
+  const keyring = (await setUp()).keyring
+  const { admit } = access({ keyring, now: Date.now })
+  const [method] = registry.getService("authwire.v1.UserService")?.methods ?? []
+  expect(() => admit?.(method as never)).toThrow("authwire.v1.UserService/CreateUser has no option (scope)")
+  const [check] = registry.getService("grpc.health.v1.Health")?.methods ?? []
+  expect(check?.name).toBe("Check")
+  expect(admit?.(check as never)).toBeUndefined()
+})

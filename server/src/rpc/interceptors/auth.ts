@@ -1,0 +1,94 @@
+import { claimsKey, parseKey } from "../../auth/api-key.js"
+import { Key } from "../../auth/key.js"
+import type { Keyring } from "../../auth/keyring.js"
+import { anyScope, scopeOf } from "../../auth/scopes.js"
+import { orAborted } from "../../util/abort.js"
+import type { Call } from "../call.js"
+import { Failure } from "../errors.js"
+import type { Identity } from "../identity.js"
+import type { Interceptor } from "../interceptor.js"
+
+export interface AccessOptions {
+  keyring: Keyring
+  /** Whether whoever brings no key is let in too, as the default tenant with every scope. Default: false. */
+  keyless?: boolean
+  /** The time in milliseconds since 1970. */
+  now: () => number
+}
+
+const anybody: Identity = { keyId: undefined, tenant: "default", hasScope: () => true }
+
+/**
+ * Lets a call in by its API key or by the certificate of its client, if the key has the scope of the method. Methods
+ * that ask for no scope, those of health and reflection, are open.
+ *
+ * Throws API_KEY_MISSING, API_KEY_INVALID (in the same words and after the same work for a key that is unknown, wrong,
+ * revoked or expired), SCOPE_MISSING, and DATABASE_UNAVAILABLE when nobody can say whether the key is valid.
+ */
+export function access(options: AccessOptions): Interceptor {
+  const { keyring, keyless = false, now } = options
+
+  const valid = (key: Key | undefined, fits: boolean): Key => {
+    if (key === undefined || !fits || key.isExpired(now())) throw new Failure("API_KEY_INVALID")
+    return key
+  }
+
+  const byKey = (header: string): Identity | Promise<Identity> => {
+    const parts = parseKey(header)
+    if (parts === undefined) throw new Failure("API_KEY_INVALID")
+    const { id, secret } = parts
+    const key = keyring.get(id)
+    if (key !== undefined) return valid(key, Key.opens(key, secret))
+    return keyring.seek(id).then((found) => valid(found, Key.opens(found, secret)))
+  }
+
+  const byCertificate = (call: Call): Identity | Promise<Identity> => {
+    const { certificateNames } = call
+    if (certificateNames.length === 0) throw new Failure("API_KEY_MISSING")
+    const named = (key: Key | undefined): Key => {
+      if (key === undefined) throw new Failure("API_KEY_MISSING")
+      return valid(key, key.certificateName !== undefined && certificateNames.includes(key.certificateName))
+    }
+    const found = keyring.ofCertificate(certificateNames)
+    return found instanceof Promise ? found.then(named) : named(found)
+  }
+
+  // The stream was let in when it began. Its key may have been revoked or have expired since.
+  const byCarrier = (carrier: Call): Identity | Promise<Identity> => {
+    const { identity } = carrier
+    if (identity === undefined) throw new Error("a stream that was not let in carries calls")
+    if (!(identity instanceof Key)) return identity
+    const still = (key: Key | undefined): Key => {
+      const current = valid(key, key?.letsInAs(identity) ?? false)
+      carrier.identity = current
+      return current
+    }
+    const key = keyring.get(identity.keyId)
+    return key === undefined ? keyring.seek(identity.keyId).then(still) : still(key)
+  }
+
+  const authenticate = (call: Call): Identity | Promise<Identity> => {
+    if (call.carrier !== undefined) return byCarrier(call.carrier)
+    const header = call.header("authorization")
+    if (keyless && (header === undefined || !claimsKey(header))) return anybody
+    return header === undefined ? byCertificate(call) : byKey(header)
+  }
+
+  return {
+    admit(method) {
+      const scope = scopeOf(method)
+      if (scope === undefined) return undefined
+      const authorize = (call: Call, identity: Identity): void => {
+        call.identity = identity
+        if (scope !== anyScope && !identity.hasScope(scope))
+          throw new Failure("SCOPE_MISSING", { metadata: { scope }, message: `the API key lacks the scope ${scope}` })
+      }
+      return (call) => {
+        const identity = authenticate(call)
+        if (identity instanceof Promise) return orAborted(identity, call.signal).then((one) => authorize(call, one))
+        authorize(call, identity)
+        return undefined
+      }
+    },
+  }
+}

@@ -1,0 +1,85 @@
+import type { DescMethod } from "@bufbuild/protobuf"
+import { status } from "@grpc/grpc-js"
+import type { Logger } from "pino"
+import type { Call } from "../call.js"
+import { codeOf, type Failure, toFailure, toStatus } from "../errors.js"
+import type { Observer } from "../interceptor.js"
+import type { Refusals } from "../rejection-log.js"
+
+/**
+ * Writes one line per call (method, code, key, duration, request id; never contents) and turns whatever was thrown into
+ * the status that the caller sees. Calls that are refused because there are too many are only counted. What the service
+ * did not expect is in the log with its stack, and only there.
+ *
+ * @param ended hears of each call, and how many milliseconds it took, when its line is written, or it is counted
+ */
+export function logging(
+  log: Logger,
+  clock: () => number,
+  refusals: Refusals,
+  ended: (method: DescMethod, call: Call, failure: Failure | undefined, ms: number) => void = () => {},
+): Observer {
+  const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
+    ended(method, call, failure, end - start)
+    if (failure !== undefined && refusals.count(method, call.door, failure.reason)) return
+    const entry = {
+      method: nameOf(method),
+      door: call.door,
+      code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
+      reason: failure?.reason,
+      key: call.identity?.keyId,
+      tenant: call.identity?.tenant,
+      duration_ms: Math.round((end - start) * 1000) / 1000,
+      request_id: call.requestId,
+    }
+    if (failure?.reason === "INTERNAL" || failure?.reason === "ENCRYPTION_KEY_MISSING")
+      log.error({ ...entry, err: failure.cause }, "call failed")
+    else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
+    else log.info(entry, "call")
+  }
+
+  return {
+    refused: (method, door, requestId, code) => {
+      log.info({ method: nameOf(method), door, code: status[code], request_id: requestId }, "call refused")
+    },
+    unary: (method, next) => async (request, call) => {
+      const start = clock()
+      try {
+        const answer = await next(request, call)
+        const end = clock()
+        // The answer goes first: nobody waits for the log.
+        setImmediate(record, method, call, start, end, undefined)
+        return answer
+      } catch (error) {
+        const failure = toFailure(error)
+        setImmediate(record, method, call, start, clock(), failure)
+        throw toStatus(failure, call.requestId)
+      }
+    },
+    stream: (method, next) =>
+      async function* (requests, call) {
+        const start = clock()
+        let failure: Failure | undefined
+        try {
+          yield* next(requests, call)
+        } catch (error) {
+          failure = toFailure(error)
+          throw toStatus(failure, call.requestId)
+        } finally {
+          record(method, call, start, clock(), failure)
+        }
+      },
+  }
+}
+
+const names = new WeakMap<DescMethod, string>()
+
+/** `authwire.v1.UserService/GetUser`, as the same text every time. */
+function nameOf(method: DescMethod): string {
+  let name = names.get(method)
+  if (name === undefined) {
+    name = `${method.parent.typeName}/${method.name}`
+    names.set(method, name)
+  }
+  return name
+}

@@ -1,0 +1,116 @@
+import { SessionService, TokenService } from "@authwire/proto"
+import { Health } from "@authwire/proto/health"
+import type { DescMethod } from "@bufbuild/protobuf"
+import { describe, expect, test } from "@jest/globals"
+import type { Call } from "../call.js"
+import { buckets, rateLimit } from "./rate-limit.js"
+
+/** Takes until there is none. @returns how many there were, and the wait for the next. */
+function drain(take: () => number): [count: number, waitMs: number] {
+  for (let count = 0; ; count++) {
+    const waitMs = take()
+    if (waitMs > 0) return [count, waitMs]
+  }
+}
+
+describe("a bucket", () => {
+  test("holds the calls of a second, and says when the next is welcome: then it is, and no sooner", () => {
+    let now = 12_345.678
+    const take = buckets(50, () => now)
+    const [count, waitMs] = drain(() => take("k"))
+    expect(count).toBe(50)
+    expect(waitMs).toBeCloseTo(20)
+    now += 19
+    expect(take("k")).toBeCloseTo(1)
+    now += 1
+    expect(take("k")).toBe(0)
+    expect(take("k")).toBeCloseTo(20)
+  })
+
+  test("lets the rate through for ever", () => {
+    let now = 0
+    const take = buckets(300, () => now)
+    let taken = 0
+    for (; now < 60_000; now++) if (take("k") === 0) taken++
+    // The first second's are extra.
+    expect(taken).toBeGreaterThanOrEqual(60 * 300)
+    expect(taken).toBeLessThanOrEqual(61 * 300)
+  })
+
+  test("is full again after a second, and not fuller after a day", () => {
+    let now = 0
+    const take = buckets(7, () => now)
+    for (const pauseMs of [1_000, 86_400_000]) {
+      drain(() => take("k"))
+      now += pauseMs
+      expect(drain(() => take("k"))[0]).toBe(7)
+    }
+  })
+
+  test.each([1, 3, 20_000, 999_999_999])("%s a second", (rate) => {
+    let now = 0
+    const take = buckets(rate, () => now)
+    const many = Math.min(rate, 30_000)
+    for (let count = 0; count < many; count++) expect(take("k")).toBe(0)
+    if (many < rate) return
+    expect(take("k")).toBeCloseTo(1_000 / rate)
+    now += 1_000 / rate
+    expect(take("k")).toBe(0)
+  })
+
+  test("of one key has nothing of another's", () => {
+    const take = buckets(5, () => 0)
+    expect(drain(() => take("a"))[0]).toBe(5)
+    expect(drain(() => take("b"))[0]).toBe(5)
+    expect(take("a")).toBeGreaterThan(0)
+  })
+
+  test("ten thousand keys are remembered, the one that came first is forgotten", () => {
+    const take = buckets(1, () => 0)
+    for (let key = 0; key < 10_000; key++) take(`k${key}`)
+    expect(take("k0")).toBeGreaterThan(0)
+    take("one more")
+    expect(take("k9999")).toBeGreaterThan(0)
+    expect(take("k0")).toBe(0)
+  })
+})
+
+describe("rateLimit", () => {
+  const { encode, decode } = TokenService.method
+  const limits = rateLimit({
+    perSecond: 3,
+    overrides: { "TokenService.Encode": 1, "TokenService.Decode": 0 },
+    now: () => 0,
+  })
+  const callOf = (keyId: string | undefined) =>
+    ({ identity: { keyId, tenant: "default", hasScope: () => true } }) as unknown as Call
+  const made = (method: DescMethod, keyId: string | undefined) => {
+    const admit = limits.admit?.(method)
+    for (let count = 0; count < 100; count++) {
+      try {
+        expect(admit?.(callOf(keyId))).toBeUndefined()
+      } catch (error) {
+        expect(error).toMatchObject({ reason: "RATE_LIMITED" })
+        return count
+      }
+    }
+    return "any"
+  }
+
+  test("a method has the rate of its own, or that of all", () => {
+    expect(made(SessionService.method.getSessionAndUser, "k")).toBe(3)
+    expect(made(encode, "k")).toBe(1)
+    expect(made(decode, "k")).toBe("any")
+  })
+
+  test("says when to come again", () => {
+    const admit = limits.admit?.(encode)
+    admit?.(callOf("k"))
+    expect(() => admit?.(callOf("k"))).toThrow(expect.objectContaining({ retryAfterMs: 1_000 }))
+  })
+
+  test("who has no key is not limited, nor is health", () => {
+    expect(made(encode, undefined)).toBe("any")
+    expect(limits.admit?.(Health.method.check)).toBeUndefined()
+  })
+})

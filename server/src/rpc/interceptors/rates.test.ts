@@ -1,0 +1,34 @@
+import { expect, test } from "@jest/globals"
+import { readConfiguration } from "../../cli/config/configuration.js"
+import { options } from "../../cli/config/options.js"
+import { readRates } from "./rates.js"
+
+test("a list of methods and their rates", () => {
+  expect(readRates("")).toEqual({})
+  expect(readRates(" TokenService.Encode=50, UserService.CreateUser = 0,PipelineService.Pipeline=7")).toEqual({
+    "TokenService.Encode": 50,
+    "UserService.CreateUser": 0,
+    "PipelineService.Pipeline": 7,
+  })
+})
+
+test.each([
+  ["TokenService.Encode", "must be a list"],
+  ["TokenService.Encode=", "must be a list"],
+  ["TokenService.Encode=-1", "must be a list"],
+  ["TokenService.Encode=1.5", "must be a list"],
+  ["TokenService/Encode=1", "must be a list"],
+  ["Health.Check=1", "no method Health.Check"],
+  ["TokenService.Encod=1", "no method TokenService.Encod"],
+  ["constructor.name=1", "no method constructor.name"],
+])("%s is refused", (text, rule) => {
+  expect(() => readRates(text)).toThrow(rule)
+})
+
+test("the default names methods that there are, and a wrong value is told with its option", () => {
+  const read = (environment: Record<string, string>) =>
+    readConfiguration("serve", { dev: true }, environment).rateLimitOverrides
+  expect(read({})).toEqual({ "VerificationTokenService.UseVerificationToken": 200, "UserService.GetUserByEmail": 1000 })
+  expect(options.rateLimit.default).toBe("20000")
+  expect(() => read({ AUTHWIRE_RATE_LIMIT_OVERRIDES: "x" })).toThrow(/^AUTHWIRE_RATE_LIMIT_OVERRIDES: must be a list/)
+})

@@ -1,0 +1,66 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf"
+import { createValidator, type Violation } from "@bufbuild/protovalidate"
+import { Failure, type FieldViolation } from "../errors.js"
+import type { Interceptor } from "../interceptor.js"
+import { countParts } from "./parts.js"
+
+/** How many broken rules an error names at the most: it travels in a header, and each entry of a list may break one. */
+const maxViolations = 20
+/** How many parts a request may have, at any depth; one that is larger would keep the rules busy for seconds. */
+const maxParts = 100_000
+/** Up to so many, a request that breaks one rule is checked against the others too. */
+const smallParts = 10_000
+
+/** Checks every request against the rules of the schema (buf.validate), before a handler sees it. */
+export function validation(): Interceptor {
+  const untilFirst = createValidator({ failFast: true })
+  const whole = createValidator()
+
+  const check = (method: DescMethod, request: Message): void => {
+    const parts = countParts(method.input, request, maxParts)
+    if (parts > maxParts) throw tooManyParts()
+    // An entry each that breaks a rule: to tell of all of them would take gigabytes.
+    const result = (parts > smallParts ? untilFirst : whole).validate(method.input, request)
+    if (result.kind === "valid") return
+    if (result.kind === "error") throw result.error
+    const violations = result.violations.slice(0, maxViolations).map(toFieldViolation)
+    throw new Failure("INVALID_FIELD", { violations })
+  }
+
+  return {
+    unary: (method, next) => async (request, call) => {
+      check(method, request)
+      return await next(request, call)
+    },
+    stream: (method, next) => (requests, call) => next(checked(method, requests), call),
+  }
+
+  async function* checked(method: DescMethod, requests: AsyncIterable<Message>): AsyncIterable<Message> {
+    for await (const request of requests) {
+      check(method, request)
+      yield request
+    }
+  }
+}
+
+function tooManyParts(): Failure {
+  const description = `must not have more than ${maxParts} parts`
+  return new Failure("INVALID_FIELD", { violations: [{ field: "request", description }] })
+}
+
+function toFieldViolation(violation: Violation): FieldViolation {
+  let field = ""
+  for (const step of violation.field) {
+    if (step.kind === "field") field += (field === "" ? "" : ".") + step.name
+    else if (step.kind === "list_sub") field += `[${step.index}]`
+    // The key of a map is the caller's data; rules on map entries name the map.
+  }
+  // A rule on the whole message names its field in its id: "expires.required_by_mask".
+  if (field === "") field = violation.ruleId.split(".", 1)[0] ?? ""
+  return { field, description: printable(violation.message) }
+}
+
+// Some messages of the rules quote the rule's own value, which may be a control character.
+function printable(message: string): string {
+  return message.replaceAll("\u0000", "\\x00")
+}

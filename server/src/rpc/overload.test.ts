@@ -1,0 +1,77 @@
+import { UserService } from "@authwire/proto"
+import { expect, test } from "@jest/globals"
+import { type ConcurrencyLimit, overloaded } from "../overload/concurrency-limit.js"
+import { Failure } from "./errors.js"
+import type { Observer } from "./interceptor.js"
+import { createDispatch, type Method, register } from "./router.js"
+
+const asIs: Observer = { unary: (_, next) => next, stream: (_, next) => next, refused: () => {} }
+const incoming = { door: "test", timeoutMs: undefined, header: () => undefined }
+
+/** UserService behind a concurrency limit, whose only method fails. */
+function setUp(limit: ConcurrencyLimit) {
+  const nobody = async () => {
+    throw new Failure("USER_NOT_FOUND")
+  }
+  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, nobody]))
+  const dispatch = createDispatch({
+    services: [register(UserService, implementation as never)],
+    observer: asIs,
+    access: {},
+    interceptors: [],
+    maxDeadlineMs: 1_000,
+    limitOf: () => limit,
+  })
+  return { dispatch, method: dispatch.services[0]?.methods[0] as Method }
+}
+
+test("a call beyond the limit is rejected before its request is read", async () => {
+  const { dispatch, method } = setUp({
+    rejects: () => true,
+    enter: () => Promise.reject(overloaded()),
+    leave: () => {
+      throw new Error("left without a place")
+    },
+    away: (_, waited) => waited,
+  })
+  expect(method.rejects("a key")).toBe(true)
+  const running = method.begin(incoming)
+  const read = () => {
+    throw new Error("it was read")
+  }
+  const rejection = { reason: "OVERLOADED", retryAfterMs: 1_000 }
+  await expect(method.unaryBytes(read, running.call)).rejects.toMatchObject(rejection)
+  running.end()
+  await dispatch.drain(0)
+})
+
+test("a call has no place while its request arrives, and leaves it when it ends, however that is", async () => {
+  const places: number[] = []
+  let inside = 0
+  const { dispatch, method } = setUp({
+    enter: () => {
+      places.push(++inside)
+      return undefined
+    },
+    rejects: () => false,
+    away: (_, waited) => waited,
+    leave: () => {
+      places.push(--inside)
+    },
+  })
+  const request = Promise.withResolvers<Uint8Array>()
+  const failing = method.begin(incoming)
+  const failed = method.unaryBytes(() => request.promise, failing.call)
+  const leaving = method.begin(incoming)
+  const left = method.unaryBytes(() => new Promise(() => {}), leaving.call)
+  leaving.cancel()
+  await expect(left).rejects.toMatchObject({ reason: "CANCELLED" })
+  expect(inside).toBe(0)
+  places.length = 0
+  request.resolve(Uint8Array.of())
+  await expect(failed).rejects.toMatchObject({ reason: "USER_NOT_FOUND" })
+  expect(places).toEqual([1, 0])
+  failing.end()
+  leaving.end()
+  await dispatch.drain(0)
+})

@@ -1,0 +1,269 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  fromBinary,
+  type Message,
+  toBinary,
+} from "@bufbuild/protobuf"
+import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
+import { orAborted, waitsUntil } from "../util/abort.js"
+import { callsUnderWay, type Incoming, type Running } from "./active-calls.js"
+import type { Call, Implementation } from "./call.js"
+import { Failure } from "./errors.js"
+import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
+
+/** Fields that the schema does not know have no bound, and nobody would read them. */
+const withoutUnknown = { readUnknownFields: false }
+
+/** One method, as a door offers it. */
+export interface Method {
+  readonly desc: DescMethod
+  /** Whether the method is open to callers without a key, as those of health and reflection are. */
+  readonly isOpen: boolean
+  /** Starts a call, on its header. */
+  begin(incoming: Incoming): Running
+  /** Whether a call of a key would be rejected at once, because too many of it wait already. */
+  rejects(key: string): boolean
+  /**
+   * Makes a unary call. Key, scope, rate and concurrency limit are decided before the request is read: a call that is
+   * rejected never reads it.
+   *
+   * @param read Reads the request. Called at most once.
+   */
+  readonly unary: (read: Read<Message>, call: Call) => Promise<Message>
+  /** The same from bytes to bytes. */
+  readonly unaryBytes: (read: Read<Uint8Array>, call: Call) => Promise<Uint8Array>
+  /** Makes a streaming call. As with `unary`, nothing is asked of `requests` before the call is let in. */
+  readonly stream: Stream
+  readonly codec: Codec
+}
+
+/** Reads the request of a call. */
+export type Read<T> = () => T | Promise<T>
+
+/** Reads and writes the messages of a method. */
+export interface Codec {
+  /** Throws INVALID_FIELD when the bytes are no request. */
+  decode(bytes: Uint8Array): Message
+  encode(answer: Message): Uint8Array
+}
+
+/** Every method of every service, the same behind every door. */
+export interface Dispatch {
+  readonly services: readonly { readonly desc: DescService; readonly methods: readonly Method[] }[]
+  /** See UnderWay. */
+  drain(graceMs: number): Promise<void>
+  /** See DispatchOptions. */
+  readonly maxDeadlineMs: number
+  /** Records a call that a door had to refuse before it could begin. */
+  readonly refused: Observer["refused"]
+}
+
+export interface DispatchOptions {
+  services: readonly Registration[]
+  /** Makes a service whose streams carry calls of the other services. */
+  carrier?: (inside: Inside) => Registration
+  /** Sees every call from its beginning to its end, decoding and encoding included. */
+  observer: Observer
+  /** Lets calls in. */
+  access: Interceptor
+  /** What else there is to do about a call, outermost first. */
+  interceptors: readonly Interceptor[]
+  /** The longest that a unary call may take, in milliseconds, whatever its caller asks for. */
+  maxDeadlineMs: number
+  /** What bounds the calls in progress of a unary method; undefined if nothing does. */
+  limitOf: (method: DescMethod) => ConcurrencyLimit | undefined
+}
+
+/** What a service needs to carry the calls of others. */
+export interface Inside {
+  /** The unary method with a full name: `authwire.v1.SessionService/GetSessionAndUser`. */
+  find(name: string): Method | undefined
+  /** See UnderWay. */
+  readonly draining: AbortSignal
+}
+
+/** A service and what it does. */
+export interface Registration {
+  desc: DescService
+  implementation: Readonly<Record<string, unknown>>
+}
+
+/** Ties a service to its implementation, checked by the compiler. */
+export function register<S extends DescService>(desc: S, implementation: Implementation<S>): Registration {
+  return { desc, implementation }
+}
+
+/** Makes the one dispatch that all doors share. */
+export function createDispatch(options: DispatchOptions): Dispatch {
+  const { observer, access, maxDeadlineMs, limitOf } = options
+  const interceptors = [access, ...options.interceptors]
+  const underWay = callsUnderWay(maxDeadlineMs)
+
+  const serve = ({ desc, implementation }: Registration, carries: boolean) => ({
+    desc,
+    methods: desc.methods.map((method): Method => {
+      const handler = implementation[method.localName]
+      if (typeof handler !== "function") throw new Error(`${desc.typeName} has no ${method.localName}`)
+      let unary = unaryHandler(method, handler as Unary)
+      let stream = streamHandler(method, handler as Stream)
+      for (const interceptor of interceptors.toReversed()) {
+        unary = interceptor.unary?.(method, unary) ?? unary
+        stream = interceptor.stream?.(method, stream) ?? stream
+      }
+      const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
+      const limit = method.methodKind === "unary" ? limitOf(method) : undefined
+      // At once where nobody has to be waited for: so the next call of the same message finds the place taken.
+      const letIn: Admission = (call) => {
+        if (call.signal.aborted) throw call.signal.reason
+        const asking = admit(call)
+        return asking === undefined ? call.turn?.() : asking.then(() => call.turn?.())
+      }
+      /** The place of a call whose request is still to arrive is others': it is decided again when it is there. */
+      const making =
+        <I, O>(decode: (input: I) => Message, encode: (answer: Message) => O) =>
+        async (read: Read<I>, call: Call): Promise<O> => {
+          const letting = letIn(call)
+          if (letting !== undefined) await letting
+          // The answer would wait behind those that are not taken, or be thrown away.
+          if (call.connection?.answers.isTight === true) throw answersNotTaken()
+          const key = keyOf(call)
+          const enter = () => limit?.enter(key, call.signal)
+          const waiting = enter()
+          if (waiting !== undefined) await waiting
+          const arriving = read()
+          let input: I
+          if (arriving instanceof Promise) {
+            limit?.leave(key)
+            input = await orAborted(arriving, call.signal)
+            const again = enter()
+            if (again !== undefined) await again
+          } else input = arriving
+          try {
+            return encode(await unary(decode(input), call))
+          } finally {
+            limit?.leave(key)
+          }
+        }
+      const codec = codecOf(method)
+      return {
+        desc: method,
+        isOpen: access.admit?.(method) === undefined,
+        rejects: (key) => limit?.rejects(key) === true,
+        begin: (incoming) => {
+          const away = limit && (<T>(call: Call, waited: Promise<T>) => limit.away(keyOf(call), waited))
+          return underWay.begin(method, incoming, { carries, away })
+        },
+        unary: observer.unary(method, making(asIs, asIs)),
+        unaryBytes: observer.unary(method, making(codec.decode, codec.encode)),
+        stream: observer.stream(method, async function* (requests, call) {
+          await letIn(call)
+          yield* stream(requests, call)
+        }),
+        codec,
+      }
+    }),
+  })
+
+  const services = options.services.map((registration) => serve(registration, false))
+  if (options.carrier !== undefined) {
+    const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
+    const byName = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
+    const { draining } = underWay
+    services.push(serve(options.carrier({ find: (name) => byName.get(name), draining }), true))
+  }
+  return { services, maxDeadlineMs, refused: observer.refused, drain: underWay.drain }
+}
+
+/** By what the concurrency limit is shared: callers without a key are one. */
+export function keyOf({ identity }: Call): string {
+  return identity?.keyId ?? ""
+}
+
+/** Refuses a call whose answer would wait too long for its client. A client that is only slow may come again. */
+function answersNotTaken(): Failure {
+  return new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
+}
+
+function asIs(message: Message): Message {
+  return message
+}
+
+function allOf(admissions: readonly Admission[]): Admission {
+  const from = (index: number, call: Call): Promise<void> | undefined => {
+    for (let at = index; at < admissions.length; at++) {
+      const asking = admissions[at]?.(call)
+      if (asking !== undefined) return asking.then(() => from(at + 1, call))
+    }
+    return undefined
+  }
+  return (call) => from(0, call)
+}
+
+// A caller is answered when its deadline passes, even if the handler cannot stop at once: the handler's outcome is then
+// nobody's, and its transaction ends by itself.
+function unaryHandler(method: DescMethod, handler: Unary): Unary {
+  return (request, call) =>
+    new Promise((resolve, reject) => {
+      const { signal } = call
+      const onAbort = () => reject(signal.reason)
+      if (signal.aborted) {
+        onAbort()
+        return
+      }
+      signal.addEventListener("abort", onAbort, { once: true })
+      handler(request, call)
+        .then((answer) => resolve(create(method.output, answer)), reject)
+        .finally(() => signal.removeEventListener("abort", onAbort))
+    })
+}
+
+function streamHandler(method: DescMethod, handler: (request: never, call: Call) => AsyncIterable<Message>): Stream {
+  return async function* (requests, call) {
+    call.signal.throwIfAborted()
+    const argument =
+      method.methodKind === "server_streaming" ? await first(requests) : untilAborted(requests, call.signal)
+    for await (const answer of handler(argument as never, call)) yield create(method.output, answer)
+    // A stream that ends because it was aborted ends with the reason.
+    call.signal.throwIfAborted()
+  }
+}
+
+// A handler that waits for the next request must not outlive the call.
+async function* untilAborted(requests: AsyncIterable<Message>, signal: AbortSignal): AsyncIterable<Message> {
+  const reader = requests[Symbol.asyncIterator]()
+  const waits = waitsUntil(signal)
+  try {
+    for (;;) {
+      const next = await waits.for(reader.next())
+      if (next.done === true) return
+      yield next.value
+    }
+  } finally {
+    waits.end()
+  }
+}
+
+async function first(requests: AsyncIterable<Message>): Promise<Message> {
+  for await (const request of requests) return request
+  throw new Failure("INVALID_FIELD", { violations: [{ field: "request", description: "is missing" }] })
+}
+
+function codecOf({ input, output }: DescMethod): Codec {
+  return {
+    decode: (bytes) => wellFormed(input, () => fromBinary(input, bytes, withoutUnknown)),
+    encode: (answer) => toBinary(output, answer),
+  }
+}
+
+/** Throws INVALID_FIELD when the bytes that are read are no such message. */
+function wellFormed(schema: DescMessage, read: () => Message): Message {
+  try {
+    return read()
+  } catch (cause) {
+    const violations = [{ field: "request", description: `is not a well-formed ${schema.typeName}` }]
+    throw new Failure("INVALID_FIELD", { cause, violations })
+  }
+}

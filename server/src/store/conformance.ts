@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe } from "@jest/globals"
+import { accountContract } from "./conformance/accounts.js"
+import { apiKeyContract } from "./conformance/api-keys.js"
+import { authenticatorContract } from "./conformance/authenticators.js"
+import { callerContract } from "./conformance/callers.js"
+import type { ContractContext, OpenStoreDatabase, StoreDatabase } from "./conformance/context.js"
+import { sessionContract } from "./conformance/sessions.js"
+import { tenantContract } from "./conformance/tenants.js"
+import { userChangeContract } from "./conformance/user-changes.js"
+import { userContract } from "./conformance/users.js"
+import { verificationTokenContract } from "./conformance/verification-tokens.js"
+import type { Store } from "./store.js"
+
+export type { OpenStoreDatabase, StoreDatabase } from "./conformance/context.js"
+
+/**
+ * Declares the tests that hold for every store.
+ *
+ * @param name what stands in front of the names of the tests.
+ * @param open makes an empty database with the tables in it, for all the tests together.
+ */
+export function storeContract(name: string, open: OpenStoreDatabase): void {
+  describe(name, () => {
+    let database: StoreDatabase
+    let store: Store
+    let other: Store
+    const clock = { now: Date.UTC(2030, 0, 1) }
+
+    beforeAll(async () => {
+      database = await open()
+      store = await database.openStore({ clock: () => clock.now })
+      other = await database.openStore({ clock: () => clock.now })
+    })
+    afterAll(() => database.drop())
+
+    const context: ContractContext = {
+      get store() {
+        return store
+      },
+      get other() {
+        return other
+      },
+      get database() {
+        return database
+      },
+      clock,
+    }
+    describe("users", () => userContract(context))
+    describe("users", () => userChangeContract(context))
+    describe("accounts", () => accountContract(context))
+    describe("sessions", () => sessionContract(context))
+    describe("verification tokens", () => verificationTokenContract(context))
+    describe("authenticators", () => authenticatorContract(context))
+    describe("tenants", () => tenantContract(context))
+    describe("API keys", () => apiKeyContract(context))
+    describe("callers", () => callerContract(context))
+  })
+}

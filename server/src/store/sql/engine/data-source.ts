@@ -1,0 +1,98 @@
+import { createRequire } from "node:module"
+import type Libsql from "libsql"
+import mysql from "mysql2"
+import { createConnection } from "mysql2/promise"
+import { DataSource, type Logger } from "typeorm"
+import type { Engine } from "../schema/column-types.js"
+import { entities } from "../schema/entities.js"
+import { migrations } from "../schema/migrations/index.js"
+import { statementError as mysqlError } from "./mysql-errors.js"
+import { busyTimeoutMs, statementError as sqliteError } from "./sqlite.js"
+import { StatementError } from "./statement-error.js"
+import type { ServerLocation } from "./url.js"
+
+/** Opens TypeORM's data source for a file of SQLite. Throws StatementError. */
+export async function openSqliteDataSource(path: string): Promise<DataSource> {
+  const dataSource = new DataSource({
+    type: "better-sqlite3",
+    driver: createRequire(import.meta.url)("libsql"),
+    database: path,
+    // Turning the write-ahead log on needs the file for a moment without anybody else.
+    timeout: 5000,
+    enableWAL: path !== ":memory:",
+    ...common("sqlite"),
+  })
+  try {
+    await dataSource.initialize()
+  } catch (error) {
+    throw sqliteError(error)
+  }
+  const database: Libsql.Database = await dataSource.createQueryRunner().connect()
+  database.pragma(`busy_timeout = ${busyTimeoutMs}`)
+  return dataSource
+}
+
+/** Opens TypeORM's data source for a server, whose kind it finds out. Throws StatementError. */
+export async function openServerDataSource(
+  location: ServerLocation,
+  options: { poolSize: number; connectTimeoutMs: number },
+): Promise<DataSource> {
+  const { host, port, socketPath, username, password, database, ssl } = location
+  try {
+    const connectTimeout = options.connectTimeoutMs
+    const probe = await createConnection({
+      ...{ host, port, user: username, password, database, connectTimeout },
+      ...(socketPath === undefined ? {} : { socketPath }),
+      ...(ssl === undefined ? {} : { ssl }),
+    })
+    const [rows] = await probe.query<mysql.RowDataPacket[]>("SELECT VERSION() AS version").finally(() => probe.end())
+    const engine = /mariadb/i.test(rows[0]?.version) ? "mariadb" : "mysql"
+    const dataSource = new DataSource({
+      type: engine,
+      driver: mysql,
+      ...{ host, port, username, password, database, connectTimeout },
+      ...(socketPath === undefined ? {} : { socketPath }),
+      ...(ssl === undefined ? {} : { ssl }),
+      charset: "utf8mb4",
+      timezone: "Z",
+      // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
+      poolSize: options.poolSize + 2,
+      extra: {
+        connectAttributes: { program_name: "authwire" },
+        // Networks forget connections that are silent, and tell nobody.
+        maxIdle: options.poolSize,
+        idleTimeout: 60_000,
+        gracefulEnd: true,
+      },
+      ...common(engine),
+    })
+    return await dataSource.initialize().catch(async (error: unknown) => {
+      // What it had opened by then would keep the process from ending.
+      await dataSource.driver.disconnect().catch(() => {})
+      throw error
+    })
+  } catch (error) {
+    const { message, code } = mysqlError(error)
+    throw new StatementError("unavailable", message, code)
+  }
+}
+
+function common(engine: Engine) {
+  return {
+    entities: Object.values(entities(engine)),
+    migrations,
+    migrationsTableName: "authwire_migrations",
+    synchronize: false,
+    logger: silent,
+  }
+}
+
+/** TypeORM would write to the console, queries with their values; what fails is thrown as well. */
+const silent: Logger = {
+  logQuery() {},
+  logQueryError() {},
+  logQuerySlow() {},
+  logSchemaBuild() {},
+  logMigration() {},
+  log() {},
+}

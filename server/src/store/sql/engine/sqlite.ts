@@ -1,0 +1,113 @@
+import type Libsql from "libsql"
+import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import type { Cell } from "../query/statement.js"
+import type { Connection, Result, SqlEngine } from "./engine.js"
+import { type Failure, StatementError } from "./statement-error.js"
+
+/** How long SQLite waits for another process's lock. It waits in the event loop's place, so: briefly. */
+export const busyTimeoutMs = 20
+
+const failures: [prefix: string, failure: Failure][] = [
+  ["SQLITE_CONSTRAINT_PRIMARYKEY", "duplicate"],
+  ["SQLITE_CONSTRAINT_UNIQUE", "duplicate"],
+  ["SQLITE_CONSTRAINT_FOREIGNKEY", "no-parent"],
+  ["SQLITE_BUSY", "locked"],
+  ["SQLITE_LOCKED", "locked"],
+  ["SQLITE_IOERR", "unavailable"],
+  ["SQLITE_FULL", "unavailable"],
+  ["SQLITE_CANTOPEN", "unavailable"],
+  ["SQLITE_READONLY", "read-only"],
+  ["SQLITE_CORRUPT", "unavailable"],
+  ["SQLITE_NOTADB", "unavailable"],
+]
+
+/** SQLite has one connection and answers at once: no statement waits or runs long, and nothing is left to close. */
+export function sqliteEngine(dataSource: DataSource): SqlEngine {
+  const statements = new Map<string, Libsql.Statement>()
+
+  function prepared(database: Libsql.Database, sql: string): Libsql.Statement {
+    let statement = statements.get(sql)
+    if (statement === undefined) {
+      statement = database.prepare(sql)
+      if (statement.reader) statement.raw()
+      statements.set(sql, statement)
+    }
+    return statement
+  }
+
+  /**
+   * Takes the lock before a statement that writes. A prepared statement that meets a lock is left half-way, and what
+   * follows on the connection is not committed as long as it is; BEGIN and COMMIT are not prepared.
+   */
+  function write(database: Libsql.Database, statement: Libsql.Statement, cells: Cell[]): number {
+    if (database.inTransaction) return statement.run(cells).changes
+    database.exec("BEGIN IMMEDIATE")
+    try {
+      const { changes } = statement.run(cells)
+      database.exec("COMMIT")
+      return changes
+    } catch (error) {
+      if (database.inTransaction) database.exec("ROLLBACK")
+      throw error
+    }
+  }
+
+  async function run(sql: string, cells?: Cell[]): Promise<Result> {
+    const database: Libsql.Database = await dataSource.createQueryRunner().connect()
+    if (!database.open) throw new StatementError("unavailable", "the database is closed")
+    try {
+      if (cells === undefined) {
+        database.exec(sql)
+        return { rows: [], matched: 0 }
+      }
+      const statement = prepared(database, sql)
+      if (statement.reader) return { rows: statement.all(cells) as Cell[][], matched: 0 }
+      return { rows: [], matched: write(database, statement, cells) }
+    } catch (error) {
+      throw statementError(error)
+    }
+  }
+
+  async function withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T> {
+    try {
+      return await work(dataSource.createQueryRunner())
+    } catch (error) {
+      throw error instanceof QueryFailedError ? statementError(error.driverError) : error
+    }
+  }
+
+  const connection: Connection = { reused: false, run, release() {}, discard() {} }
+  return {
+    engine: "sqlite",
+    dataSource,
+    concurrency: 1,
+    begin: "BEGIN IMMEDIATE",
+    // Its transactions lock everything as they begin.
+    lock: (select) => select,
+    locksRows: false,
+    lookups: { limit: 1, ahead: 1 },
+    connect: async () => connection,
+    withQueryRunner,
+    withSchemaLock: (work) =>
+      withQueryRunner(async (runner) => {
+        await run("BEGIN IMMEDIATE")
+        try {
+          const result = await work(runner)
+          await run("COMMIT")
+          return result
+        } catch (error) {
+          await run("ROLLBACK")
+          throw error
+        }
+      }),
+    close: () => dataSource.destroy(),
+  }
+}
+
+/** Classifies what libsql threw. Its messages name tables and columns, and quote nothing. */
+export function statementError(error: unknown): StatementError {
+  const { message, code } = error as { message: string; code?: string }
+  // The code of a file that cannot be opened is the empty string.
+  const failure = code === "" ? "unavailable" : failures.find(([prefix]) => code?.startsWith(prefix))?.[1]
+  return new StatementError(failure ?? "fault", message, code)
+}

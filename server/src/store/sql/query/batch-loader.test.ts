@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
+import { coalesce } from "./batch-loader.js"
+
+describe("coalesce", () => {
+  const doubled = () =>
+    jest.fn(async (keys: readonly number[], _signal: AbortSignal | undefined) =>
+      keys.map((key) => (key < 0 ? undefined : key * 2)),
+    )
+
+  test("look-ups of one turn are loaded together, and each gets its own row", async () => {
+    const load = doubled()
+    const find = coalesce({ limit: 8, ahead: 2 }, load)
+    expect(await Promise.all([3, -1, 5].map((key) => find(key, undefined)))).toEqual([6, undefined, 10])
+    expect(load.mock.calls.map(([keys]) => keys)).toEqual([[3, -1, 5]])
+  })
+
+  test("no more are loaded together than the limit says", async () => {
+    const load = doubled()
+    const find = coalesce({ limit: 2, ahead: 2 }, load)
+    expect(await Promise.all([1, 2, 3, 4, 5].map((key) => find(key, undefined)))).toEqual([2, 4, 6, 8, 10])
+    expect(load.mock.calls.map(([keys]) => keys)).toEqual([[1, 2], [3, 4], [5]])
+  })
+
+  test("one that comes alone has its own signal", async () => {
+    const load = doubled()
+    const { signal } = new AbortController()
+    await coalesce({ limit: 8, ahead: 2 }, load)(1, signal)
+    expect(load.mock.calls).toEqual([[[1], signal]])
+  })
+
+  describe("while as many loads are under way as may be", () => {
+    beforeEach(() => {
+      jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask"] })
+    })
+    afterEach(() => {
+      jest.useRealTimers()
+    })
+
+    const turn = () => new Promise<void>((resolve) => process.nextTick(resolve))
+
+    /** Two look-ups, each by itself and still loading; a load ends when the test says so. */
+    const busy = async () => {
+      const loads: (readonly number[])[] = []
+      const ends: (() => void)[] = []
+      const find = coalesce<number, number>({ limit: 3, ahead: 2 }, (keys) => {
+        loads.push(keys)
+        return new Promise((resolve) => ends.push(() => resolve(keys.map((key) => key * 2))))
+      })
+      const found = [find(1, undefined)]
+      await turn()
+      found.push(find(2, undefined))
+      await turn()
+      return { loads, ends, find: (key: number) => found.push(find(key, undefined)), found }
+    }
+
+    test("those who come wait for one to end, and go together", async () => {
+      const { loads, ends, find, found } = await busy()
+      find(3)
+      await turn()
+      find(4)
+      await turn()
+      expect(loads).toEqual([[1], [2]])
+      ends[1]?.()
+      expect(await found[1]).toBe(4)
+      await turn()
+      expect(loads).toEqual([[1], [2], [3, 4]])
+      for (const end of ends) end()
+      expect(await Promise.all(found)).toEqual([2, 4, 6, 8])
+    })
+
+    test("as many as may go together do not wait", async () => {
+      const { loads, find } = await busy()
+      for (const key of [3, 4, 5, 6]) find(key)
+      await turn()
+      expect(loads).toEqual([[1], [2], [3, 4, 5]])
+    })
+
+    test("nobody waits for long for a load that hangs", async () => {
+      const { loads, find } = await busy()
+      for (const [key, then] of [
+        [3, [[1], [2], [3]]],
+        [4, [[1], [2], [3], [4]]],
+      ] as const) {
+        find(key)
+        await turn()
+        jest.advanceTimersByTime(1)
+        expect(loads).toEqual(then)
+      }
+    })
+
+    test("those who came after the last load began wait as long as anybody", async () => {
+      const { loads, ends, find } = await busy()
+      find(3)
+      await turn()
+      ends[0]?.()
+      await turn()
+      find(4)
+      await turn()
+      // The time of the third is over, who did not need it.
+      jest.advanceTimersByTime(1)
+      expect(loads).toEqual([[1], [2], [3]])
+      jest.advanceTimersByTime(1)
+      expect(loads).toEqual([[1], [2], [3], [4]])
+    })
+  })
+
+  test("one turn later is another load", async () => {
+    const load = doubled()
+    const find = coalesce({ limit: 8, ahead: 2 }, load)
+    await find(1, undefined)
+    await find(2, undefined)
+    expect(load).toHaveBeenCalledTimes(2)
+  })
+
+  test("a failure is that of all who were loaded together", async () => {
+    const failure = new Error("no")
+    const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => Promise.reject(failure))
+    const both = await Promise.allSettled([find(1, undefined), find(2, undefined)])
+    expect(both).toEqual([
+      { status: "rejected", reason: failure },
+      { status: "rejected", reason: failure },
+    ])
+  })
+
+  test("who gives up is let go at once, and the load ends with the last", async () => {
+    const callers = [new AbortController(), new AbortController()]
+    let loading: AbortSignal | undefined
+    const find = coalesce<number, number>(
+      { limit: 8, ahead: 2 },
+      (_keys, signal) =>
+        new Promise((_resolve, reject) => {
+          loading = signal
+          signal?.addEventListener("abort", () => reject(signal.reason))
+        }),
+    )
+    const [first, second] = callers.map(({ signal }, key) => find(key, signal))
+    await Promise.resolve()
+    callers[0]?.abort(new Error("the first is gone"))
+    await expect(first).rejects.toThrow("the first is gone")
+    expect(loading?.aborted).toBe(false)
+    callers[1]?.abort(new Error("the second is gone"))
+    await expect(second).rejects.toThrow("the second is gone")
+    expect(loading?.aborted).toBe(true)
+  })
+
+  test("one that gives up does not take the row of another", async () => {
+    const rows = Promise.withResolvers<number[]>()
+    const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => rows.promise)
+    const gone = new AbortController()
+    const [first, second] = [find(1, gone.signal), find(2, new AbortController().signal)]
+    await Promise.resolve()
+    gone.abort(new Error("gone"))
+    rows.resolve([10, 20])
+    await expect(first).rejects.toThrow("gone")
+    expect(await second).toBe(20)
+  })
+})

@@ -1,0 +1,73 @@
+import type { ObjectLiteral, SelectQueryBuilder } from "typeorm"
+import type { Caller } from "../../store.js"
+import type { Database } from "../database.js"
+import { textOf } from "../schema/table.js"
+import { coalesce, type Lookup } from "./batch-loader.js"
+import { type Cell, type Statement, statement } from "./statement.js"
+
+export interface SharedLookupOptions {
+  /** Begins a SELECT from the table of the key under `alias`, and from those that are joined to it. */
+  from(): SelectQueryBuilder<ObjectLiteral>
+  /** The columns that are wanted. */
+  columns: string
+  alias: string
+  /** The properties that are unique together within the tenant, all of them of bytes on a server. */
+  key: readonly string[]
+}
+
+interface Wanted {
+  tenant: Cell
+  keys: readonly Cell[][]
+}
+
+/**
+ * Finds rows by a unique key, or undefined. Look-ups of a tenant that come together share a statement, each with its own
+ * answer and its own signal: a statement costs more than a row, here and in the database.
+ *
+ * @returns a function of the caller and the cells of the key.
+ */
+export function sharedLookup(database: Database, { from, columns, alias, key }: SharedLookupOptions) {
+  const names = key.map((property) => `${alias}.${property}`)
+  // For 1, 2, 4 … keys: few statements to prepare.
+  const statements = [statementFor(1)]
+  for (let width = 2; width <= database.lookups.limit; width *= 2) statements.push(statementFor(width))
+
+  function statementFor(width: number): Statement<Wanted> {
+    const parameters: Record<string, (wanted: Wanted) => Cell> = { tenant: ({ tenant }) => tenant }
+    const parametersOf = (n: number) =>
+      key.map((property, index) => {
+        // The last key stands for those that lack.
+        parameters[`${property}${n}`] = ({ keys }) => keys[Math.min(n, keys.length - 1)]?.[index] as Cell
+        return `:${property}${n}`
+      })
+    const select = from().where(`${alias}.tenant = :tenant`)
+    if (width === 1) {
+      const only = parametersOf(0)
+      select.select(columns).andWhere(names.map((name, index) => `${name} = ${only[index]}`).join(" AND "))
+    } else {
+      const list = Array.from({ length: width }, (_, n) => `(${parametersOf(n).join(", ")})`)
+      select.select(`${columns}, ${names.join(", ")}`).andWhere(`(${names.join(", ")}) IN (${list.join(", ")})`)
+    }
+    return statement(select, parameters)
+  }
+
+  const load = async (tenant: Cell, keys: readonly Cell[][], signal: AbortSignal | undefined) => {
+    const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
+    const rows = await database.statements({ signal }, (sql) => sql.read(select, { tenant, keys }))
+    if (keys.length === 1) return rows
+    const byKey = new Map(rows.map((cells) => [textOf(cells.slice(-key.length)), cells]))
+    return keys.map((cells) => byKey.get(textOf(cells)))
+  }
+
+  // There are as many as tenants: callers do not make them up.
+  const lookups = new Map<string, Lookup<Cell[], Cell[]>>()
+  return ({ tenant, signal }: Caller, cells: Cell[]): Promise<Cell[] | undefined> => {
+    let lookup = lookups.get(tenant)
+    if (lookup === undefined) {
+      const tenantIs = database.tables.users.cell("tenant", tenant)
+      lookup = coalesce(database.lookups, (keys, signals) => load(tenantIs, keys, signals))
+      lookups.set(tenant, lookup)
+    }
+    return lookup(cells, signal)
+  }
+}

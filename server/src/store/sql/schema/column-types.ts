@@ -1,0 +1,72 @@
+import type { EntitySchemaColumnOptions } from "typeorm"
+import type { JsonValue } from "../../types.js"
+import { jsonText } from "../extra.js"
+
+/** The databases that the store speaks with. A Group Replication cluster is `mysql`. */
+export type Engine = "mysql" | "mariadb" | "sqlite"
+
+/** What kinds of column there are. `bytes` are the most that a value may take as UTF-8, where the engine has a limit. */
+export interface ColumnTypes {
+  /** Text that is compared byte for byte. */
+  key(bytes: number): EntitySchemaColumnOptions
+  /** Exactly so many bytes. */
+  hash(bytes: number): EntitySchemaColumnOptions
+  /** Short text, in Unicode characters. */
+  string(characters: number): EntitySchemaColumnOptions
+  /** Text up to 65,535 bytes. */
+  text(): EntitySchemaColumnOptions
+  /** Text up to 16 MiB. */
+  longText(): EntitySchemaColumnOptions
+  /** JSON, kept as the text that JSON.stringify makes: a column of type JSON changes numbers and the order of keys. */
+  json(): EntitySchemaColumnOptions
+  /** A moment in UTC, to the millisecond, years 1000 to 9999. */
+  time(): EntitySchemaColumnOptions
+  double(): EntitySchemaColumnOptions
+  /** An unsigned integer of 32 bits. */
+  uint32(): EntitySchemaColumnOptions
+  boolean(): EntitySchemaColumnOptions
+}
+
+const utf8 = {
+  to: (text: string | null | undefined) => (text == null ? null : Buffer.from(text)),
+  from: (bytes: Buffer | null) => bytes?.toString("utf8") ?? null,
+}
+
+const json = {
+  to: (value: unknown) => (value === undefined ? null : jsonText(value as JsonValue)),
+  from: (text: string | null): unknown => (text === null ? null : JSON.parse(text)),
+}
+
+// Every collation of the servers folds something (case, accents, trailing spaces) or is missing on one of them: keys
+// are binary, other text has the one collation that both have and that folds nothing.
+const exact = { charset: "utf8mb4", collation: "utf8mb4_bin" }
+
+const serverTypes: ColumnTypes = {
+  key: (bytes) => ({ type: "varbinary", length: bytes, transformer: utf8 }),
+  hash: (bytes) => ({ type: "binary", length: bytes }),
+  string: (characters) => ({ type: "varchar", length: characters, ...exact }),
+  text: () => ({ type: "text", ...exact }),
+  longText: () => ({ type: "mediumtext", ...exact }),
+  json: () => ({ type: "mediumtext", transformer: json, ...exact }),
+  time: () => ({ type: "datetime", precision: 3 }),
+  double: () => ({ type: "double" }),
+  uint32: () => ({ type: "int", unsigned: true }),
+  boolean: () => ({ type: "boolean" }),
+}
+
+const sqliteTypes: ColumnTypes = {
+  key: () => ({ type: "text" }),
+  hash: () => ({ type: "blob" }),
+  string: () => ({ type: "text" }),
+  text: () => ({ type: "text" }),
+  longText: () => ({ type: "text" }),
+  json: () => ({ type: "text", transformer: json }),
+  time: () => ({ type: "datetime" }),
+  double: () => ({ type: "double" }),
+  uint32: () => ({ type: "integer" }),
+  boolean: () => ({ type: "boolean" }),
+}
+
+export function columnTypes(engine: Engine): ColumnTypes {
+  return engine === "sqlite" ? sqliteTypes : serverTypes
+}

@@ -1,0 +1,166 @@
+import { EntitySchema } from "typeorm"
+import type { Account, ApiKey, Authenticator, Session, Tenant, User, VerificationToken } from "../../types.js"
+import { columnTypes, type Engine } from "./column-types.js"
+
+/** Every row of what callers keep belongs to a tenant, by which its keys begin. Reading a row leaves it out. */
+interface Owned {
+  tenant: string
+}
+
+/** A row of `users`. `emailKey` is the address as it is compared; two users of a tenant cannot have the same. */
+export interface UserRow extends User, Owned {
+  emailKey?: string | undefined
+}
+
+/** A row of `accounts`. */
+export interface AccountRow extends Account, Owned {}
+
+/** A row of `sessions`: the hash stands for the token. */
+export interface SessionRow extends Omit<Session, "sessionToken">, Owned {
+  tokenHash: Buffer
+}
+
+/** A row of `verification_tokens`: the hash stands for the token. */
+export interface VerificationTokenRow extends Omit<VerificationToken, "token">, Owned {
+  tokenHash: Buffer
+}
+
+/** A row of `authenticators`. */
+export interface AuthenticatorRow extends Authenticator, Owned {}
+
+export type Entities = ReturnType<typeof entities>
+
+/**
+ * Declares the tables for an engine. Columns are at least as wide as the limits of the schema (proto/authwire/v1).
+ * The migrations make the same tables; a test compares the two.
+ */
+export function entities(engine: Engine) {
+  const { key, hash, string, text, longText, json, time, double, uint32, boolean } = columnTypes(engine)
+  const tenant = { name: "tenant", primary: true, select: false, ...key(63) } as const
+  return {
+    users: new EntitySchema<UserRow>({
+      name: "User",
+      tableName: "users",
+      columns: {
+        tenant,
+        id: { name: "id", primary: true, ...key(255) },
+        email: { name: "email", nullable: true, ...string(320) },
+        emailKey: { name: "email_key", nullable: true, select: false, ...key(1280) },
+        emailVerified: { name: "email_verified", nullable: true, ...time() },
+        name: { name: "name", nullable: true, ...text() },
+        image: { name: "image", nullable: true, ...longText() },
+        extra: { name: "extra", ...json() },
+      },
+      indices: [{ name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] }],
+    }),
+
+    accounts: new EntitySchema<AccountRow>({
+      name: "Account",
+      tableName: "accounts",
+      columns: {
+        tenant,
+        provider: { name: "provider", primary: true, ...key(255) },
+        providerAccountId: { name: "provider_account_id", primary: true, ...key(1400) },
+        userId: { name: "user_id", ...key(255) },
+        type: { name: "type", ...string(32) },
+        access_token: { name: "access_token", nullable: true, ...longText() },
+        token_type: { name: "token_type", nullable: true, ...string(255) },
+        id_token: { name: "id_token", nullable: true, ...longText() },
+        refresh_token: { name: "refresh_token", nullable: true, ...longText() },
+        scope: { name: "scope", nullable: true, ...text() },
+        expires_in: { name: "expires_in", nullable: true, ...double() },
+        expires_at: { name: "expires_at", nullable: true, ...double() },
+        authorization_details: { name: "authorization_details", nullable: true, ...json() },
+        extra: { name: "extra", ...json() },
+      },
+      indices: [{ name: "accounts_user_id", columns: ["tenant", "userId"] }],
+      foreignKeys: [ofUser("accounts_user_id_fkey")],
+    }),
+
+    sessions: new EntitySchema<SessionRow>({
+      name: "Session",
+      tableName: "sessions",
+      columns: {
+        tenant,
+        tokenHash: { name: "token_hash", primary: true, select: false, ...hash(32) },
+        userId: { name: "user_id", ...key(255) },
+        expires: { name: "expires", ...time() },
+        extra: { name: "extra", ...json() },
+      },
+      indices: [
+        { name: "sessions_user_id", columns: ["tenant", "userId"] },
+        { name: "sessions_expires", columns: ["expires"] },
+      ],
+      foreignKeys: [ofUser("sessions_user_id_fkey")],
+    }),
+
+    verificationTokens: new EntitySchema<VerificationTokenRow>({
+      name: "VerificationToken",
+      tableName: "verification_tokens",
+      columns: {
+        tenant,
+        identifier: { name: "identifier", primary: true, ...key(1280) },
+        tokenHash: { name: "token_hash", primary: true, select: false, ...hash(32) },
+        expires: { name: "expires", ...time() },
+      },
+    }),
+
+    authenticators: new EntitySchema<AuthenticatorRow>({
+      name: "Authenticator",
+      tableName: "authenticators",
+      columns: {
+        tenant,
+        credentialID: { name: "credential_id", primary: true, ...key(1400) },
+        userId: { name: "user_id", ...key(255) },
+        providerAccountId: { name: "provider_account_id", ...key(1400) },
+        credentialPublicKey: { name: "credential_public_key", ...text() },
+        counter: { name: "counter", ...uint32() },
+        credentialDeviceType: { name: "credential_device_type", ...string(64) },
+        credentialBackedUp: { name: "credential_backed_up", ...boolean() },
+        transports: { name: "transports", nullable: true, ...text() },
+        extra: { name: "extra", ...json() },
+      },
+      indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId"] }],
+      foreignKeys: [ofUser("authenticators_user_id_fkey")],
+    }),
+
+    tenants: new EntitySchema<Tenant>({
+      name: "Tenant",
+      tableName: "tenants",
+      columns: {
+        name: { name: "name", primary: true, ...key(63) },
+        created: { name: "created", ...time() },
+      },
+    }),
+
+    apiKeys: new EntitySchema<ApiKey>({
+      name: "ApiKey",
+      tableName: "api_keys",
+      columns: {
+        id: { name: "id", primary: true, ...key(32) },
+        name: { name: "name", ...string(255) },
+        tenant: { name: "tenant", ...key(63) },
+        scopes: { name: "scopes", ...json() },
+        secretHash: { name: "secret_hash", nullable: true, ...hash(32) },
+        certificateName: { name: "certificate_name", nullable: true, ...key(512) },
+        created: { name: "created", ...time() },
+        expires: { name: "expires", nullable: true, ...time() },
+        revoked: { name: "revoked", nullable: true, ...time() },
+      },
+      indices: [{ name: "api_keys_tenant", columns: ["tenant"] }],
+      foreignKeys: [
+        {
+          name: "api_keys_tenant_fkey",
+          target: "Tenant",
+          columnNames: ["tenant"],
+          referencedColumnNames: ["name"],
+        },
+      ],
+    }),
+  }
+}
+
+/** No cascade: a replication group with several primaries refuses cascading keys. Deleting a user deletes the rest. */
+function ofUser(name: string) {
+  return { name, target: "User", columnNames: ["tenant", "userId"], referencedColumnNames: ["tenant", "id"] }
+}

@@ -1,0 +1,198 @@
+import { readdirSync } from "node:fs"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../../../../../test/support/databases.js"
+import { anyone, encryptionKeys } from "../../conformance/context.js"
+import {
+  applyMigrations,
+  type Database,
+  migrationStatus,
+  openDatabase,
+  openSqlStore,
+  pendingMigrations,
+  revertLastMigration,
+} from "../index.js"
+import { migration } from "./migrations/migration.js"
+
+const names = readdirSync(new URL("./migrations", import.meta.url))
+  .filter((file) => /^\d{4}-/.test(file))
+  .map((file) => file.replace(/\.[jt]s$/, ""))
+  .sort()
+const tables = ["accounts", "api_keys", "authenticators", "sessions", "tenants", "users", "verification_tokens"]
+
+describe.each(databaseTargets())("migrations on %s", (target) => {
+  let empty: TestDatabase
+  let database: Database
+
+  const tablesThere = async () => {
+    const sql =
+      target === "sqlite"
+        ? "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        : "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name"
+    return (await empty.query(sql)).map((row) => row.name).filter((name) => name !== "authwire_migrations")
+  }
+
+  beforeAll(async () => {
+    empty = await createDatabase(target)
+    // The tables must not depend on what a database is set to.
+    if (target !== "sqlite") {
+      await empty.query(`ALTER DATABASE ${new URL(empty.url).pathname.slice(1)} CHARACTER SET latin1`)
+    }
+    database = await openDatabase({ url: empty.url })
+  })
+  afterAll(async () => {
+    await database.close()
+    await empty.drop()
+  })
+
+  test("in an empty database all are pending, and looking changes nothing", async () => {
+    expect(await pendingMigrations(database)).toEqual(names)
+    expect(await migrationStatus(database)).toEqual(names.map((name) => ({ name, applied: false, known: true })))
+    expect(await tablesThere()).toEqual([])
+  })
+
+  test("are applied in their order, by one of several processes at the same time", async () => {
+    const others = await Promise.all([openDatabase({ url: empty.url }), openDatabase({ url: empty.url })])
+    const applied = await Promise.all([database, ...others].map(applyMigrations))
+    expect(applied.flat()).toEqual(names)
+    expect(await tablesThere()).toEqual(tables)
+    expect(await pendingMigrations(database)).toEqual([])
+    expect(await applyMigrations(database)).toEqual([])
+    for (const other of others) await other.close()
+  })
+
+  test("make exactly the tables that the entities declare", async () => {
+    await applyMigrations(database)
+    const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log()
+    expect(upQueries.map(({ query }) => query)).toEqual([])
+  })
+
+  // TypeORM does not compare collations.
+  test("give every column exactly the collation that its entity declares", async () => {
+    if (target === "sqlite") return
+    await applyMigrations(database)
+    const declared = database.dataSource.entityMetadatas.flatMap(({ tableName, columns }) =>
+      columns.map(({ databaseName, collation }) => ({
+        column: `${tableName}.${databaseName}`,
+        collation: collation ?? null,
+      })),
+    )
+    const sql = `SELECT CONCAT(table_name, '.', column_name) AS \`column\`, collation_name AS collation
+      FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name <> 'authwire_migrations'`
+    const found = await empty.query(sql)
+    expect(found).toEqual(expect.arrayContaining(declared))
+    expect(found).toHaveLength(declared.length)
+    expect(new Set(declared.map(({ collation }) => collation))).toEqual(new Set([null, "utf8mb4_bin"]))
+  })
+
+  test("give every table a primary key, and no key that cascades", async () => {
+    for (const table of tables) {
+      if (target === "sqlite") {
+        const columns = await empty.query(`SELECT name FROM pragma_table_info('${table}') WHERE pk > 0`)
+        expect([table, columns.length > 0]).toEqual([table, true])
+        const cascading = `SELECT on_delete FROM pragma_foreign_key_list('${table}') WHERE on_delete <> 'NO ACTION'`
+        expect(await empty.query(cascading)).toEqual([])
+        continue
+      }
+      const where = "WHERE table_schema = DATABASE() AND table_name = ?"
+      expect(await empty.query(`SELECT engine AS engine FROM information_schema.tables ${where}`, [table])).toEqual([
+        { engine: "InnoDB" },
+      ])
+      const keys = `SELECT constraint_name AS name FROM information_schema.table_constraints ${where} AND constraint_type = 'PRIMARY KEY'`
+      expect(await empty.query(keys, [table])).toHaveLength(1)
+    }
+    if (target !== "sqlite") {
+      const rules =
+        "SELECT table_name AS name, delete_rule AS rule FROM information_schema.referential_constraints WHERE constraint_schema = DATABASE() ORDER BY table_name"
+      const found = await empty.query(rules)
+      expect(found.map((row) => row.name)).toEqual(["accounts", "api_keys", "authenticators", "sessions"])
+      for (const { rule } of found) expect(["NO ACTION", "RESTRICT"]).toContain(rule)
+    }
+  })
+
+  test("one that a newer version applied is shown, and reverting it is refused", async () => {
+    const name = "0099-future-0000000000099"
+    await empty.query("INSERT INTO authwire_migrations (timestamp, name) VALUES (99, ?)", [name])
+    expect(await migrationStatus(database)).toContainEqual({ name: "0099-future", applied: true, known: false })
+    expect(await pendingMigrations(database)).toEqual([])
+    await expect(revertLastMigration(database)).rejects.toThrow("0099-future")
+    await empty.query("DELETE FROM authwire_migrations WHERE name = ?", [name])
+  })
+
+  test("are reverted one by one, down to nothing, and can be applied again", async () => {
+    for (const name of [...names].reverse()) expect(await revertLastMigration(database)).toBe(name)
+    expect(await revertLastMigration(database)).toBeUndefined()
+    expect(await tablesThere()).toEqual([])
+    expect(await applyMigrations(database)).toEqual(names)
+  })
+
+  test("one that fails leaves what it found, and succeeds when nothing is in its way", async () => {
+    await revertLastMigration(database)
+    await empty.query("CREATE TABLE authenticators (a INTEGER PRIMARY KEY)")
+    await expect(applyMigrations(database)).rejects.toThrow("authenticators")
+    expect(await tablesThere()).toEqual(["authenticators"])
+    expect(await pendingMigrations(database)).toEqual(names)
+    await empty.query("DROP TABLE authenticators")
+    expect(await applyMigrations(database)).toEqual(names)
+    expect(await tablesThere()).toEqual(tables)
+  })
+
+  if (target !== "sqlite") {
+    test("what a process that ended half-way has left is not in the way", async () => {
+      await revertLastMigration(database)
+      await empty.query("CREATE TABLE authwire_new_users (id INTEGER PRIMARY KEY)")
+      await empty.query("CREATE TABLE authwire_new_sessions (user_id INTEGER REFERENCES authwire_new_users (id))")
+      expect(await applyMigrations(database)).toEqual(names)
+      expect(await tablesThere()).toEqual(tables)
+    })
+  }
+
+  test("the tenant that is there from the beginning is the default one", async () => {
+    const rows = await empty.query("SELECT name, created FROM tenants")
+    expect(rows.map(({ name }) => String(name))).toEqual(["default"])
+    const created = rows[0]?.created
+    const moment = created instanceof Date ? created.getTime() : Date.parse(`${String(created).replace(" ", "T")}Z`)
+    expect(Math.abs(Date.now() - moment)).toBeLessThan(600_000)
+  })
+
+  // As the one that follows the last of the folder is written.
+  test("the next one is applied to tables that hold rows, and reverted alone", async () => {
+    const Next = migration({
+      name: "9000-users-locale",
+      server: "ALTER TABLE users ADD COLUMN locale VARCHAR(35) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
+      sqlite: `ALTER TABLE "users" ADD COLUMN "locale" text`,
+      down: "ALTER TABLE users DROP COLUMN locale",
+    })
+    await empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'u', '{}')")
+    const newer = await openDatabase({ url: empty.url })
+    newer.dataSource.migrations.push(new Next())
+    expect(await pendingMigrations(newer)).toEqual(["9000-users-locale"])
+    expect(await applyMigrations(newer)).toEqual(["9000-users-locale"])
+    expect(await empty.query("SELECT locale FROM users")).toEqual([{ locale: null }])
+    expect(await migrationStatus(database)).toContainEqual({ name: "9000-users-locale", applied: true, known: false })
+    expect(await revertLastMigration(newer)).toBe("9000-users-locale")
+    await expect(empty.query("SELECT locale FROM users")).rejects.toThrow("locale")
+    expect(await pendingMigrations(newer)).toEqual(["9000-users-locale"])
+    expect(await pendingMigrations(database)).toEqual([])
+    expect(await empty.query("SELECT tenant FROM users")).toHaveLength(1)
+    await newer.close()
+    await empty.query("DELETE FROM users")
+  })
+
+  test("a store works in the same process that applied them, also after a change of tables", async () => {
+    const store = await openSqlStore({ encryptionKeys, url: empty.url })
+    await store.users.create(anyone, { id: "u", extra: {} })
+    await empty.query("ALTER TABLE users ADD COLUMN later INTEGER")
+    expect(await store.users.get(anyone, "u")).toEqual({ id: "u", extra: {} })
+    await store.close()
+  })
+})
+
+if (databaseTargets().includes("sqlite")) {
+  test("a database in memory is migrated by its own store", async () => {
+    const store = await openSqlStore({ encryptionKeys, url: "sqlite::memory:" })
+    expect(await applyMigrations(store.database)).toEqual(names)
+    expect(await store.users.create(anyone, { id: "u", extra: {} })).toEqual({ id: "u", extra: {} })
+    expect(await store.users.get(anyone, "u")).toEqual({ id: "u", extra: {} })
+    await store.close()
+  })
+}

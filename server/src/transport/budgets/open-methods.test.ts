@@ -1,0 +1,58 @@
+import { Health } from "@authwire/proto/health"
+import { ServerReflection } from "@authwire/proto/reflection/v1"
+import { expect, jest, test } from "@jest/globals"
+import { Connection } from "../connection.js"
+import { limits } from "../limits.js"
+import { openMethods } from "./open-methods.js"
+
+const { watch } = Health.method
+const { serverReflectionInfo } = ServerReflection.method
+const connection = () => new Connection(4 * 1024 * 1024, undefined)
+const stream = () => ({ cut: jest.fn() })
+
+test("a connection has few streams that need no key, and others have theirs", () => {
+  const open = openMethods()
+  const one = connection()
+  const streams = Array.from({ length: limits.openStreams }, stream)
+  for (const each of streams) expect(open.enter(watch, one, each)).toBeUndefined()
+  const tooMany = stream()
+  expect(open.enter(watch, one, tooMany)?.reason).toBe("RATE_LIMITED")
+  // It has taken no place, so it gives none back.
+  open.leave(watch, one, tooMany)
+  expect(open.enter(watch, one, stream())?.reason).toBe("RATE_LIMITED")
+  expect(open.enter(watch, connection(), stream())).toBeUndefined()
+  for (let count = 0; count < limits.reflectionStreams; count++)
+    expect(open.enter(serverReflectionInfo, one, stream())).toBeUndefined()
+  expect(open.enter(serverReflectionInfo, one, stream())?.reason).toBe("RATE_LIMITED")
+  open.leave(watch, one, streams[3] as (typeof streams)[0])
+  expect(open.enter(watch, one, stream())).toBeUndefined()
+})
+
+test("where there are too many in all, the oldest of the connection that has most is cut for a new one", () => {
+  const open = openMethods()
+  const small = { connection: connection(), stream: stream() }
+  open.enter(watch, small.connection, small.stream)
+  const attackers = Array.from({ length: limits.openStreamsInAll / limits.openStreams }, () => ({
+    connection: connection(),
+    streams: Array.from({ length: limits.openStreams }, stream),
+  }))
+  for (const attacker of attackers) for (const one of attacker.streams) open.enter(watch, attacker.connection, one)
+  const cut = attackers.flatMap(({ streams }) => streams).filter((one) => one.cut.mock.calls.length > 0)
+  expect(cut).toEqual([attackers[0]?.streams[0]])
+  for (let others = 0; others < 100; others++) expect(open.enter(watch, connection(), stream())).toBeUndefined()
+  expect(small.stream.cut).not.toHaveBeenCalled()
+})
+
+test("a connection may make so many requests that need no key in a second", () => {
+  const { request } = openMethods()
+  const one = connection()
+  const outcomes = Array.from({ length: limits.openRequestsPerSecond * 2 }, () => request(watch, one))
+  expect(outcomes.slice(0, limits.openRequestsPerSecond)).toEqual(Array(limits.openRequestsPerSecond).fill(undefined))
+  expect(outcomes.at(-1)).toMatchObject({ reason: "RATE_LIMITED", retryAfterMs: expect.any(Number) })
+  expect(request(watch, connection())).toBeUndefined()
+  const asked = Array.from({ length: limits.reflectionPerSecondInAll }, () =>
+    request(serverReflectionInfo, connection()),
+  )
+  expect(asked.filter((failure) => failure !== undefined)).toEqual([])
+  expect(request(serverReflectionInfo, connection())?.reason).toBe("RATE_LIMITED")
+})

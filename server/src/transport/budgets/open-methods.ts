@@ -1,0 +1,79 @@
+import type { DescMethod } from "@bufbuild/protobuf"
+import { Failure } from "../../rpc/errors.js"
+import { bucket } from "../../rpc/interceptors/rate-limit.js"
+import type { Connection } from "../connection.js"
+import { limits } from "../limits.js"
+
+/** Bounds the streams of methods that need no key, of all listeners of a process. */
+export interface OpenMethods {
+  /**
+   * Takes a place for a stream, which `leave` gives back. Where there are too many in all, the oldest of the connection
+   * that has most is cut for it: so nobody keeps others from asking how the service is.
+   *
+   * @returns RATE_LIMITED if the connection has too many of them, or makes too many requests.
+   */
+  enter(method: DescMethod, connection: Connection, stream: OpenStream): Failure | undefined
+  leave(method: DescMethod, connection: Connection, stream: OpenStream): void
+  /** Counts a further request of a stream. The same. */
+  request(method: DescMethod, connection: Connection): Failure | undefined
+}
+
+export interface OpenStream {
+  cut(): void
+}
+
+export function openMethods(): OpenMethods {
+  const health = places(limits.openStreams, limits.openStreamsInAll)
+  // Its answers are large, and few people ask.
+  const reflection = places(limits.reflectionStreams, limits.reflectionStreamsInAll)
+  const takeReflection = bucket(limits.reflectionPerSecondInAll, () => performance.now())
+  const isReflection = ({ parent }: DescMethod) => parent.typeName.startsWith("grpc.reflection.")
+  const placesOf = (method: DescMethod) => (isReflection(method) ? reflection : health)
+
+  const request = (method: DescMethod, connection: Connection): Failure | undefined => {
+    const retryAfterMs = connection.takeOpenRequest() || (isReflection(method) ? takeReflection() : 0)
+    return retryAfterMs === 0 ? undefined : new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
+  }
+
+  return {
+    request,
+    enter: (method, connection, stream) => request(method, connection) ?? placesOf(method).enter(connection, stream),
+    leave: (method, connection, stream) => placesOf(method).leave(connection, stream),
+  }
+}
+
+function places(perConnection: number, most: number) {
+  const holders = new Map<Connection, Set<OpenStream>>()
+  let inAll = 0
+
+  const leave = (connection: Connection, stream: OpenStream): void => {
+    const streams = holders.get(connection)
+    if (streams?.delete(stream) !== true) return
+    inAll--
+    if (streams.size === 0) holders.delete(connection)
+  }
+
+  const cutOne = (): void => {
+    let largest: [Connection, Set<OpenStream>] | undefined
+    for (const holder of holders) if (largest === undefined || holder[1].size > largest[1].size) largest = holder
+    if (largest === undefined) return
+    const [oldest] = largest[1]
+    if (oldest === undefined) return
+    leave(largest[0], oldest)
+    oldest.cut()
+  }
+
+  const enter = (connection: Connection, stream: OpenStream): Failure | undefined => {
+    const streams = holders.get(connection) ?? new Set()
+    if (streams.size >= perConnection) return new Failure("RATE_LIMITED", { retryAfterMs: 1_000, message: tooMany })
+    if (inAll >= most) cutOne()
+    holders.set(connection, streams.add(stream))
+    inAll++
+    return undefined
+  }
+
+  return { enter, leave }
+}
+
+const tooMany = "the connection has too many streams of methods that need no API key"
+const tooFast = "too many requests are made that need no API key"

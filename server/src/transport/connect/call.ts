@@ -1,0 +1,111 @@
+import type { Message } from "@bufbuild/protobuf"
+import { Code, ConnectError } from "@connectrpc/connect"
+import type { Incoming, Running } from "../../rpc/active-calls.js"
+import { Failure } from "../../rpc/errors.js"
+import type { Method } from "../../rpc/router.js"
+import { orAborted } from "../../util/abort.js"
+import { asUnreadable } from "./foreign-errors.js"
+
+/** A call at the HTTP listener. It begins on its header; Connect reads the request once the call is let in. */
+export interface HttpCall {
+  readonly running: Running
+  /** Resolves when the request may be read; rejects with why the call is rejected. */
+  readonly admitted: Promise<void>
+  /** The request cannot be read. */
+  fail(failure: Failure): void
+}
+
+export interface HttpUnaryCall extends HttpCall {
+  /** Makes the call. */
+  answer(request: Message): Promise<Message>
+}
+
+export interface HttpStreamCall extends HttpCall {
+  answers(requests: AsyncIterable<Message>): AsyncIterable<Message>
+}
+
+export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
+  const running = method.begin(incoming)
+  const request = Promise.withResolvers<Message>()
+  const admitted = Promise.withResolvers<void>()
+  const read = () => {
+    admitted.resolve()
+    return request.promise
+  }
+  const answer = method.unary(read, running.call)
+  answer.catch(admitted.reject).finally(running.end)
+  return {
+    running,
+    admitted: admitted.promise,
+    fail: request.reject,
+    answer(message) {
+      request.resolve(message)
+      return answer
+    },
+  }
+}
+
+/** @param onRequest Looks at each request of the stream but the first; throws if it is one too many. */
+export function beginStream(method: Method, incoming: Incoming, onRequest: () => void): HttpStreamCall {
+  const running = method.begin(incoming)
+  const { signal } = running.call
+  const requests = Promise.withResolvers<AsyncIterable<Message>>()
+  const admitted = Promise.withResolvers<void>()
+  async function* read(): AsyncIterable<Message> {
+    admitted.resolve()
+    let isFirst = true
+    for await (const message of await orAborted(requests.promise, signal)) {
+      if (!isFirst) onRequest()
+      isFirst = false
+      yield message
+    }
+  }
+  const stream = method.stream(read(), running.call)[Symbol.asyncIterator]()
+  let isMade = false
+  let isOver = false
+  const end = () => {
+    if (!isOver) running.end()
+    isOver = true
+  }
+  const first = stream.next()
+  first.then(
+    () => admitted.resolve(),
+    (error: unknown) => {
+      admitted.reject(error)
+      end()
+    },
+  )
+  // Connect may find a fault in the header yet, and never make the call.
+  signal.addEventListener("abort", () => isMade || end(), { once: true })
+  return {
+    running,
+    admitted: admitted.promise,
+    fail: requests.reject,
+    async *answers(messages) {
+      isMade = true
+      const fault: Fault = {}
+      requests.resolve(readable(messages, method, fault))
+      try {
+        for (let next = await first; next.done !== true; next = await stream.next()) yield next.value
+      } catch (error) {
+        throw fault.tooLarge ?? error
+      } finally {
+        end()
+        await stream.return?.()
+      }
+    },
+  }
+}
+
+interface Fault {
+  tooLarge?: ConnectError
+}
+
+async function* readable(messages: AsyncIterable<Message>, method: Method, fault: Fault): AsyncIterable<Message> {
+  try {
+    yield* messages
+  } catch (error) {
+    if (error instanceof ConnectError && error.code === Code.ResourceExhausted) fault.tooLarge = error
+    throw asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
+  }
+}

@@ -1,0 +1,242 @@
+import type { EventEmitter } from "node:events"
+import type { IncomingMessage } from "node:http"
+import type { DescMethod, Message } from "@bufbuild/protobuf"
+import {
+  type ConnectRouter,
+  type ContextValues,
+  createConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+  type MethodImpl,
+  type ServiceImpl,
+} from "@connectrpc/connect"
+import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
+import { type Incoming, requestIdOf } from "../../rpc/active-calls.js"
+import type { Failure } from "../../rpc/errors.js"
+import type { Dispatch, Method } from "../../rpc/router.js"
+import type { OpenMethods } from "../budgets/open-methods.js"
+import { shareOf } from "../budgets/share-of.js"
+import { type Connection, turnOf } from "../connection.js"
+import { closeWhenAnswered, cut as cutStream, letFinish } from "../cut/cut.js"
+import { limits } from "../limits.js"
+import { clampTimeouts } from "../timeout.js"
+import { type NodeResponse, writeAnswer } from "./answer.js"
+import { arriving } from "./body.js"
+import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./call.js"
+import { withoutForeignErrors } from "./foreign-errors.js"
+
+type Handler = ConnectRouter["handlers"][number]
+type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
+
+export interface ConnectHandlerOptions {
+  dispatch: Dispatch
+  maxMessageBytes: number
+  openMethods: OpenMethods
+  /** Answers requests for paths that are no method's. */
+  otherwise: (request: NodeRequest, response: NodeResponse) => void
+  /** The connection that a request came over. */
+  connectionOf: (request: NodeRequest) => Connection
+}
+
+/** What Connect is to know of a call when it has read the header. */
+interface Arrival {
+  readonly method: Method
+  readonly connection: Connection
+  readonly openMethods: OpenMethods
+  readonly rejection: Failure | undefined
+  /** What closes when the request is over, or its client has gone. */
+  readonly closing: EventEmitter
+  /** Ends the request at once. */
+  readonly cut: () => void
+  call?: HttpUnaryCall | HttpStreamCall
+}
+
+const arrivalKey = createContextKey<Arrival | undefined>(undefined)
+
+/** Serves the methods of the dispatch over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
+export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
+  const { dispatch, openMethods } = options
+  const router = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
+  route(router, dispatch)
+  const methods = new Map(dispatch.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
+  const handlers = new Map(
+    router.handlers.map((handler) => [handler.requestPath, { handler, method: methods.get(handler.method) as Method }]),
+  )
+
+  return (request, response) => {
+    // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
+    request.on("error", () => {})
+    if ("stream" in request) closeWhenAnswered(request.stream)
+    const found = handlers.get(request.url?.split("?", 1)[0] ?? "")
+    if (found === undefined) {
+      limitTime(closingOf(request, response), cutOf(request))
+      return options.otherwise(request, response)
+    }
+    // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
+    // into the URL, and that into the logs of proxies.
+    if (request.method !== "POST") {
+      limitTime(closingOf(request, response), cutOf(request))
+      return refuse(response, 405, { allow: "POST" })
+    }
+    serve(found.handler, found.method, request, response)
+  }
+
+  function serve(handler: Handler, method: Method, request: NodeRequest, response: NodeResponse): void {
+    const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
+    request.headers["x-request-id"] = requestId
+    clampTimeouts(request.headers)
+    const contextValues = createContextValues()
+    const asked = read(request, response, contextValues)
+    if (asked === undefined) {
+      response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
+      response.end("the request names no host\n")
+      request.resume()
+      return
+    }
+    const connection = options.connectionOf(request)
+    const closing = closingOf(request, response)
+    const cut = cutOf(request)
+    const { share, rejection } = shareOf(closing, {
+      method,
+      connection,
+      openMethods,
+      maxDeadlineMs: dispatch.maxDeadlineMs,
+      cut,
+    })
+    const arrival: Arrival = { method, connection, openMethods, rejection, closing, cut }
+    contextValues.set(arrivalKey, arrival)
+    // Who leaves it early must still be able to say why.
+    const iterator = request.iterator({ destroyOnReturn: false })
+    if (!("stream" in request)) endRequest(request, response)
+    const body = arriving(iterator, share, () => callOf(arrival).running.call)
+    handler({ ...asked, body })
+      .then((answer) => {
+        const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
+          if (failure === undefined) dispatch.refused(method.desc, "http", requestId, code)
+          else arrival.call?.fail(failure)
+        })
+        return writeAnswer(own, response, share, method.desc.methodKind === "unary")
+      })
+      // The client is gone, or takes nothing: there is nobody to tell.
+      .catch(() => response.destroy())
+  }
+}
+
+/** Begins a call when its header is read, and lets Connect read the request if it is let in. */
+async function requestGate(context: HandlerContext): Promise<void> {
+  const arrival = arrivalOf(context)
+  const { method, connection } = arrival
+  const incoming: Incoming = {
+    door: "http",
+    timeoutMs: context.timeoutMs(),
+    header: (name) => context.requestHeader.get(name) ?? undefined,
+    certificateNames: connection.certificateNames,
+    rejection: arrival.rejection,
+    connection,
+    turn: method.isOpen ? undefined : (signal) => turnOf(connection, method.desc, arrival.closing, signal),
+  }
+  const call =
+    method.desc.methodKind === "unary"
+      ? beginUnary(method, incoming)
+      : beginStream(method, incoming, () => {
+          const tooMany = method.isOpen ? arrival.openMethods.request(method.desc, connection) : undefined
+          if (tooMany !== undefined) throw tooMany
+        })
+  arrival.call = call
+  arrival.closing.once("close", () => call.running.cancel())
+  call.admitted.catch(() => limitTime(arrival.closing, arrival.cut))
+  await call.admitted
+  const { identity } = call.running.call
+  if (identity !== undefined) connection.letIn(identity)
+  if (!method.isOpen) letFinish(arrival.closing)
+}
+
+function arrivalOf(context: HandlerContext): Arrival {
+  const arrival = context.values.get(arrivalKey)
+  if (arrival === undefined) throw new Error("a request without an arrival")
+  return arrival
+}
+
+function callOf({ call }: Arrival): HttpUnaryCall | HttpStreamCall {
+  if (call === undefined) throw new Error("a request is read before its call has begun")
+  return call
+}
+
+// Who is rejected, or makes no call, is told little, and need not be waited for.
+function limitTime(closing: EventEmitter, cut: () => void): void {
+  const timer = setTimeout(cut, limits.rejectionMs)
+  closing.once("close", () => clearTimeout(timer))
+}
+
+// The stream itself: the response of HTTP/2 says that it is finished only when the request is too.
+function closingOf(request: NodeRequest, response: NodeResponse): EventEmitter {
+  return "stream" in request ? request.stream : response
+}
+
+function cutOf(request: NodeRequest): () => void {
+  return () => ("stream" in request ? cutStream(request.stream) : request.destroy())
+}
+
+/**
+ * What is answered before it is whole must not stay in the way of the connection's next request. A little of the rest is read
+ * and thrown away; if that takes long, the connection is closed.
+ */
+function endRequest(request: IncomingMessage, response: NodeResponse): void {
+  response.once("finish", () => {
+    let left: number = limits.lingerHttp1Bytes
+    // By a listener, which also takes over from a reader that lets go later.
+    request
+      .on("data", (chunk: Buffer) => {
+        left -= chunk.length
+        // Closed at once, the connection would take the answer along that the client has not read.
+        if (left < 0) request.pause()
+      })
+      .resume()
+    if (request.complete) return
+    const { socket } = request
+    setTimeout(() => request.complete || socket.destroy(), limits.lingerMs)
+  })
+}
+
+function refuse(response: NodeResponse, status: number, headers: Record<string, string>): void {
+  response.writeHead(status, { ...headers, "content-length": "0" })
+  response.end()
+}
+
+// Throws where host and path make no URL: `Host: [`, or none at all in HTTP/1.0. The body is asked of the request itself:
+// the generator that would be made of it here stays in memory (see foreign-errors.ts).
+function read(request: NodeRequest, response: NodeResponse, contextValues: ContextValues) {
+  try {
+    return universalRequestFromNodeRequest(request, response, null, contextValues)
+  } catch {
+    return undefined
+  }
+}
+
+function firstOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}
+
+function route(router: ConnectRouter, dispatch: Dispatch): void {
+  for (const { desc, methods } of dispatch.services) {
+    const implementation: Record<string, MethodImpl<DescMethod>> = {}
+    for (const method of methods) implementation[method.desc.localName] = adapt(method)
+    router.service(desc, implementation as Partial<ServiceImpl<typeof desc>>)
+  }
+}
+
+function adapt(method: Method): MethodImpl<DescMethod> {
+  if (method.desc.methodKind === "unary") {
+    return ((request: Message, context: HandlerContext) =>
+      (callOf(arrivalOf(context)) as HttpUnaryCall).answer(request)) as MethodImpl<DescMethod>
+  }
+  return ((requests: Message | AsyncIterable<Message>, context: HandlerContext) =>
+    (callOf(arrivalOf(context)) as HttpStreamCall).answers(
+      Symbol.asyncIterator in requests ? requests : single(requests),
+    )) as MethodImpl<DescMethod>
+}
+
+async function* single(request: Message): AsyncIterable<Message> {
+  yield request
+}

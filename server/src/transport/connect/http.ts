@@ -1,0 +1,177 @@
+import http from "node:http"
+import http2 from "node:http2"
+import https from "node:https"
+import type { Socket } from "node:net"
+import { TLSSocket } from "node:tls"
+import type { Readiness } from "../../health/readiness.js"
+import { Connection, closeWhenIdle } from "../connection.js"
+import { cutSilent } from "../cut/cut-silent.js"
+import { limits } from "../limits.js"
+import { listen } from "../listen.js"
+import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
+import type { Door, DoorOptions } from "../transport.js"
+import { connectHandler } from "./handler.js"
+import { answerClientErrors, http1Response, http2Response, securityHeaders } from "./response-headers.js"
+
+const withTls = { "strict-transport-security": "max-age=31536000" }
+
+/**
+ * Opens the HTTP door: Connect, gRPC-Web and gRPC over HTTP/1.1 and HTTP/2 on one port, and the probes `GET /healthz`
+ * (the process lives) and `GET /readyz` (it can do its work). Rejects as `listen` does.
+ *
+ * It lets no other origin's page call it: there are no headers of CORS, and a preflight request is refused.
+ */
+export async function openHttpDoor(options: DoorOptions & { readiness: Readiness }): Promise<Door> {
+  const { dispatch, maxMessageBytes, certificate, handshakeTimeoutMs, idleTimeoutMs, log } = options
+  const connections = new WeakMap<object, Connection>()
+  const handler = connectHandler({
+    dispatch,
+    maxMessageBytes,
+    openMethods: options.openMethods,
+    otherwise: probes(options.readiness),
+    connectionOf: (request) =>
+      connections.get(("stream" in request ? request.stream.session : request.socket) ?? request) ??
+      // It has gone, and so is whoever would hear the answer.
+      new Connection(maxMessageBytes, undefined),
+  })
+  const headers = { ...securityHeaders, ...(certificate && withTls) }
+  const http1Options: http.ServerOptions = {
+    noDelay: true,
+    ServerResponse: http1Response(headers),
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: handshakeTimeoutMs,
+    // Longer than what balancers and agents keep an idle connection (60 s is common): who closes first must not be us,
+    // for a request may be on its way just then.
+    keepAliveTimeout: Math.min(idleTimeoutMs, limits.keepAliveMs),
+    // Beside the time that the header may take; the handler gives each method less.
+    requestTimeout: handshakeTimeoutMs + dispatch.maxDeadlineMs,
+    connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),
+  }
+  const protocols = ["h2", "http/1.1"]
+  const http1 =
+    certificate === undefined
+      ? http.createServer(http1Options, handler)
+      : https.createServer(
+          { ...http1Options, ...tlsServerOptions(certificate, { protocols, handshakeTimeoutMs }) },
+          handler,
+        )
+  if (http1 instanceof https.Server && certificate !== undefined) followCertificate(http1, certificate, log)
+  answerClientErrors(http1, headers)
+  const http2Server = http2.createServer(
+    {
+      settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },
+      Http2ServerResponse: http2Response(headers),
+    },
+    handler,
+  )
+  const sessions = new Set<http2.ServerHttp2Session>()
+  http2Server.on("session", (session) => {
+    sessions.add(session)
+    session.once("close", () => sessions.delete(session))
+  })
+  // A broken connection is the client's affair; without a listener it would be an uncaught exception.
+  http2Server.on("sessionError", () => {})
+
+  // The HTTP/1.1 server listens, so that its time-outs and its idle connections are looked after, but each connection
+  // goes to the server of the protocol that it speaks.
+  const accepted = certificate === undefined ? "connection" : "secureConnection"
+  const toHttp1 = http1.listeners(accepted) as ((socket: Socket) => void)[]
+  http1.removeAllListeners(accepted)
+  http1.on(accepted, (socket: Socket) => {
+    const secure = socket instanceof TLSSocket
+    if (secure && certificate !== undefined && !admits(socket, certificate, log)) return
+    const names = secure ? verifiedNames(socket) : undefined
+    byPreface(socket, handshakeTimeoutMs, (protocol) => {
+      const connection = new Connection(maxMessageBytes, names, options.keyBudgets)
+      // With TLS both sides have agreed on one before.
+      if (secure && (socket.alpnProtocol === "h2") !== (protocol === "h2")) socket.destroy()
+      else if (protocol === "h2") {
+        // HTTP/1.1 answers a client that has ended its side; to HTTP/2 that is the end of the connection.
+        socket.allowHalfOpen = false
+        const remember = (session: http2.ServerHttp2Session) => {
+          connections.set(session, connection)
+          closeWhenIdle(session, socket, connection, idleTimeoutMs)
+          cutSilent(session, socket)
+        }
+        http2Server.once("session", remember)
+        http2Server.emit("connection", socket)
+        // Whatever became of it, the next connection is somebody else's.
+        http2Server.off("session", remember)
+      } else {
+        connections.set(socket, connection)
+        for (const accept of toHttp1) accept.call(http1, socket)
+      }
+    })
+  })
+  let closing = false
+  http1.prependListener("request", (_request, response) => {
+    if (closing) response.setHeader("connection", "close")
+  })
+  const listener = await listen(http1, options)
+  return {
+    address: listener.address,
+    stopAccepting() {
+      closing = true
+      listener.stop()
+      for (const session of sessions) session.close()
+    },
+    async closed(graceMs) {
+      // An idle connection of HTTP/1.1 cannot be told that it will be closed: its client may be sending just now. So it
+      // gets a moment in which a request is still answered, with "Connection: close".
+      const timer = setTimeout(() => http1.closeIdleConnections(), Math.min(graceMs / 2, 500))
+      await listener.closed(graceMs)
+      clearTimeout(timer)
+    },
+  }
+}
+
+// Every HTTP/2 connection opens with these octets (RFC 9113, section 3.4); no HTTP/1.1 request line does.
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+
+// Decides by the first bytes which protocol a connection speaks. A connection that says nothing in time is closed.
+function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "h1" | "h2") => void): void {
+  let seen: Buffer = Buffer.alloc(0)
+  const giveUp = () => socket.destroy()
+  // Not the socket's own time-out: that begins anew with every byte.
+  const timer = setTimeout(giveUp, timeoutMs)
+  socket.once("close", () => clearTimeout(timer))
+  socket.on("error", giveUp)
+  socket.on("end", giveUp)
+  const read = () => {
+    const chunk: Buffer | null = socket.read()
+    if (chunk === null) return
+    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk])
+    const compared = Math.min(seen.length, preface.length)
+    const matches = seen.subarray(0, compared).equals(preface.subarray(0, compared))
+    if (matches && compared < preface.length) return
+    socket.off("readable", read)
+    socket.off("error", giveUp)
+    socket.off("end", giveUp)
+    clearTimeout(timer)
+    socket.unshift(seen)
+    decided(matches ? "h2" : "h1")
+  }
+  socket.on("readable", read)
+}
+
+function probes(readiness: Readiness) {
+  return (request: { url?: string | undefined; method?: string | undefined }, response: ProbeResponse): void => {
+    const path = request.url?.split("?", 1)[0]
+    const isGet = request.method === "GET" || request.method === "HEAD"
+    if (path === "/healthz" && isGet) answer(response, 200, "ok")
+    else if (path === "/readyz" && isGet) {
+      if (readiness.ready) answer(response, 200, "ready")
+      else answer(response, 503, "not ready")
+    } else answer(response, 404, "not found")
+  }
+}
+
+interface ProbeResponse {
+  writeHead(status: number, headers: Record<string, string>): unknown
+  end(body: string): unknown
+}
+
+function answer(response: ProbeResponse, status: number, body: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" })
+  response.end(`${body}\n`)
+}

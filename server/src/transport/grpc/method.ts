@@ -1,0 +1,144 @@
+import { StatusSchema } from "@authwire/proto/rpc/status"
+import { type Message, toBinary } from "@bufbuild/protobuf"
+import { Metadata } from "@grpc/grpc-js"
+import type { Incoming, Running } from "../../rpc/active-calls.js"
+import { Failure, toStatus } from "../../rpc/errors.js"
+import type { Method } from "../../rpc/router.js"
+import { wireStatus } from "../../rpc/wire-status.js"
+import { orAborted, waitsUntil } from "../../util/abort.js"
+import type { OpenMethods } from "../budgets/open-methods.js"
+import type { Share } from "../budgets/share.js"
+import type { Connection } from "../connection.js"
+import { letFinish } from "../cut/cut.js"
+import type { HandedCall, Handover, StreamCall, UnaryCall } from "./handover.js"
+import { endWithStatus, type GrpcStream } from "./streams.js"
+
+/** A call at the gRPC listener, of which only the header was read. */
+export interface GrpcArrival {
+  readonly method: Method
+  readonly incoming: Incoming
+  readonly connection: Connection
+  readonly stream: GrpcStream
+  readonly share: Share
+  readonly handover: Handover
+  readonly openMethods: OpenMethods
+}
+
+export function serveUnary(arrival: GrpcArrival): void {
+  const { method, stream, share } = arrival
+  const running = begin(arrival)
+  let handed: HandedCall | undefined
+  const read = async (): Promise<Uint8Array> => {
+    handed = await give(arrival, running)
+    return (handed.call as UnaryCall).request
+  }
+  method
+    .unaryBytes(read, running.call)
+    .then((answer) => {
+      if (share.answers(answer.length)) {
+        handed?.call.sendMetadata(noStore)
+        handed?.answer?.(null, answer)
+      } else throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), running.call.requestId)
+    })
+    // Also where grpc-js throws because it cannot send: then the client has gone, and nobody is told.
+    .catch((error: unknown) => endWithStatus(stream.stream, wireStatus(error)))
+    .finally(running.end)
+}
+
+export async function serveStream(arrival: GrpcArrival): Promise<void> {
+  const { method, stream, share, connection, openMethods } = arrival
+  const running = begin(arrival)
+  const { signal } = running.call
+  const { codec } = method
+  let handing: Promise<StreamCall> | undefined
+  let handed: StreamCall | undefined
+  const call = () => {
+    handing ??= orAborted(give(arrival, running), signal).then(({ call }) => {
+      handed = call as StreamCall
+      // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
+      handed.on("error", () => running.cancel())
+      handed.sendMetadata(noStore)
+      return handed
+    })
+    return handing
+  }
+  async function* requests(): AsyncIterable<Message> {
+    const from = await call()
+    if ("request" in from) yield codec.decode(from.request)
+    // A stream that its reader leaves early must still be able to say why.
+    else {
+      let isFirst = true
+      for await (const bytes of untilBroken(from.iterator({ destroyOnReturn: false }))) {
+        const tooMany = method.isOpen && !isFirst ? openMethods.request(method.desc, connection) : undefined
+        if (tooMany !== undefined) throw tooMany
+        isFirst = false
+        yield codec.decode(bytes)
+      }
+      if (share.isPartial) throw new Failure("INVALID_FIELD", { violations: [notWhole] })
+    }
+  }
+  const waits = waitsUntil(signal)
+  try {
+    let last: Promise<void> | undefined
+    for await (const answer of method.stream(requests(), running.call)) {
+      const to = await call()
+      const bytes = codec.encode(answer)
+      share.sent()
+      const sent = new Promise<void>((resolve) => to.write(bytes, () => resolve())).then(() => share.taken())
+      // One on its way, one that waits. The stream would take sixteen, of any size, from those who do not read.
+      // Once the call is over, the method says why.
+      if (last !== undefined) await waits.for(last).catch(() => {})
+      last = sent
+    }
+    const to = await call()
+    to.end()
+  } catch (thrown) {
+    const error = thrown instanceof Failure ? toStatus(thrown, running.call.requestId) : thrown
+    if (handed === undefined) endWithStatus(stream.stream, wireStatus(error))
+    else handed.emit("error", toServiceError(error))
+  } finally {
+    waits.end()
+    running.end()
+  }
+}
+
+// grpc-js has told the client what is wrong with its request, or the client has gone.
+async function* untilBroken(messages: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  try {
+    yield* messages
+  } catch (cause) {
+    throw new Failure("CANCELLED", { cause })
+  }
+}
+
+const notWhole = { field: "request", description: "ends within a message" }
+
+// No cache between client and service may keep an answer.
+const noStore = new Metadata()
+noStore.set("cache-control", "no-store")
+
+function begin({ method, incoming, stream: { stream } }: GrpcArrival): Running {
+  const running = method.begin(incoming)
+  stream.once("close", () => running.cancel())
+  return running
+}
+
+/** Has grpc-js read the request of a call that was let in, when it is its turn. */
+async function give(
+  { method, stream, share, connection, handover }: GrpcArrival,
+  { call }: Running,
+): Promise<HandedCall> {
+  if (call.identity !== undefined) connection.letIn(call.identity)
+  if (!method.isOpen) letFinish(stream.stream)
+  const handed = handover.give(stream)
+  // Beside grpc-js, which has paused the stream and decides when it is read.
+  stream.stream.on("data", (chunk: Buffer) => share.received(chunk))
+  return handed
+}
+
+function toServiceError(error: unknown): { code: number; details: string; metadata: Metadata } {
+  const failure = wireStatus(error)
+  const metadata = new Metadata()
+  metadata.set("grpc-status-details-bin", Buffer.from(toBinary(StatusSchema, failure)))
+  return { code: failure.code, details: failure.message, metadata }
+}

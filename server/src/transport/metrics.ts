@@ -1,0 +1,55 @@
+import http from "node:http"
+import { contentType } from "../metrics/metrics.js"
+import { answerClientErrors, http1Response, securityHeaders } from "./connect/response-headers.js"
+import { listen } from "./listen.js"
+import type { Door, DoorOptions } from "./transport.js"
+
+export interface MetricsDoorOptions
+  extends Pick<DoorOptions, "address" | "maxConnections" | "handshakeTimeoutMs" | "log"> {
+  /** The text of now. */
+  read: () => Promise<string>
+}
+
+/** Opens the door for Prometheus: `GET /metrics`, without TLS or a key. Rejects as `listen` does. */
+export async function openMetricsDoor(options: MetricsDoorOptions): Promise<Door> {
+  const { read, handshakeTimeoutMs, log } = options
+  const server = http.createServer({
+    headersTimeout: handshakeTimeoutMs,
+    requestTimeout: handshakeTimeoutMs,
+    // Node looks every 30 s by default.
+    connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),
+    ServerResponse: http1Response(securityHeaders),
+  })
+  answerClientErrors(server, securityHeaders)
+  // Anybody may ask, as often as they like: who asks at the same time gets the same text.
+  let reading: Promise<string> | undefined
+  const readOnce = () => {
+    reading ??= read().finally(() => {
+      reading = undefined
+    })
+    return reading
+  }
+  server.on("request", async (request, response) => {
+    const answer = (code: number, text: string, headers: http.OutgoingHttpHeaders = {}) =>
+      response.writeHead(code, { "content-type": "text/plain; charset=utf-8", ...headers }).end(text)
+    if (request.url?.split("?", 1)[0] !== "/metrics") return answer(404, "there is only /metrics\n")
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return answer(405, "only GET\n", { allow: "GET, HEAD" })
+    }
+    try {
+      answer(200, await readOnce(), { "content-type": contentType })
+    } catch (err) {
+      log.error({ err }, "metrics could not be read")
+      answer(500, "metrics could not be read; the log says why\n")
+    }
+  })
+  const listener = await listen(server, options)
+  return {
+    address: listener.address,
+    stopAccepting() {
+      listener.stop()
+      server.closeIdleConnections()
+    },
+    closed: listener.closed,
+  }
+}

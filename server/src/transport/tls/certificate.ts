@@ -1,0 +1,131 @@
+import { createPrivateKey, X509Certificate } from "node:crypto"
+import { readFileSync } from "node:fs"
+import { createSecureContext, type SecureContextOptions } from "node:tls"
+import type { Logger } from "pino"
+import { codeOf, watchFiles } from "../../util/watch-file.js"
+import { secureContextOptions } from "./tls.js"
+
+/** The files of a TLS certificate, in PEM. */
+export interface CertificateFiles {
+  /** The certificate, followed by those between it and its root. */
+  cert: string
+  /** Its private key, without a pass phrase. */
+  key: string
+  /** The certificates that may sign those of clients; undefined: clients are not asked for one. */
+  clientCa: string | undefined
+}
+
+/** A file that cannot be used. The message names the rule, and never repeats what is in the file. */
+export class CertificateError extends Error {
+  override readonly name = "CertificateError"
+  readonly file: keyof CertificateFiles
+
+  constructor(file: keyof CertificateFiles, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.file = file
+  }
+}
+
+/** The certificate in use. */
+export interface CertificateSource {
+  readonly asksClients: boolean
+  /** What new connections get now. */
+  current(): SecureContextOptions
+  /** Calls back with each certificate that comes later. */
+  onChange(listener: (options: SecureContextOptions) => void): void
+  /** Looks at the files no more. */
+  stop(): void
+}
+
+const dayMs = 86_400_000
+const soonMs = 7 * dayMs
+
+/**
+ * Reads a certificate, and again whenever its files change, which it sees within two seconds, be they written over,
+ * replaced or reached by another link. Files that do not fit together are logged, and the certificate before them
+ * stays. Throws CertificateError if they do not at the start.
+ */
+export function watchCertificate(files: CertificateFiles, log: Logger): CertificateSource {
+  const listeners: ((options: SecureContextOptions) => void)[] = []
+  const read = (file: keyof CertificateFiles, path: string) => {
+    try {
+      return readFileSync(path, "utf8")
+    } catch (cause) {
+      throw unreadable(file, cause)
+    }
+  }
+  const texts: CertificateFiles = {
+    cert: read("cert", files.cert),
+    key: read("key", files.key),
+    clientCa: files.clientCa === undefined ? undefined : read("clientCa", files.clientCa),
+  }
+  let checked = check(texts)
+  warnOfEnd(checked, log)
+  const watch = watchFiles({
+    paths: files,
+    texts,
+    // Files that are being replaced one after the other fit together again at the next look.
+    patience: 2,
+    take(changed) {
+      checked = check(changed)
+      for (const listener of listeners) listener(checked.options)
+      log.info({ valid_to: checked.validTo.toISOString() }, "the TLS certificate has changed: new connections get it")
+      warnOfEnd(checked, log)
+    },
+    fail(error, file) {
+      const failure = file === undefined ? error : unreadable(file, error)
+      if (!(failure instanceof CertificateError)) throw failure
+      const facts = { file: files[failure.file], reason: failure.message }
+      log.error(facts, "the TLS files cannot be used: keeping those before")
+    },
+  })
+
+  return {
+    asksClients: files.clientCa !== undefined,
+    current: () => checked.options,
+    onChange: (listener) => void listeners.push(listener),
+    stop: watch.stop,
+  }
+}
+
+function unreadable(file: keyof CertificateFiles, cause: unknown): CertificateError {
+  return new CertificateError(file, `cannot be read (${codeOf(cause)})`, { cause })
+}
+
+function check(content: CertificateFiles): { options: SecureContextOptions; validTo: Date } {
+  const [leaf] = certificates("cert", content.cert)
+  if (content.clientCa !== undefined) certificates("clientCa", content.clientCa)
+  const key = (() => {
+    try {
+      return createPrivateKey(content.key)
+    } catch (cause) {
+      throw new CertificateError("key", "must hold a private key in PEM, without a pass phrase", { cause })
+    }
+  })()
+  if (!leaf.checkPrivateKey(key)) throw new CertificateError("key", "is not the key of the first certificate")
+  const options = secureContextOptions({ cert: content.cert, key: content.key, ca: content.clientCa })
+  try {
+    createSecureContext(options)
+  } catch (cause) {
+    throw new CertificateError("cert", `is refused by OpenSSL (${codeOf(cause)})`, { cause })
+  }
+  return { options, validTo: new Date(leaf.validTo) }
+}
+
+function certificates(file: keyof CertificateFiles, pem: string): [X509Certificate, ...X509Certificate[]] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  const rule = "must hold certificates in PEM, whole"
+  try {
+    const [first, ...others] = blocks.map((block) => new X509Certificate(block))
+    if (first !== undefined && blocks.length === pem.split("-----BEGIN ").length - 1) return [first, ...others]
+  } catch (cause) {
+    throw new CertificateError(file, rule, { cause })
+  }
+  throw new CertificateError(file, rule)
+}
+
+function warnOfEnd({ validTo }: { validTo: Date }, log: Logger): void {
+  const leftMs = validTo.getTime() - Date.now()
+  if (leftMs > soonMs) return
+  log.warn({ valid_to: validTo.toISOString() }, `the TLS certificate ${leftMs > 0 ? "ends soon" : "has expired"}`)
+}

@@ -1,0 +1,101 @@
+import {
+  AccountService,
+  AuthenticatorService,
+  SessionService,
+  UserService,
+  VerificationTokenService,
+} from "@authwire/proto"
+import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import type { DescMethodUnary } from "@bufbuild/protobuf"
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { breachesOf, brokenRequest, unruledFields } from "../support/breaches.js"
+import { http1Options } from "../support/http1.js"
+
+const services = [UserService, AccountService, SessionService, VerificationTokenService, AuthenticatorService]
+const methods = services.flatMap((service) => service.methods as DescMethodUnary[])
+
+const breaches = methods.flatMap(breachesOf)
+
+describe("every rule of the schema is enforced, and the error names the field", () => {
+  let authwire: Authwire
+  const transports: Record<string, Transport> = {}
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+    transports.grpc = createGrpcTransport({ baseUrl: authwire.server.grpcUrl })
+    transports.http = createConnectTransport({
+      ...http1Options,
+      baseUrl: authwire.server.httpUrl,
+      useBinaryFormat: true,
+    })
+  })
+  afterAll(() => authwire.close())
+
+  test("the schema has rules to break: every field of every request but flags, counters and free structs", () => {
+    expect(methods.flatMap(({ input }) => unruledFields(input))).toEqual([
+      "LinkAccountRequest.authorization_details",
+      "CreateAuthenticatorRequest.counter",
+      "CreateAuthenticatorRequest.credential_backed_up",
+      "UpdateAuthenticatorCounterRequest.new_counter",
+    ])
+  })
+
+  test.each(breaches.map((breach) => [`${breach.method.name}: ${breach.field} ${breach.rule}`, breach] as const))(
+    "%s",
+    async (_, breach) => {
+      const { method, field } = breach
+      const request = brokenRequest(method, breach)
+      for (const [door, transport] of Object.entries(transports)) {
+        const error = await call(transport, method, request).catch((caught: unknown) => caught as ConnectError)
+        expect(error).toBeInstanceOf(ConnectError)
+        const { code, rawMessage } = error as ConnectError
+        expect({ door, code: Code[code] }).toEqual({ door, code: "InvalidArgument" })
+        const violations = (error as ConnectError).findDetails(BadRequestSchema)[0]?.fieldViolations ?? []
+        expect(violations.map((violation) => violation.field)).toContain(field)
+        expect(rawMessage).toContain(field)
+        expect((error as ConnectError).findDetails(ErrorInfoSchema)[0]).toMatchObject({
+          reason: "INVALID_FIELD",
+          domain: "authwire",
+        })
+      }
+    },
+  )
+
+  test.each(methods.map((method) => [method.name, method] as const))(
+    "%s takes the valid request",
+    async (_, method) => {
+      const error = await call(transports.grpc as Transport, method, brokenRequest(method)).catch((caught) => caught)
+      if (error instanceof ConnectError) expect(Code[error.code]).not.toBe("InvalidArgument")
+    },
+  )
+
+  test.each(["user_id", "expires"])("UpdateSession: %s missing though update_mask names it", async (field) => {
+    const sessions = createClient(SessionService, transports.grpc as Transport)
+    const error = await sessions
+      .updateSession({ sessionToken: "t", updateMask: { paths: [field] } })
+      .catch((caught) => caught)
+    expect(Code[(error as ConnectError).code]).toBe("InvalidArgument")
+    expect((error as ConnectError).findDetails(BadRequestSchema)[0]?.fieldViolations[0]?.field).toBe(field)
+  })
+
+  test("extra over 65,536 bytes as JSON is refused, at the limit it is not", async () => {
+    const user = (blob: string) => ({ id: crypto.randomUUID(), extra: { blob } })
+    const users = createClient(UserService, transports.grpc as Transport)
+    const frame = JSON.stringify({ blob: "" }).length
+    await users.createUser(user("x".repeat(65_536 - frame)))
+    await expect(users.createUser(user("x".repeat(65_537 - frame)))).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+      rawMessage: expect.stringContaining("extra"),
+    })
+  })
+})
+
+function call(transport: Transport, method: DescMethodUnary, request: object): Promise<unknown> {
+  const client = createClient(method.parent, transport) as unknown as Record<
+    string,
+    (request: unknown) => Promise<unknown>
+  >
+  return (client[method.localName] as (request: unknown) => Promise<unknown>)(request)
+}

@@ -1,0 +1,14 @@
+import { AuthwireError } from "@authwire/client"
+import { expect, test } from "@jest/globals"
+import { describeAdapter } from "../support/adapter.js"
+
+describeAdapter("errors", (on) => {
+  test("an error names method, code and reason, and nothing of the request", async () => {
+    const user = await on.newUser({ email: "private@example.com" })
+    const error = await on.newUser({ id: user.id, email: "private@example.com" }).catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(AuthwireError)
+    expect(String(error)).toContain("createUser")
+    expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain("private@example.com")
+    expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain(user.id)
+  })
+})

@@ -1,0 +1,148 @@
+import { AuthwireError, createAuthwireClient } from "@authwire/client"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+
+type Adapter = ReturnType<typeof createAuthwireClient>["adapter"]
+
+// Through the wire, with two server processes on one database. SQLite has one writer at a time, whoever asks.
+describe.each(databaseTargets())("races between two servers on %s", (target) => {
+  let database: TestDatabase
+  let servers: ServerProcess[] = []
+  let clients: ReturnType<typeof createAuthwireClient>[] = []
+  let serial = 0
+  const on = (index: number): Adapter => (clients[index % clients.length] as (typeof clients)[0]).adapter
+  const later = () => new Date(Date.now() + 3_600_000)
+  const newUser = () =>
+    on(0).createUser({ id: crypto.randomUUID(), email: `user-${++serial}@example.com`, emailVerified: null })
+  const count = async (table: string, column: string, value: string) =>
+    Number((await database.query(`SELECT COUNT(*) AS n FROM ${table} WHERE ${column} = ?`, [value]))[0]?.n)
+  const settle = async <T>(calls: (() => Promise<T>)[]) => {
+    const outcomes = await Promise.allSettled(calls.map((call) => call()))
+    const values = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []))
+    const errors = outcomes.flatMap((outcome) =>
+      outcome.status === "rejected" ? [outcome.reason as AuthwireError] : [],
+    )
+    for (const error of errors) expect(error).toBeInstanceOf(AuthwireError)
+    return { values, reasons: errors.map(({ reason }) => reason) }
+  }
+  const fifty = <T>(call: (index: number) => Promise<T>) => Array.from({ length: 50 }, (_, index) => () => call(index))
+  const shuffle = <T>(list: T[]) =>
+    list
+      .map((one) => [Math.random(), one] as const)
+      .sort(([a], [b]) => a - b)
+      .map(([, one]) => one)
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    servers = [await startServer({ databaseUrl: database.url })]
+    servers.push(await startServer({ databaseUrl: database.url }))
+    clients = servers.map(({ grpcUrl }) => createAuthwireClient({ url: grpcUrl, timeoutMs: 20_000 }))
+  })
+  afterAll(async () => {
+    for (const client of clients) client.close()
+    await Promise.all(servers.map((server) => server.stop()))
+    await database.drop()
+  })
+
+  test("of 50 concurrent useVerificationToken exactly one gets the token", async () => {
+    for (let round = 0; round < 5; round++) {
+      const given = { identifier: "ada@example.com", token: crypto.randomUUID(), expires: later() }
+      await on(0).createVerificationToken(given)
+      const { values, reasons } = await settle(fifty((index) => on(index).useVerificationToken(given)))
+      expect(reasons).toEqual([])
+      expect(values.filter((value) => value !== null)).toEqual([given])
+      expect(await count("verification_tokens", "identifier", given.identifier)).toBe(0)
+    }
+  })
+
+  test("of 50 concurrent createUser with one e-mail address one wins and 49 get ALREADY_EXISTS", async () => {
+    const email = `Race-${++serial}@example.com`
+    const { values, reasons } = await settle(
+      fifty((index) => on(index).createUser({ id: crypto.randomUUID(), email, emailVerified: null })),
+    )
+    expect(values).toHaveLength(1)
+    expect(reasons).toEqual(Array(49).fill("EMAIL_ALREADY_EXISTS"))
+    expect(await count("users", "email", email)).toBe(1)
+    expect(await on(1).getUserByEmail(email)).toEqual(values[0])
+  })
+
+  test("concurrent linkAccount to two users links one", async () => {
+    const users = [await newUser(), await newUser()]
+    const key = { provider: "example", providerAccountId: crypto.randomUUID() }
+    const { values, reasons } = await settle(
+      fifty((index) => {
+        const user = users[index % 2] as (typeof users)[0]
+        return on(index >> 1).linkAccount({ ...key, type: "oauth", userId: user.id })
+      }),
+    )
+    const winner = await on(0).getUserByAccount(key)
+    expect(await count("accounts", "provider_account_id", key.providerAccountId)).toBe(1)
+    expect(values.map((account) => (account as { userId: string }).userId)).toEqual(Array(25).fill(winner?.id))
+    expect(reasons).toEqual(Array(25).fill("ACCOUNT_LINKED_TO_ANOTHER_USER"))
+  })
+
+  test("counter updates in random order end at the highest", async () => {
+    const user = await newUser()
+    const credentialID = crypto.randomUUID()
+    await on(0).createAuthenticator({
+      credentialID,
+      userId: user.id,
+      providerAccountId: "a",
+      credentialPublicKey: "k",
+      counter: 0,
+      credentialDeviceType: "singleDevice",
+      credentialBackedUp: false,
+    })
+    const counters = shuffle(Array.from({ length: 50 }, (_, index) => index + 1))
+    const { reasons } = await settle(
+      fifty((i) => on(i).updateAuthenticatorCounter(credentialID, counters[i] as number)),
+    )
+    for (const reason of reasons) expect(reason).toBe("COUNTER_REGRESSION")
+    expect((await on(1).getAuthenticator(credentialID))?.counter).toBe(50)
+  })
+
+  test("updateSession racing deleteSession never brings the row back", async () => {
+    const user = await newUser()
+    for (let round = 0; round < 20; round++) {
+      const sessionToken = crypto.randomUUID()
+      await on(0).createSession({ sessionToken, userId: user.id, expires: later() })
+      const updates = Array.from(
+        { length: 6 },
+        (_, index) => () => on(index).updateSession({ sessionToken, expires: later() }),
+      )
+      const { reasons } = await settle<unknown>(shuffle([...updates, () => on(round).deleteSession(sessionToken)]))
+      expect(reasons).toEqual([])
+      expect(await count("sessions", "user_id", user.id)).toBe(0)
+    }
+  })
+
+  test("deleteUser racing createSession, linkAccount and createAuthenticator leaves no orphan", async () => {
+    for (let round = 0; round < 10; round++) {
+      const user = await newUser()
+      const children = Array.from({ length: 12 }, (_, index) => {
+        const id = crypto.randomUUID()
+        return [
+          () => on(index).createSession({ sessionToken: id, userId: user.id, expires: later() }),
+          () =>
+            on(index).linkAccount({ provider: "p", providerAccountId: id, type: "oauth" as const, userId: user.id }),
+          () =>
+            on(index).createAuthenticator({
+              credentialID: id,
+              userId: user.id,
+              providerAccountId: "a",
+              credentialPublicKey: "k",
+              counter: 0,
+              credentialDeviceType: "singleDevice",
+              credentialBackedUp: false,
+            }),
+        ]
+      }).flat() as (() => Promise<unknown>)[]
+      const { reasons } = await settle(shuffle([...children, () => on(round).deleteUser(user.id)]))
+      for (const reason of reasons) expect(reason).toBe("USER_NOT_FOUND")
+      expect(await count("users", "id", user.id)).toBe(0)
+      for (const table of ["sessions", "accounts", "authenticators"])
+        expect(await count(table, "user_id", user.id)).toBe(0)
+    }
+  })
+})

@@ -1,0 +1,181 @@
+import { createAuthwireClient } from "@authwire/client"
+import { Health } from "@authwire/proto/health"
+import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
+import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
+import type { DescMethod } from "@bufbuild/protobuf"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
+import { endsAfterEach } from "../support/endings.js"
+import { everyMethod, everyScope, scopeOf } from "../support/every-method.js"
+import { createKey, revokeKey, type TestKey } from "../support/keys.js"
+import { until } from "../support/pipeline.js"
+import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { contents, prepare, telling } from "./access/requests.js"
+import { type Outcome, type Way, ways } from "./access/ways.js"
+
+// Every method of the schema, over every way in, with everything that a caller may come with.
+const later = endsAfterEach()
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+const letIn = ({ reason = "" }: Outcome) => !/^(API_KEY_|SCOPE_|RATE_|OVER|DATABASE)/.test(reason)
+
+test("every method of the schema says what it asks for", () => {
+  expect(everyMethod.length).toBeGreaterThanOrEqual(23)
+  expect(everyMethod.filter((method) => scopeOf(method) === "").map(({ name }) => name)).toEqual([])
+})
+
+describe.each(databaseTargets())("on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  const keys: Record<string, TestKey> = {}
+  const expired = givenKey(["all"], { expires: "2020-01-01T00:00:00Z" })
+  const given = givenKey(["all"])
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    server = await startServer({
+      databaseUrl: database.url,
+      keys: false,
+      env: { AUTHWIRE_API_KEYS: JSON.stringify([expired.entry, given.entry]) },
+    })
+    for (const scope of ["all", "revoked", ...everyScope]) {
+      keys[scope] = await createKey(database, scope === "revoked" ? "all" : scope)
+    }
+    await revokeKey(database, keys.revoked as TestKey)
+    const [way, method] = [ways[0], everyMethod[0]] as [Way, DescMethod]
+    await until(async () => !letIn(await way.call(server, method, {}, bearer(keyOf("revoked")))))
+    const client = createAuthwireClient({ url: server.grpcUrl, apiKey: given.text })
+    await prepare(client)
+    client.close()
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+  const keyOf = (name: string) => (keys[name] as TestKey).text
+
+  /** All that empty requests do. */
+  const forgetEmptyUsers = () => database.query("DELETE FROM users WHERE id NOT IN ('here', 'other')")
+
+  /** What is no key, by the authorization header that says it. */
+  const strangers = (): [what: string, header: Record<string, string>, reason: string][] => {
+    const key = keyOf("all")
+    const [, id, secret] = /^awk_([^_]+)_(.+)$/.exec(key) as unknown as [string, string, string]
+    const otherId = (/^awk_([^_]+)/.exec(keyOf("users:read")) as RegExpExecArray)[1]
+    const wrong: [string, string][] = [
+      ["nothing after Bearer", "Bearer"],
+      ["something else after Bearer", "Bearer x"],
+      ["a session token", `Bearer ${crypto.randomUUID()}`],
+      ["a name and a password", `Basic ${btoa("awk:awk")}`],
+      ["the key without Bearer", key],
+      ["the key behind another word", `Token ${key}`],
+      ["the key without its secret", `Bearer awk_${id}`],
+      ["the key with an empty secret", `Bearer awk_${id}_`],
+      ["the secret alone", `Bearer ${secret}`],
+      ["half of the secret", `Bearer awk_${id}_${secret.slice(0, 21)}`],
+      ["more than the secret", `Bearer ${key}A`],
+      ["the id in capitals", `Bearer awk_${id.toUpperCase()}_${secret}`],
+      ["another prefix", `Bearer awx_${id}_${secret}`],
+      ["a wrong secret", `Bearer awk_${id}_${"A".repeat(43)}`],
+      [
+        "a secret that differs in its first letter",
+        `Bearer awk_${id}_${secret[0] === "A" ? "B" : "A"}${secret.slice(1)}`,
+      ],
+      ["the id of another key", `Bearer awk_${otherId}_${secret}`],
+      ["an id that nobody has", `Bearer awk_aaaaaaaaaaaaaaaa_${secret}`],
+      ["a prototype's property", `Bearer awk___proto__0000000_${secret}`],
+      ["a revoked key", `Bearer ${keyOf("revoked")}`],
+      ["an expired key", `Bearer ${expired.text}`],
+    ]
+    return [
+      ["no key", {}, "API_KEY_MISSING"],
+      ...wrong.map(([what, authorization]): [string, Record<string, string>, string] => [
+        what,
+        { authorization },
+        "API_KEY_INVALID",
+      ]),
+    ]
+  }
+
+  describe.each(ways.map((way) => [way.name, way] as const))("over %s", (_, way) => {
+    const methods = everyMethod.filter(way.carries)
+
+    test("whoever has no valid key is refused, by every method, and nothing happens", async () => {
+      const before = await contents(database)
+      for (const [what, header, reason] of strangers()) {
+        const outcomes = await Promise.all(
+          methods.map(
+            async (method) => [method.name, await way.call(server, method, telling(method.name), header)] as const,
+          ),
+        )
+        const refused = methods.map(({ name }) => [name, { code: "Unauthenticated", reason, scope: undefined }])
+        expect([what, outcomes.map(([name, one]) => [name, { scope: undefined, ...one }])]).toEqual([what, refused])
+      }
+      expect(await contents(database)).toBe(before)
+    })
+
+    test("a key is let in by the methods of its scope, refused by all others, and then nothing happens", async () => {
+      const before = await contents(database)
+      const ask = async (scope: string, method: (typeof methods)[number]) => {
+        const asked = scopeOf(method)
+        const mayDo = asked === scope || asked === "any"
+        const request = mayDo ? {} : telling(method.name)
+        return { scope, method, mayDo, outcome: await way.call(server, method, request, bearer(keyOf(scope))) }
+      }
+      // One scope after the other: with each comes a pipeline, of which a connection has few.
+      const table: Awaited<ReturnType<typeof ask>>[] = []
+      for (const scope of everyScope) table.push(...(await Promise.all(methods.map((method) => ask(scope, method)))))
+      for (const { scope, method, mayDo, outcome } of table) {
+        const shown = `${method.name} with ${scope}: ${JSON.stringify(outcome)}`
+        if (mayDo) expect([shown, letIn(outcome)]).toEqual([shown, true])
+        else {
+          const refused = { code: "PermissionDenied", reason: "SCOPE_MISSING", scope: scopeOf(method) }
+          expect([shown, outcome]).toEqual([shown, refused])
+        }
+      }
+      await forgetEmptyUsers()
+      expect(await contents(database)).toBe(before)
+    })
+
+    test("a key with all scopes is let in by every method; so are others at the same time", async () => {
+      for (const key of [keyOf("all"), given.text]) {
+        const outcomes = await Promise.all(methods.map((method) => way.call(server, method, {}, bearer(key))))
+        expect(methods.filter((_, at) => !letIn(outcomes[at] as Outcome)).map(({ name }) => name)).toEqual([])
+      }
+      await forgetEmptyUsers()
+    })
+  })
+
+  test("one method was let in and did its work: the table can tell", async () => {
+    const [way] = ways
+    const method = everyMethod.find(({ name }) => name === "CreateUser")
+    const before = await contents(database)
+    const outcome = await way?.call(server, method as never, telling("CreateUser"), bearer(keyOf("users:write")))
+    expect(outcome).toEqual({ code: "OK" })
+    expect(await contents(database)).not.toBe(before)
+    await database.query("DELETE FROM users WHERE id = 'intruder'")
+  })
+
+  test("health and reflection are open, to strangers too; both can be closed, and the probes stay", async () => {
+    const closed = await startServer({
+      databaseUrl: database.url,
+      keys: true,
+      args: ["--health=off", "--reflection=off"],
+    })
+    later(closed.stop)
+    const open = [Health.method.check, ServerReflectionV1.method, ServerReflectionV1Alpha.method].map((method) =>
+      "serverReflectionInfo" in method ? method.serverReflectionInfo : method,
+    )
+    const [grpc, http, connect] = ways
+    for (const header of [{}, bearer("x"), bearer(keyOf("revoked"))] as Record<string, string>[]) {
+      for (const method of open) {
+        for (const way of [grpc, http, connect]) {
+          expect(await way?.call(server, method, {}, header)).toEqual({ code: "OK" })
+          expect(await way?.call(closed, method, {}, header)).toMatchObject({ code: "Unimplemented" })
+        }
+      }
+    }
+    for (const path of ["healthz", "readyz"]) {
+      for (const { httpUrl } of [server, closed]) expect((await fetch(`${httpUrl}/${path}`)).status).toBe(200)
+    }
+    expect(await closed.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,52 @@
+import type { AuthwireClient } from "@authwire/client"
+import { AccountType } from "@authwire/proto"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+import type { TestDatabase } from "../../support/databases.js"
+import { prepareRefusals } from "../../transports/refusals.js"
+
+const expires = timestampFromDate(new Date("2100-01-01T00:00:00Z"))
+
+/**
+ * What each method would do to the things that `prepare` makes, if it were let in. A method that is not here gets an
+ * empty request.
+ */
+const requests: Record<string, object> = {
+  CreateUser: { id: "intruder", email: "intruder@example.com" },
+  UpdateUser: { id: "here", name: "changed", updateMask: { paths: ["name"] } },
+  DeleteUser: { id: "here" },
+  GetUser: { id: "here" },
+  LinkAccount: { provider: "q", providerAccountId: "b", type: AccountType.OAUTH, userId: "here" },
+  UnlinkAccount: { provider: "p", providerAccountId: "a" },
+  CreateSession: { sessionToken: "intruder", userId: "here", expires },
+  UpdateSession: { sessionToken: "here", expires, updateMask: { paths: ["expires"] } },
+  DeleteSession: { sessionToken: "here" },
+  CreateVerificationToken: { identifier: "j", token: "u", expires },
+  UseVerificationToken: { identifier: "i", token: "t" },
+  CreateAuthenticator: {
+    credentialId: "intruder",
+    userId: "here",
+    providerAccountId: "a",
+    credentialPublicKey: "k",
+    counter: 5,
+    credentialDeviceType: "singleDevice",
+  },
+  UpdateAuthenticatorCounter: { credentialId: "c", newCounter: 9 },
+  Encode: { salt: "s", payload: { sub: "x" } },
+}
+
+/** A request that changes something, where the method can. */
+export function telling(name: string): object {
+  return requests[name] ?? {}
+}
+
+/** Makes what the requests are about. */
+export async function prepare(client: AuthwireClient): Promise<void> {
+  await prepareRefusals(client)
+}
+
+/** All that callers can change, as it is now. */
+export async function contents(database: TestDatabase): Promise<string> {
+  const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators"]
+  const all = await Promise.all(tables.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)))
+  return JSON.stringify(all)
+}

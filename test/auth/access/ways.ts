@@ -1,0 +1,127 @@
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import type {
+  DescMessage,
+  DescMethod,
+  DescMethodStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+} from "@bufbuild/protobuf"
+import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { errorOf, frame, openBarePipeline } from "../../support/bare-pipeline.js"
+import { http1Options } from "../../support/http1.js"
+import type { ServerProcess } from "../../support/server.js"
+
+/** How a call ended: the code, and the reason of an error. */
+export interface Outcome {
+  code: string
+  reason?: string | undefined
+  /** The scope that the error names. */
+  scope?: string | undefined
+}
+
+/** One way to make a call: with a key of its own, or with none. */
+export interface Way {
+  readonly name: string
+  carries(method: DescMethod): boolean
+  call(server: ServerProcess, method: DescMethod, request: object, header?: Record<string, string>): Promise<Outcome>
+}
+
+const isUnary = (method: DescMethod) => method.methodKind === "unary"
+
+/** Every way into the service that calls can take. */
+export const ways: readonly Way[] = [
+  over(
+    "gRPC",
+    ({ grpcUrl }) => createGrpcTransport({ baseUrl: grpcUrl }),
+    () => true,
+  ),
+  over(
+    "gRPC, through the HTTP door",
+    ({ httpUrl }) => createGrpcTransport({ baseUrl: httpUrl }),
+    () => true,
+  ),
+  over(
+    "Connect",
+    ({ httpUrl }) => createConnectTransport({ baseUrl: httpUrl, httpVersion: "2" }),
+    () => true,
+  ),
+  over(
+    "Connect over HTTP/1.1",
+    ({ httpUrl }) => createConnectTransport({ ...http1Options, baseUrl: httpUrl }),
+    isUnary,
+  ),
+  over("gRPC-Web", ({ httpUrl }) => createGrpcWebTransport({ ...http1Options, baseUrl: httpUrl }), isUnary),
+  pipelined("the pipeline", ({ grpcUrl }) => grpcUrl),
+  pipelined("the pipeline, through the HTTP door", ({ httpUrl }) => httpUrl),
+]
+
+function over(name: string, connect: (server: ServerProcess) => Transport, carries: Way["carries"]): Way {
+  const transports = new Map<ServerProcess, Transport>()
+  const transportTo = (server: ServerProcess): Transport => {
+    const transport = transports.get(server) ?? connect(server)
+    transports.set(server, transport)
+    return transport
+  }
+  return {
+    name,
+    carries,
+    async call(server, method, request, header = {}) {
+      const transport = transportTo(server)
+      try {
+        if (method.methodKind === "unary") {
+          await transport.unary(
+            method as DescMethodUnary,
+            undefined,
+            undefined,
+            header,
+            request as MessageInitShape<DescMessage>,
+          )
+        } else {
+          const streaming = method as DescMethodStreaming
+          const answers = await transport.stream(streaming, undefined, undefined, header, nothing())
+          for await (const _ of answers.message);
+        }
+        return { code: "OK" }
+      } catch (error) {
+        if (!(error instanceof ConnectError)) throw error
+        const [info] = error.findDetails(ErrorInfoSchema)
+        return { code: Code[error.code], reason: info?.reason, scope: info?.metadata.scope }
+      }
+    },
+  }
+}
+
+function pipelined(name: string, urlOf: (server: ServerProcess) => string): Way {
+  return {
+    name,
+    carries: isUnary,
+    async call(server, method, request, header) {
+      const stream = openBarePipeline(urlOf(server), header)
+      try {
+        stream.send({ calls: [frame(1, method as DescMethodUnary, request as MessageInitShape<DescMethod["input"]>)] })
+        const opened = await stream.next().then(
+          () => true,
+          () => false,
+        )
+        if (!opened) {
+          const { code, reason } = await stream.ended
+          return { code: codeName(code), reason }
+        }
+        const [answer] = await stream.answers(1)
+        if (answer?.outcome.case === "message") return { code: "OK" }
+        const error = errorOf(answer as NonNullable<typeof answer>)
+        return { code: codeName(error.code), reason: error.reason, scope: error.scope }
+      } finally {
+        stream.cancel()
+      }
+    },
+  }
+}
+
+async function* nothing() {}
+
+/** UNAUTHENTICATED as Connect writes it: Unauthenticated. */
+function codeName(code: string): string {
+  return code.toLowerCase().replaceAll(/(^|_)(\w)/g, (_, _separator, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,87 @@
+import { mkdtempSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { UserService } from "@authwire/proto"
+import { describe, expect, test } from "@jest/globals"
+import { createDatabase } from "../support/databases.js"
+import { endsAfterEach } from "../support/endings.js"
+import { until } from "../support/pipeline.js"
+import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
+import { ways } from "./access/ways.js"
+
+const later = endsAfterEach()
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+const [unary] = ways as [(typeof ways)[number]]
+const folder = () => mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "audit-"))
+const linesOf = (text: string): Record<string, unknown>[] =>
+  text
+    .split("\n")
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+
+describe("where the audit log goes", () => {
+  const write = (server: ServerProcess) =>
+    unary.call(server, UserService.method.deleteUser, { id: "nobody" }, bearer(server.apiKey ?? "x"))
+  const audited = (server: ServerProcess) => server.log().includes('"event":"audit"')
+
+  test("to standard error by default, whatever the log level; nowhere with off, or with --dev", async () => {
+    const database = await createDatabase("sqlite")
+    const silent = await startServer({ databaseUrl: database.url, keys: true, args: ["--log-level=silent"] })
+    later(silent.stop)
+    await write(silent)
+    await until(() => audited(silent))
+    expect(linesOf(silent.log())).toHaveLength(1)
+    const off = await startServer({ databaseUrl: database.url, keys: true, args: ["--audit-log=off"] })
+    later(off.stop)
+    const dev = await startServer({ databaseUrl: database.url })
+    later(dev.stop)
+    for (const server of [off, dev]) {
+      await write(server)
+      await until(() => server.log().includes("DeleteUser"))
+      await server.stop()
+      expect(audited(server)).toBe(false)
+    }
+    await silent.stop()
+    await database.drop()
+  })
+
+  test("at the end of a file that is there; one that cannot be opened: one line, exit code 1", async () => {
+    const database = await createDatabase("sqlite")
+    const file = join(folder(), "log")
+    for (const count of [1, 2]) {
+      const server = await startServer({ databaseUrl: database.url, keys: true, args: [`--audit-log=${file}`] })
+      later(server.stop)
+      await write(server)
+      await until(() => linesOf(readFileSync(file, "utf8")).length === count)
+      await server.stop()
+    }
+    const env = { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: database.url, AUTHWIRE_LOG_LEVEL: "silent" }
+    const nowhere = join(folder(), "none", "log")
+    const { code, stderr } = await run(["serve", "--http-addr=off", "--grpc-addr=127.0.0.1:0"], {
+      ...env,
+      AUTHWIRE_AUDIT_LOG: nowhere,
+    })
+    expect({ code, stderr }).toEqual({ code: 1, stderr: `authwire: --audit-log: cannot open ${nowhere} (ENOENT)\n` })
+    await database.drop()
+  })
+})
+
+test("the log names key and tenant of each call", async () => {
+  const database = await createDatabase("sqlite")
+  const server = await startServer({ databaseUrl: database.url, keys: true, args: ["--audit-log=off"] })
+  later(server.stop)
+  const id = crypto.randomUUID()
+  await unary.call(
+    server,
+    UserService.method.getUser,
+    { id: "x" },
+    {
+      ...bearer(server.apiKey as string),
+      "x-request-id": id,
+    },
+  )
+  await until(() => server.log().includes(id))
+  const line = linesOf(server.log()).find(({ request_id }) => request_id === id)
+  expect(line).toMatchObject({ key: (server.apiKey as string).split("_")[1], tenant: "default", code: "NOT_FOUND" })
+  await server.stop()
+  await database.drop()
+})

@@ -1,0 +1,74 @@
+import type { AuthwireError } from "@authwire/client"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type Carrier, carriers } from "../transports/carriers.js"
+
+// The client's apiKey, over every transport that it has.
+describe("a client", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  const all = givenKey(["all"])
+  const mayRead = givenKey(["users:read"])
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, mayRead.entry]) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+  /** How an adapter's call ends: OK, or what it throws. */
+  async function outcome(carrier: Carrier, apiKey: string | undefined, options: { authorization?: string } = {}) {
+    const { authorization } = options
+    const client = carrier.connect(server, {
+      apiKey,
+      ...(authorization === undefined ? {} : { headers: { authorization } }),
+    })
+    try {
+      const user = { id: crypto.randomUUID(), email: `${crypto.randomUUID()}@example.com`, emailVerified: null }
+      await client.adapter.createUser?.(user)
+      return "OK"
+    } catch (error) {
+      if (!(error instanceof Error) || !("reason" in error)) throw error
+      const { code, reason, metadata } = error as AuthwireError
+      return [code, reason, ...(metadata.scope === undefined ? [] : [metadata.scope])].join(" ")
+    } finally {
+      client.close()
+    }
+  }
+
+  describe.each(carriers.map((carrier) => [carrier.name, carrier] as const))("over %s", (_, carrier) => {
+    test("with a key that has the scope is let in", async () => {
+      expect(await outcome(carrier, all.text)).toBe("OK")
+      expect(await outcome(carrier, undefined, { authorization: `Bearer ${all.text}` })).toBe("OK")
+    })
+
+    test("with another, or without, is told what is wrong, and never that nothing was found", async () => {
+      expect(await outcome(carrier, mayRead.text)).toBe("PERMISSION_DENIED SCOPE_MISSING users:write")
+      expect(await outcome(carrier, "awk_x")).toBe("UNAUTHENTICATED API_KEY_INVALID")
+      expect(await outcome(carrier, givenKey(["all"]).text)).toBe("UNAUTHENTICATED API_KEY_INVALID")
+      expect(await outcome(carrier, undefined)).toBe("UNAUTHENTICATED API_KEY_MISSING")
+      const wrong = carrier.connect(server, { apiKey: "x" })
+      await expect(Promise.resolve(wrong.adapter.getUser?.("nobody"))).rejects.toMatchObject({
+        code: "UNAUTHENTICATED",
+      })
+      wrong.close()
+    })
+
+    test("may give a call another key: that decides", async () => {
+      const client = carrier.connect(server, { apiKey: mayRead.text })
+      const by = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
+      const create = (options?: { headers: { authorization: string } }) =>
+        client.users.createUser({ id: crypto.randomUUID() }, options).then(
+          () => "OK",
+          (error) => error.rawMessage,
+        )
+      expect(await create()).toMatch(/lacks the scope users:write/)
+      expect(await create(by(all.text))).toBe("OK")
+      expect(await create(by("x"))).toMatch(/unknown, revoked or expired/)
+      client.close()
+    })
+  })
+})

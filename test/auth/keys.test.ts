@@ -1,0 +1,159 @@
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { UserService } from "@authwire/proto"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { frame, openBarePipeline } from "../support/bare-pipeline.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
+import { endsAfterEach } from "../support/endings.js"
+import { createKey, revokeKey, type TestKey } from "../support/keys.js"
+import { until } from "../support/pipeline.js"
+import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { logOf } from "../support/workers.js"
+import { ask, bearer, open } from "./access/asking.js"
+
+const { getUser, createUser } = UserService.method
+const later = endsAfterEach()
+
+describe.each(databaseTargets())("keys on %s", (target) => {
+  let database: TestDatabase
+  let servers: [ServerProcess, ServerProcess]
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    servers = [
+      await startServer({ databaseUrl: database.url, keys: false }),
+      await startServer({ databaseUrl: database.url, keys: false }),
+    ]
+  })
+  afterAll(async () => {
+    for (const server of servers) expect(await server.stop()).toBe(0)
+    await database.drop()
+  })
+
+  test("a new key works at once, on every server and on a pipeline; several at the same time", async () => {
+    const made: TestKey[] = []
+    for (let count = 0; count < 3; count++) {
+      made.push(await createKey(database, "users:read"))
+      for (const server of servers) {
+        for (const key of made) expect(await ask(server, key)).toBe("USER_NOT_FOUND")
+        const stream = open(server.grpcUrl, made[count] as TestKey)
+        expect(await stream.ask()).toBe("USER_NOT_FOUND")
+        stream.close()
+      }
+    }
+  })
+
+  test("a key that is revoked while pipelines are open stops within 5 seconds, on every server; others go on", async () => {
+    const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
+    const streams = servers.flatMap(({ grpcUrl, httpUrl }) => [open(grpcUrl, key), open(httpUrl, key)])
+    const others = servers.map(({ grpcUrl }) => open(grpcUrl, other))
+    const everywhere = () =>
+      Promise.all([...streams.map((stream) => stream.ask()), ...servers.map((server) => ask(server, key))])
+    expect(new Set(await everywhere())).toEqual(new Set(["USER_NOT_FOUND"]))
+    await revokeKey(database, key)
+    const revoked = performance.now()
+    let outcomes: string[] = []
+    await until(async () => {
+      outcomes = await everywhere()
+      // Until it stops it works as before.
+      expect(outcomes.filter((one) => !["USER_NOT_FOUND", "API_KEY_INVALID"].includes(one))).toEqual([])
+      return outcomes.every((one) => one === "API_KEY_INVALID")
+    })
+    expect(performance.now() - revoked).toBeLessThan(5_000)
+    // It does not come back with the next list, nor by being looked up.
+    const end = performance.now() + 3_000
+    await until(async () => {
+      expect(new Set(await everywhere())).toEqual(new Set(["API_KEY_INVALID"]))
+      return performance.now() > end
+    })
+    expect(await Promise.all(others.map((stream) => stream.ask()))).toEqual(["USER_NOT_FOUND", "USER_NOT_FOUND"])
+    for (const stream of [...streams, ...others]) stream.close()
+  })
+
+  test("a key ends when it expires, on an open pipeline too, and not before", async () => {
+    const key = await createKey(database, "users:read", "--expires=4s")
+    const latest = Date.now() + 4_000
+    const streams = servers.map(({ grpcUrl }) => open(grpcUrl, key))
+    const everywhere = () => Promise.all([...streams, { ask: () => ask(servers[0], key) }].map((one) => one.ask()))
+    expect(new Set(await everywhere())).toEqual(new Set(["USER_NOT_FOUND"]))
+    const [row] = await database.query("SELECT expires FROM api_keys WHERE id = ?", [key.id])
+    const expires = row?.expires instanceof Date ? row.expires : new Date(`${String(row?.expires).replace(" ", "T")}Z`)
+    expect(expires.getTime()).toBeLessThanOrEqual(latest)
+    for (;;) {
+      const asked = Date.now()
+      const outcomes = await everywhere()
+      const answered = Date.now()
+      if (answered < expires.getTime()) expect(new Set(outcomes)).toEqual(new Set(["USER_NOT_FOUND"]))
+      if (asked < expires.getTime()) continue
+      expect(new Set(outcomes)).toEqual(new Set(["API_KEY_INVALID"]))
+      break
+    }
+    for (const stream of streams) stream.close()
+  })
+
+  test("the authorization of a call in a pipeline does not count: its stream's does", async () => {
+    const [reads, all] = [await createKey(database, "users:read"), await createKey(database, "all")]
+    const stream = open(servers[0].grpcUrl, reads)
+    for (const header of [{}, bearer(all), bearer({ text: "x" }), { authorization: "" }] as Record<string, string>[]) {
+      expect(await stream.ask(createUser, { id: crypto.randomUUID() }, header)).toBe("SCOPE_MISSING")
+      expect(await stream.ask(getUser, {}, header)).toBe("USER_NOT_FOUND")
+    }
+    stream.close()
+    const refused = openBarePipeline(servers[0].grpcUrl, bearer({ text: "x" }))
+    refused.send({ calls: [frame(1, getUser, { id: "nobody" }, { header: bearer(all) })] })
+    expect((await refused.ended).reason).toBe("API_KEY_INVALID")
+    expect(await database.query("SELECT id FROM users")).toEqual([])
+  })
+
+  test("while ids are tried at random, keys that are known work, and a new one as soon as the next list", async () => {
+    const [server] = servers
+    const known = await createKey(database, "users:read")
+    expect(await ask(server, known)).toBe("USER_NOT_FOUND")
+    const flood = Array.from({ length: 150 }, () => ask(server, givenKey(["all"])))
+    const fresh = await createKey(database, "users:read")
+    expect(await ask(server, known)).toBe("USER_NOT_FOUND")
+    await until(async () => {
+      const end = await ask(server, fresh)
+      expect(["USER_NOT_FOUND", "OVERLOADED"]).toContain(end)
+      return end === "USER_NOT_FOUND"
+    })
+    expect([...new Set(await Promise.all(flood))].sort()).toEqual(["API_KEY_INVALID", "OVERLOADED"])
+  })
+
+  test("keys of a file work beside those of the database, and change with the file; what is wrong with it is logged", async () => {
+    const file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `keys-${crypto.randomUUID()}.json`)
+    const [one, other] = [givenKey(["users:read"]), givenKey(["users:read"])]
+    await writeFile(file, JSON.stringify([one.entry]))
+    const server = await startServer({
+      databaseUrl: database.url,
+      keys: false,
+      args: [`--api-keys-file=${file}`],
+    })
+    later(server.stop)
+    const stream = open(server.grpcUrl, one)
+    expect([await ask(server, one), await stream.ask(), await ask(server, other)]).toEqual([
+      "USER_NOT_FOUND",
+      "USER_NOT_FOUND",
+      "API_KEY_INVALID",
+    ])
+    expect(await ask(server, await createKey(database, "users:read"))).toBe("USER_NOT_FOUND")
+
+    await writeFile(file, JSON.stringify([{ ...one.entry, scopes: ["hunter2"] }]))
+    await until(() => logOf(server).some(({ problem }) => String(problem).startsWith("[0].scopes: must be a list")))
+    expect(server.output()).not.toContain("hunter2")
+    expect([await ask(server, one), await stream.ask()]).toEqual(["USER_NOT_FOUND", "USER_NOT_FOUND"])
+
+    // The same id with another secret is another key.
+    await writeFile(file, JSON.stringify([{ ...one.entry, secretSha256: "0".repeat(64) }, other.entry]))
+    await until(async () => (await ask(server, other)) === "USER_NOT_FOUND")
+    expect([await ask(server, one), await stream.ask()]).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
+
+    // The same secret with other scopes: on open pipelines too.
+    const second = open(server.grpcUrl, other)
+    expect(await second.ask()).toBe("USER_NOT_FOUND")
+    await writeFile(file, JSON.stringify([{ ...other.entry, scopes: ["users:write"] }]))
+    await until(async () => (await second.ask()) === "SCOPE_MISSING")
+    expect(await second.ask(UserService.method.deleteUser)).toBe("USER_NOT_FOUND")
+    for (const each of [stream, second]) each.close()
+    expect(await server.stop()).toBe(0)
+  })
+})

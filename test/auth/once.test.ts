@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { pino } from "pino"
+import { Key } from "../../server/src/auth/key.js"
+import { type Keyring, openKeyring } from "../../server/src/auth/keyring.js"
+import { parseGivenKeys } from "../../server/src/auth/static-keys.js"
+import { access } from "../../server/src/rpc/interceptors/auth.js"
+import { openHttpDoor } from "../../server/src/transport/connect/http.js"
+import { openGrpcDoor } from "../../server/src/transport/grpc/grpc.js"
+import { formatAddress } from "../../server/src/transport/listen.js"
+import { givenKey } from "../support/server.js"
+import { openService } from "../support/service.js"
+import { createStoreDatabase } from "../support/store-database.js"
+import { carriers } from "../transports/carriers.js"
+
+/** A service with both listeners that counts how often a key is looked up. */
+async function openCounting(keys: readonly object[]) {
+  const database = await createStoreDatabase("sqlite")
+  const store = await database.openStore()
+  const log = pino({ level: "silent" })
+  const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
+  keyring.give(parseGivenKeys(JSON.stringify(keys)).map((key) => new Key(key)))
+  const looked: string[] = []
+  const counting: Keyring = {
+    ...keyring,
+    get(id) {
+      looked.push(id)
+      return keyring.get(id)
+    },
+    seek(id) {
+      looked.push(`${id} in the database`)
+      return keyring.seek(id)
+    },
+  }
+  const { dispatch, readiness, door } = openService(store, { access: access({ keyring: counting, now: Date.now }) })
+  const doors = [await openGrpcDoor(door), await openHttpDoor({ ...door, readiness })] as const
+  const [grpcUrl, httpUrl] = doors.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
+  return {
+    ...{ grpcUrl, httpUrl, looked },
+    async close() {
+      for (const one of doors) one.stopAccepting()
+      await dispatch.drain(1_000)
+      await Promise.all(doors.map((one) => one.closed(1_000)))
+      keyring.stop()
+      await database.drop()
+    },
+  }
+}
+
+describe("the key of a call is looked up once", () => {
+  const all = givenKey(["all"])
+  const sessions = givenKey(["sessions:read"])
+  const unknown = givenKey(["all"])
+  let service: Awaited<ReturnType<typeof openCounting>>
+  beforeAll(async () => {
+    service = await openCounting([all.entry, sessions.entry])
+  })
+  afterAll(() => service.close())
+  beforeEach(() => {
+    service.looked.length = 0
+  })
+
+  describe.each(carriers)("$name", (carrier) => {
+    // A pipeline is a call too, which is let in by itself.
+    const ofTheStream = carrier.door === "pipeline" ? 1 : 0
+    const call = async (apiKey: string, times: number) => {
+      const client = carrier.connect(service, { apiKey })
+      const outcomes: number[] = []
+      for (let count = 0; count < times; count++) {
+        await client.users.getUser({ id: randomUUID() }).catch((error) => outcomes.push(error.code))
+      }
+      client.close()
+      return outcomes
+    }
+
+    test("of calls that are made", async () => {
+      expect(await call(all.text, 3)).toEqual([5, 5, 5])
+      expect(service.looked).toEqual(Array(3 + ofTheStream).fill(all.id))
+    })
+
+    test("of calls whose key lacks the scope", async () => {
+      expect(await call(sessions.text, 3)).toEqual([7, 7, 7])
+      expect(service.looked).toEqual(Array(3 + ofTheStream).fill(sessions.id))
+    })
+
+    test("of a call whose key nobody has", async () => {
+      expect(await call(unknown.text, 1)).toEqual([16])
+      // The call is made by itself where its stream is rejected.
+      const once = [unknown.id, `${unknown.id} in the database`]
+      expect(service.looked).toEqual(
+        Array(1 + ofTheStream)
+          .fill(once)
+          .flat(),
+      )
+    })
+  })
+})

@@ -1,0 +1,70 @@
+import { SessionService, TokenService } from "@authwire/proto"
+import { expect, test } from "@jest/globals"
+import { createDatabase, describeServers, tcpProxy } from "../support/databases.js"
+import { endsAfterEach } from "../support/endings.js"
+import { createKey, revokeKey, type TestKey } from "../support/keys.js"
+import { until } from "../support/pipeline.js"
+import { givenKey, startServer } from "../support/server.js"
+import { logOf } from "../support/workers.js"
+import { ask, bearer, open, unary } from "./access/asking.js"
+
+const later = endsAfterEach()
+
+// What the keys of the database are worth when it does not answer: nothing, and nobody is told that a key is wrong.
+describeServers("an outage of %s", (engine) => {
+  test.each([["cut"], ["hang"]] as const)("(%s) is an outage for every caller, and ends with it", async (how) => {
+    const database = await createDatabase(engine)
+    later(database.drop)
+    const url = new URL(database.url)
+    const proxy = await tcpProxy(Number(url.port || 3306), url.hostname)
+    later(proxy.close)
+    url.port = String(proxy.port)
+    const given = givenKey(["all"])
+    const server = await startServer({
+      databaseUrl: url.href,
+      keys: false,
+      env: { AUTHWIRE_API_KEYS: JSON.stringify([given.entry]) },
+    })
+    later(() => server.stop("SIGKILL"))
+    const [key, revoked] = [await createKey(database, "all"), await createKey(database, "all")]
+    const stream = open(server.grpcUrl, key)
+    expect([await ask(server, key), await ask(server, revoked), await stream.ask()]).toEqual(
+      Array(3).fill("USER_NOT_FOUND"),
+    )
+    // A method that needs no database: whether it is answered depends on the key alone.
+    const encode = { salt: "s", payload: { sub: "x" } }
+    const issue = async (by: Pick<TestKey, "text">) => {
+      const { code, reason } = await unary.call(server, TokenService.method.encode, encode, bearer(by))
+      return reason ?? code
+    }
+    await revokeKey(database, revoked)
+    if (how === "cut") await proxy.cut()
+    else proxy.hang()
+    const cut = performance.now()
+    const seen = new Set<string>()
+    await until(async () => {
+      const outcomes = await Promise.all([issue(key), issue(revoked), stream.ask(TokenService.method.encode, encode)])
+      for (const one of outcomes) seen.add(one)
+      return outcomes.every((one) => one === "DATABASE_UNAVAILABLE")
+    })
+    expect(performance.now() - cut).toBeLessThan(6_000)
+    expect([...seen].sort()).toEqual(["DATABASE_UNAVAILABLE", "OK"])
+    // Nor is anybody told so who has no key, or one that is not known: it may be new.
+    const stranger = givenKey(["all"])
+    expect(await issue(stranger)).toBe("DATABASE_UNAVAILABLE")
+    expect((await unary.call(server, SessionService.method.getSessionAndUser, {}, bearer(stranger))).code).toBe(
+      "Unavailable",
+    )
+    // A key that does not come from the database is as good as ever.
+    expect(await issue(given)).toBe("OK")
+    expect(await issue({ text: "x" })).toBe("API_KEY_INVALID")
+
+    await proxy.restore()
+    await until(async () => (await issue(key)) === "OK")
+    await until(async () => (await stream.ask(TokenService.method.encode, encode)) === "OK")
+    expect([await issue(revoked), await issue(stranger)]).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
+    expect(logOf(server).filter(({ msg }) => /keys cannot be read/.test(String(msg)))).toHaveLength(1)
+    stream.close()
+    expect(await server.stop()).toBe(0)
+  })
+})

@@ -1,0 +1,133 @@
+import { inspect } from "node:util"
+import { AuthwireAdapter, createAuthwireClient, RemoteJwt } from "@authwire/client"
+import { ServerReflection } from "@authwire/proto/reflection/v1"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
+import { run, type ServerProcess, startServer } from "../support/server.js"
+
+// Nothing of what callers send, and no secret, in any output: the logs at every level, errors, reflection. Each value
+// planted below is unlike anything that could stand there for another reason.
+describe.each(databaseTargets())("with canaries in every input, on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  const errors: string[] = []
+  const canaries: string[] = []
+  const canary = (what: string): string => {
+    const value = `${what}-canary-${crypto.randomUUID()}`
+    canaries.push(value)
+    return value
+  }
+  const secret = canary("secret")
+  const collect = async (call: Promise<unknown>) => {
+    // As a console would show it, with its causes and all that hangs on them.
+    await call.catch((error: unknown) => errors.push(String(error), inspect(error, { depth: 12 })))
+  }
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    server = await startServer({
+      databaseUrl: database.url,
+      args: ["--log-level=trace"],
+      env: { AUTH_SECRET: secret },
+    })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+
+  test("no output holds one", async () => {
+    const url = server.grpcUrl
+    const client = createAuthwireClient({ url, apiKey: canary("key") })
+    const { adapter } = client
+    const expires = new Date(Date.now() + 60_000)
+    const user = {
+      id: canary("id"),
+      email: `${canary("email")}@example.com`,
+      emailVerified: null,
+      name: canary("name"),
+      image: canary("image"),
+      [canary("property")]: canary("value"),
+    }
+    const account = {
+      userId: user.id,
+      type: "oidc" as const,
+      provider: canary("provider"),
+      providerAccountId: canary("account"),
+      access_token: canary("access"),
+      refresh_token: canary("refresh"),
+      id_token: canary("idtoken"),
+    }
+    const session = { sessionToken: canary("session"), userId: user.id, expires }
+    const link = { identifier: `${canary("identifier")}@example.com`, token: canary("link"), expires }
+    const passkey = {
+      credentialID: canary("credential"),
+      userId: user.id,
+      providerAccountId: canary("passkey"),
+      credentialPublicKey: canary("publickey"),
+      counter: 3,
+      credentialDeviceType: "singleDevice",
+      credentialBackedUp: false,
+    }
+    // Twice: the second time nearly all of them fail.
+    for (let round = 0; round < 2; round++) {
+      await collect(Promise.resolve(adapter.createUser(user)))
+      await collect(Promise.resolve(adapter.createUser({ ...user, id: canary("otherid") })))
+      await collect(Promise.resolve(adapter.linkAccount(account)))
+      await collect(Promise.resolve(adapter.linkAccount({ ...account, userId: canary("nobody") })))
+      await collect(Promise.resolve(adapter.createSession(session)))
+      await collect(Promise.resolve(adapter.getSessionAndUser(session.sessionToken)))
+      await collect(Promise.resolve(adapter.createVerificationToken(link)))
+      await collect(Promise.resolve(adapter.createAuthenticator(passkey)))
+      await collect(Promise.resolve(adapter.updateAuthenticatorCounter(passkey.credentialID, 1)))
+      await collect(Promise.resolve(adapter.updateUser({ id: canary("gone"), name: canary("newname") })))
+    }
+    await collect(Promise.resolve(adapter.useVerificationToken(link)))
+    await collect(Promise.resolve(adapter.getUser(`${canary("long")}${"x".repeat(300)}`)))
+    await collect(Promise.resolve(adapter.createUser({ ...user, id: canary("bad"), extra: Number.NaN } as never)))
+
+    // Tokens: issued, read, tampered with, sought in headers; with the service's secret and with the request's.
+    const jwt = RemoteJwt({ url })
+    const salt = canary("salt")
+    const token = await jwt.encode({ token: { sub: canary("subject") }, secret: canary("appsecret"), salt })
+    canaries.push(token)
+    await collect(jwt.decode({ token, secret: "x", salt }))
+    await collect(jwt.decode({ token: `${token.slice(0, -3)}AAA`, secret: "x", salt }))
+    await collect(jwt.decode({ token: canary("notoken"), secret: "x", salt }))
+    await collect(client.tokens.decode({ token, salt, secrets: [canary("requestsecret")] }))
+    const cookie = `${canary("cookie")}=${canary("cookievalue")}; authjs.session-token=${token}`
+    await collect(client.tokens.getToken({ headers: [{ name: "cookie", value: cookie }] }))
+    client.close()
+
+    // Requests that nobody can read.
+    const path = "authwire.v1.UserService/GetUser"
+    for (const body of [`{"id": "${canary("json")}"`, `{"nope": "${canary("field")}"}`, canary("bytes")]) {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${canary("bearer")}` }
+      await fetch(`${server.httpUrl}/${path}`, { method: "POST", headers, body })
+    }
+    // A server that is not there.
+    const nowhere = AuthwireAdapter({ url: "http://127.0.0.1:1", apiKey: canary("key") })
+    await collect(Promise.resolve(nowhere.getUserByEmail(user.email)))
+
+    const reflection = createClient(ServerReflection, createGrpcTransport({ baseUrl: url }))
+    async function* requests() {
+      yield { messageRequest: { case: "fileContainingSymbol" as const, value: "authwire.v1.TokenService" } }
+    }
+    const described: string[] = []
+    for await (const answer of reflection.serverReflectionInfo(requests())) {
+      if (answer.messageResponse.case !== "fileDescriptorResponse") throw new Error("no files")
+      described.push(
+        ...answer.messageResponse.value.fileDescriptorProto.map((file) => Buffer.from(file).toString("latin1")),
+      )
+    }
+    const { stdout, stderr } = await run(["serve", "--help"], { AUTH_SECRET: secret })
+
+    expect(errors.length).toBeGreaterThan(30)
+    expect(described.join("").length).toBeGreaterThan(1000)
+    expect(server.output()).toContain("authwire.v1.UserService/CreateUser")
+    const everything = [server.output(), ...errors, ...described, stdout, stderr].join("\n")
+    expect(canaries.filter((value) => everything.includes(value))).toEqual([])
+  })
+})

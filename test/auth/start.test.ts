@@ -1,0 +1,75 @@
+import { UserService } from "@authwire/proto"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { endsAfterEach } from "../support/endings.js"
+import { createKey, revokeKey } from "../support/keys.js"
+import { givenKey, run, startServer, testSecret } from "../support/server.js"
+import { logOf } from "../support/workers.js"
+import { ask, bearer, unary } from "./access/asking.js"
+
+const { getUser } = UserService.method
+const later = endsAfterEach()
+
+describe("without a key", () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+  })
+  afterAll(() => database.drop())
+  const env = () => ({ AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: database.url })
+
+  test("on loopback it starts, and says in the log how to make one", async () => {
+    const server = await startServer({ databaseUrl: database.url, keys: false })
+    later(server.stop)
+    expect(logOf(server).map(({ msg }) => msg)).toContainEqual(
+      expect.stringMatching(/^there is no API key, so no call is let in: .*authwire keys create/),
+    )
+    expect(await ask(server, { text: "x" })).toBe("API_KEY_INVALID")
+    expect(await unary.call(server, getUser, { id: "x" })).toMatchObject({ reason: "API_KEY_MISSING" })
+    const key = await createKey(database, "all")
+    expect(await ask(server, key)).toBe("USER_NOT_FOUND")
+    await server.stop()
+    const second = await startServer({ databaseUrl: database.url, keys: false })
+    later(second.stop)
+    expect(second.log()).not.toContain("there is no API key")
+    await second.stop()
+    await revokeKey(database, key)
+  })
+
+  test("elsewhere it does not start", async () => {
+    // An address of nobody, which the service comes to know only when it listens.
+    const args = [
+      "serve",
+      "--migrate",
+      "--http-addr=off",
+      "--grpc-addr=192.0.2.1:5",
+      "--insecure-behind-proxy",
+      "--log-level=silent",
+    ]
+    const { code, stderr } = await run(args, env())
+    expect(stderr).toMatch(/^authwire: there is no API key, so nobody could be let in at 192\.0\.2\.1: .*keys create/)
+    expect(stderr.trim().split("\n")).toHaveLength(1)
+    expect(code).toBe(1)
+    const given = JSON.stringify([givenKey(["all"]).entry])
+    const other = await run(args, { ...env(), AUTHWIRE_API_KEYS: given })
+    expect(other.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")
+  })
+
+  test("--dev lets callers in, but no wrong key", async () => {
+    const server = await startServer({ databaseUrl: database.url })
+    later(server.stop)
+    const key = await createKey(database, "users:write")
+    const asks: [Record<string, string>, string][] = [
+      [{}, "USER_NOT_FOUND"],
+      [{ authorization: "Bearer x" }, "USER_NOT_FOUND"],
+      [{ authorization: "Basic x" }, "USER_NOT_FOUND"],
+      [bearer(key), "SCOPE_MISSING"],
+      [bearer({ text: `${key.text.slice(0, -1)}` }), "API_KEY_INVALID"],
+      [bearer({ text: "awk_x" }), "API_KEY_INVALID"],
+    ]
+    for (const [header, reason] of asks) {
+      expect([header, (await unary.call(server, getUser, { id: "nobody" }, header)).reason]).toEqual([header, reason])
+    }
+    await server.stop()
+  })
+})

@@ -1,0 +1,120 @@
+import { createHash } from "node:crypto"
+import { type AuthwireClient, createAuthwireClient, RemoteJwt } from "@authwire/client"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+
+const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators", "tenants", "api_keys"]
+
+// Somebody has a copy of the database, with everything in it, and can call a service that runs on it.
+describe.each(databaseTargets())("with a dump of the database, on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let client: AuthwireClient
+  const expires = new Date(Date.now() + 3_600_000)
+  const session = { sessionToken: crypto.randomUUID(), userId: "u", expires }
+  const link = { identifier: "ada@example.com", token: crypto.randomUUID(), expires }
+  const account = {
+    userId: "u",
+    type: "oidc" as const,
+    provider: "p",
+    providerAccountId: "a",
+    access_token: "access-3f8a",
+    refresh_token: "refresh-3f8a",
+    id_token: "id-3f8a",
+    oauth_token: "oauth1-3f8a",
+    oauth_token_secret: "oauth1-secret-3f8a",
+  }
+  /** Every value of every row. */
+  const stolen: (string | Buffer)[] = []
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    server = await startServer({ databaseUrl: database.url })
+    client = createAuthwireClient({ url: server.grpcUrl })
+    const { adapter } = client
+    await adapter.createUser({ id: "u", email: "ada@example.com", emailVerified: null })
+    await adapter.linkAccount(account)
+    await adapter.createSession(session)
+    await adapter.createVerificationToken(link)
+    await adapter.createAuthenticator({
+      ...{ credentialID: "c", userId: "u", providerAccountId: "a", credentialPublicKey: "k", counter: 0 },
+      ...{ credentialDeviceType: "singleDevice", credentialBackedUp: false },
+    })
+    for (const table of tables) {
+      for (const row of await database.query(`SELECT * FROM ${table}`)) {
+        for (const value of Object.values(row)) {
+          if (value instanceof ArrayBuffer || value instanceof Uint8Array) stolen.push(Buffer.from(value as Uint8Array))
+          else if (value !== null) stolen.push(String(value))
+        }
+      }
+    }
+  })
+  afterAll(async () => {
+    client.close()
+    await server.stop()
+    await database.drop()
+  })
+
+  /** Each value as text of every kind that a caller can send. */
+  const guesses = () => [
+    ...new Set(
+      stolen.flatMap((value) => {
+        const bytes = Buffer.from(value as string)
+        const encoded = (["utf8", "latin1", "hex", "base64", "base64url"] as const).map((kind) => bytes.toString(kind))
+        return [...encoded, bytes.toString("hex").toUpperCase(), createHash("sha256").update(bytes).digest("hex")]
+      }),
+    ),
+  ]
+
+  test("it holds what the test put there, and none of its secrets in any form", () => {
+    const text = stolen.map((value) => Buffer.from(value as string).toString("latin1")).join("\n")
+    expect(text).toContain("ada@example.com")
+    expect(text.match(/sealed\.1\./g)).toHaveLength(4)
+    const { access_token, refresh_token, id_token, oauth_token, oauth_token_secret } = account
+    const tokens = [access_token, refresh_token, id_token, oauth_token, oauth_token_secret]
+    for (const secret of [session.sessionToken, link.token, ...tokens]) {
+      for (const kind of ["utf8", "hex", "base64", "base64url"] as const) {
+        // Base64 depends on where in its word a text begins.
+        for (const padding of kind.startsWith("base64") ? ["", "x", "xx"] : [""]) {
+          const form = Buffer.from(padding + secret)
+            .toString(kind)
+            .slice(padding.length && 4)
+            .replace(/.{0,3}=*$/, "")
+          expect(text).not.toContain(form)
+        }
+      }
+    }
+  })
+
+  test("nobody is signed in by a value of it: not as a session, nor by a link, nor as a token", async () => {
+    const { adapter } = client
+    const jwt = RemoteJwt({ url: server.grpcUrl })
+    const values = guesses().filter(
+      (value) => value !== "" && !value.includes("\u0000") && Buffer.byteLength(value) <= 1024,
+    )
+    expect(values.length).toBeGreaterThan(100)
+    for (const value of values) {
+      expect(await adapter.getSessionAndUser(value)).toBeNull()
+      expect(await adapter.useVerificationToken({ identifier: link.identifier, token: value })).toBeNull()
+      await expect(jwt.decode({ token: value, salt: "authjs.session-token", secret: "x" })).rejects.toMatchObject({
+        code: "UNAUTHENTICATED",
+      })
+    }
+    expect(await adapter.getSessionAndUser(session.sessionToken)).not.toBeNull()
+    expect(await adapter.useVerificationToken(link)).toEqual(link)
+  })
+
+  test("a service of one's own on the copy, without the secrets, opens no account at its provider", async () => {
+    const other = await startServer({
+      databaseUrl: database.url,
+      env: { AUTH_SECRET: "a secret of somebody else, no less long" },
+    })
+    const thief = createAuthwireClient({ url: other.grpcUrl })
+    await expect(thief.adapter.getAccount("a", "p")).rejects.toMatchObject({ reason: "ENCRYPTION_KEY_MISSING" })
+    await expect(thief.accounts.unlinkAccount({ provider: "p", providerAccountId: "a" })).rejects.toThrow()
+    thief.close()
+    await other.stop()
+    expect(await client.adapter.getAccount("a", "p")).toEqual({ ...account })
+  })
+})

@@ -1,0 +1,128 @@
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { decode, encode } from "@authwire/token"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { command, createKey } from "../support/keys.js"
+import { until } from "../support/pipeline.js"
+import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
+import { logOf } from "../support/workers.js"
+import { failureOf } from "../transports/world.js"
+
+const salt = "authjs.session-token"
+const [newest, older, next] = [1, 2, 3].map((n) => `a-secret-of-acme-alone-that-is-long-enough-${n}`) as [
+  string,
+  string,
+  string,
+]
+const payload = { sub: "x" }
+
+// Each tenant has its own secrets, and the tokens of one are nothing to another.
+let database: TestDatabase
+let server: ServerProcess
+let file: string
+const clients: Record<string, AuthwireClient> = {}
+const tokensOf = (tenant: string) => (clients[tenant] as AuthwireClient).tokens
+const reasonOf = async (call: Promise<unknown>) => (await failureOf(call)).infos[0]?.reason
+
+beforeAll(async () => {
+  database = await createDatabase("sqlite")
+  file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `secrets-${crypto.randomUUID()}.json`)
+  writeFileSync(file, JSON.stringify({ acme: [newest, older] }))
+  server = await startServer({ databaseUrl: database.url, keys: false, args: [`--tenant-secrets-file=${file}`] })
+  for (const tenant of ["default", "acme", "bare"]) {
+    if (tenant !== "default") await command(database, "tenants", "create", tenant)
+    const { text } = await createKey(database, "all", `--tenant=${tenant}`)
+    clients[tenant] = createAuthwireClient({ url: server.grpcUrl, apiKey: text })
+  }
+})
+afterAll(async () => {
+  for (const client of Object.values(clients)) client.close()
+  await server.stop()
+  await database.drop()
+})
+
+test("a tenant's tokens are made with its newest secret and read with any of its own", async () => {
+  const { token } = await tokensOf("acme").encode({ payload, salt })
+  expect(await decode({ token, salt, secret: newest })).toMatchObject(payload)
+  expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
+  const old = await encode({ token: payload, salt, secret: older })
+  expect((await tokensOf("acme").decode({ token: old, salt })).payload).toMatchObject(payload)
+  const ofDefault = (await tokensOf("default").encode({ payload, salt })).token
+  expect(await decode({ token: ofDefault, salt, secret: testSecret })).toMatchObject(payload)
+
+  const headers = (value: string) => ({ headers: [{ name: "cookie", value: `${salt}=${value}` }] })
+  expect((await tokensOf("acme").getToken(headers(token))).result).toMatchObject({ value: payload })
+  expect((await tokensOf("acme").getToken(headers(ofDefault))).result.case).toBeUndefined()
+  expect((await tokensOf("default").getToken(headers(token))).result.case).toBeUndefined()
+  expect(await reasonOf(tokensOf("acme").decode({ token: ofDefault, salt }))).toBe("NO_MATCHING_SECRET")
+  expect(await reasonOf(tokensOf("default").decode({ token, salt }))).toBe("NO_MATCHING_SECRET")
+})
+
+test("a token that was read for its tenant is still nothing to another, nor to a request with other secrets", async () => {
+  const { token } = await tokensOf("acme").encode({ payload, salt })
+  const headers = [{ name: "cookie", value: `${salt}=${token}` }]
+  for (let count = 0; count < 3; count++) {
+    expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
+    for (const tenant of ["default", "bare"]) {
+      expect(await reasonOf(tokensOf(tenant).decode({ token, salt, secrets: ["its-own"] }))).toBe("NO_MATCHING_SECRET")
+      const { result } = await tokensOf(tenant).getToken({ headers, secrets: ["its-own"] })
+      expect(result.case).toBeUndefined()
+    }
+    expect(await reasonOf(tokensOf("default").decode({ token, salt }))).toBe("NO_MATCHING_SECRET")
+    expect(await reasonOf(tokensOf("bare").decode({ token, salt }))).toBe("MISSING_SECRET")
+    expect(await reasonOf(tokensOf("acme").decode({ token, salt, secrets: ["its-own"] }))).toBe("NO_MATCHING_SECRET")
+  }
+})
+
+test("a tenant without secrets has none, unless its request brings them", async () => {
+  const { token } = await tokensOf("default").encode({ payload, salt })
+  const bare = tokensOf("bare")
+  expect(await reasonOf(bare.encode({ payload, salt }))).toBe("MISSING_SECRET")
+  expect(await reasonOf(bare.decode({ token, salt }))).toBe("MISSING_SECRET")
+  expect(await reasonOf(bare.getToken({ headers: [{ name: "cookie", value: `${salt}=${token}` }] }))).toBe(
+    "MISSING_SECRET",
+  )
+  const own = await bare.encode({ payload, salt, secrets: ["its-own"] })
+  expect((await bare.decode({ token: own.token, salt, secrets: ["its-own"] })).payload).toMatchObject(payload)
+})
+
+test("the file is read again when it changes; one that is wrong changes nothing, and is not repeated", async () => {
+  const { token } = await tokensOf("acme").encode({ payload, salt })
+  const old = await encode({ token: payload, salt, secret: older })
+  expect((await tokensOf("acme").decode({ token: old, salt })).payload).toMatchObject(payload)
+  writeFileSync(file, JSON.stringify({ acme: ["hunter2"] }))
+  await until(() => logOf(server).some(({ problem }) => problem === "acme[0]: must have 32 bytes or more"))
+  expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
+  writeFileSync(file, JSON.stringify({ acme: [next, newest], bare: [older] }))
+  const encodes = async (tenant: string, secret: string) => {
+    const made = await tokensOf(tenant)
+      .encode({ payload, salt })
+      .catch(() => undefined)
+    return made !== undefined && (await decode({ ...made, salt, secret }).catch(() => null)) !== null
+  }
+  await until(() => encodes("acme", next))
+  expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
+  // Read before, and its secret is gone; it is that of another tenant now.
+  expect(await reasonOf(tokensOf("acme").decode({ token: old, salt }))).toBe("NO_MATCHING_SECRET")
+  expect(await encodes("bare", older)).toBe(true)
+  expect((await tokensOf("bare").decode({ token: old, salt })).payload).toMatchObject(payload)
+  for (const secret of ["hunter2", newest, older, next]) expect(server.output()).not.toContain(secret)
+})
+
+test("a file that is not there, or wrong: one line that names it and the rule, exit code 1", async () => {
+  const other = `${file}.other`
+  const start = async () => {
+    const args = ["serve", "--log-level=silent", "--grpc-addr=127.0.0.1:0", "--http-addr=off"]
+    const env = { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: database.url, AUTHWIRE_TENANT_SECRETS_FILE: other }
+    const { code, stderr } = await run(args, env)
+    return { code, stderr: stderr.replaceAll(other, "FILE") }
+  }
+  expect(await start()).toEqual({ code: 1, stderr: "authwire: --tenant-secrets-file: cannot read FILE (ENOENT)\n" })
+  writeFileSync(other, '{"acme": ["hunter2"]}')
+  expect(await start()).toEqual({
+    code: 1,
+    stderr: "authwire: --tenant-secrets-file: acme[0]: must have 32 bytes or more\n",
+  })
+})

@@ -1,0 +1,49 @@
+import { UserService } from "@authwire/proto"
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node"
+import { expect, test } from "@jest/globals"
+import { createDatabase, describeServers } from "../support/databases.js"
+import { endsAfterEach } from "../support/endings.js"
+import { createKey, revokeKey } from "../support/keys.js"
+import { until } from "../support/pipeline.js"
+import { givenKey, startServer } from "../support/server.js"
+import { logOf } from "../support/workers.js"
+
+const later = endsAfterEach()
+
+describeServers("two workers on %s", (engine) => {
+  test("let in the same keys, given and of the database; one that is revoked stops in both", async () => {
+    const database = await createDatabase(engine)
+    later(database.drop)
+    const given = givenKey(["users:read"])
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify([given.entry]) }
+    const server = await startServer({ databaseUrl: database.url, keys: false, args: ["--workers=2"], env })
+    later(server.stop)
+    const key = await createKey(database, "users:read")
+    // Connections are dealt out in turn.
+    const connections = Array.from({ length: 4 }, () => {
+      const sessionManager = new Http2SessionManager(server.grpcUrl)
+      later(async () => sessionManager.abort())
+      return createClient(UserService, createGrpcTransport({ baseUrl: server.grpcUrl, sessionManager }))
+    })
+    const codes = async (text: string) => {
+      const headers = { authorization: `Bearer ${text}` }
+      const ends = connections.map((users) => users.getUser({ id: "nobody" }, { headers }).catch((error) => error))
+      return new Set((await Promise.all(ends)).map((end) => (end instanceof ConnectError ? Code[end.code] : "OK")))
+    }
+    expect(await codes(given.text)).toEqual(new Set(["NotFound"]))
+    expect(await codes(key.text)).toEqual(new Set(["NotFound"]))
+    expect(new Set(logOf(server).flatMap(({ worker, msg }) => (msg === "call" ? [worker] : [])))).toEqual(
+      new Set([1, 2]),
+    )
+    await revokeKey(database, key)
+    const revoked = performance.now()
+    await until(async () => {
+      const seen = await codes(key.text)
+      return seen.size === 1 && seen.has("Unauthenticated")
+    })
+    expect(performance.now() - revoked).toBeLessThan(5_000)
+    expect(await codes(given.text)).toEqual(new Set(["NotFound"]))
+    expect(await server.stop()).toBe(0)
+  })
+})

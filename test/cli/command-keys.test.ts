@@ -1,0 +1,225 @@
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { UserService } from "@authwire/proto"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { ways } from "../auth/access/ways.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
+import { endsAfterEach } from "../support/endings.js"
+import { everyScope } from "../support/every-method.js"
+import { run, startServer, testSecret } from "../support/server.js"
+
+const keyForm = /^awk_([a-z2-7]{16})_([\w-]{43})\n$/
+const later = endsAfterEach()
+const [unary] = ways as [(typeof ways)[number]]
+const ask = async (server: Awaited<ReturnType<typeof startServer>>, key: string, method = UserService.method.getUser) =>
+  (await unary.call(server, method, { id: "nobody" }, { authorization: `Bearer ${key}` })).reason
+
+describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await createDatabase(target)
+  })
+  afterAll(() => database.drop())
+  const authwire = (...args: string[]) => run(args, { AUTHWIRE_DATABASE_URL: database.url })
+
+  test("before migrate up they say so, and change nothing", async () => {
+    for (const args of [
+      ["keys", "list"],
+      ["keys", "create", "--name=a", "--scopes=all"],
+      ["tenants", "list"],
+    ]) {
+      const { code, stdout, stderr } = await authwire(...args)
+      expect(stderr).toMatch(/^authwire: 1 migration is pending: run 'authwire migrate up' first.*\n$/)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+    }
+    await authwire("migrate", "up")
+  })
+
+  test("create prints the key once, and keeps only the hash of its secret", async () => {
+    const before = Date.now()
+    const { code, stdout, stderr } = await authwire(
+      ...["keys", "create", "--name=the shop", "--scopes=users:read, sessions:read,users:read", "--expires=90d"],
+      "--certificate-name=DNS:app.internal",
+    )
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/^This key is shown only once: .*\n$/)
+    const [, id = "", secret = ""] = keyForm.exec(stdout) ?? []
+    expect(secret).not.toBe("")
+    const rows = await database.query("SELECT * FROM api_keys WHERE id = ?", [id])
+    expect(rows).toHaveLength(1)
+    const [row] = rows as [Record<string, unknown>]
+    expect(Buffer.from(row.secret_hash as Uint8Array).toString("hex")).toBe(
+      createHash("sha256").update(secret).digest("hex"),
+    )
+    expect(JSON.stringify(rows)).not.toContain(secret)
+    expect(JSON.parse(String(row.scopes))).toEqual(["users:read", "sessions:read"])
+    expect(String(row.certificate_name)).toBe("DNS:app.internal")
+    const expires = row.expires instanceof Date ? row.expires : new Date(`${String(row.expires).replace(" ", "T")}Z`)
+    expect(expires.getTime() - before - 90 * 86_400_000).toBeGreaterThanOrEqual(0)
+    expect(expires.getTime() - Date.now() - 90 * 86_400_000).toBeLessThanOrEqual(0)
+  })
+
+  test("list shows every key and its state, and no secret; revoke ends one, once", async () => {
+    const made = await authwire("keys", "create", "--name=to be ended", "--scopes=all", "--certificate-name=DNS:c.d")
+    const [, id = "", secret = ""] = keyForm.exec(made.stdout) ?? []
+    const stateOf = async () => {
+      const { stdout } = await authwire("keys", "list")
+      expect(stdout).not.toContain(secret)
+      return stdout.split("\n").find((line) => line.startsWith(id)) ?? ""
+    }
+    const date = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
+    expect(await stateOf()).toMatch(new RegExp(`^${id}  to be ended +default +all +DNS:c\\.d +${date}  never +valid$`))
+    const [head] = (await authwire("keys", "list")).stdout.split("\n")
+    expect(head?.split(/ {2,}/)).toEqual([
+      "id",
+      "name",
+      "tenant",
+      "scopes",
+      "certificate",
+      "created",
+      "expires",
+      "state",
+    ])
+    expect(await authwire("keys", "revoke", id)).toMatchObject({ code: 0, stderr: "" })
+    expect(await stateOf()).toMatch(/ revoked$/)
+    const [row] = await database.query("SELECT revoked FROM api_keys WHERE id = ?", [id])
+    expect(await authwire("keys", "revoke", id)).toMatchObject({ code: 0 })
+    expect(await database.query("SELECT revoked FROM api_keys WHERE id = ?", [id])).toEqual([row])
+    await authwire("keys", "create", "--name=short", "--scopes=all", "--expires=1s")
+    for (;;) {
+      const { stdout } = await authwire("keys", "list")
+      if (/short .* expired$/m.test(stdout)) break
+      expect(stdout).toMatch(/short .* valid$/m)
+    }
+  })
+
+  test("a tenant is made once, and has keys of its own", async () => {
+    const missing = await authwire("keys", "create", "--name=a", "--scopes=all", "--tenant=acme")
+    expect(missing).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "authwire: there is no tenant acme: make it with: authwire tenants create acme\n",
+    })
+    expect(await authwire("tenants", "create", "acme")).toMatchObject({ code: 0, stderr: "" })
+    expect(await authwire("tenants", "create", "acme")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "authwire: there is a tenant acme already\n",
+    })
+    const { stdout } = await authwire("tenants", "list")
+    expect(stdout.split("\n").map((line) => line.split(" ")[0])).toEqual(["name", "acme", "default", ""])
+    await authwire("keys", "create", "--name=of acme", "--scopes=all", "--tenant=acme")
+    expect((await authwire("keys", "list")).stdout).toMatch(/ of acme +acme +all /)
+  })
+})
+
+describe("authwire keys", () => {
+  const nowhere = { AUTHWIRE_DATABASE_URL: "mysql://nobody@127.0.0.1:1/nowhere" }
+
+  test("create --offline touches no database: it prints the key and its entry, which lets it in", async () => {
+    const args = ["keys", "create", "--offline", "--name=n", "--scopes=users:read", "--expires=2100-01-31"]
+    const { code, stdout, stderr } = await run([...args, "--certificate-name=DNS:a.b"], nowhere)
+    expect(code).toBe(0)
+    expect(stderr).toMatch(/AUTHWIRE_API_KEYS/)
+    const [key = "", entry = "", ...rest] = stdout.split("\n")
+    expect(rest).toEqual([""])
+    expect(`${key}\n`).toMatch(keyForm)
+    expect(JSON.parse(entry)).toEqual({
+      id: key.split("_")[1],
+      name: "n",
+      tenant: "default",
+      scopes: ["users:read"],
+      secretSha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      certificateName: "DNS:a.b",
+      expires: "2100-01-31T00:00:00.000Z",
+    })
+    const database = await createDatabase("sqlite")
+    const env = { AUTHWIRE_API_KEYS: `[${entry}]` }
+    const server = await startServer({ databaseUrl: database.url, keys: false, env })
+    later(server.stop)
+    expect(await ask(server, key)).toBe("USER_NOT_FOUND")
+    expect(await ask(server, key, UserService.method.deleteUser as never)).toBe("SCOPE_MISSING")
+    await server.stop()
+    await database.drop()
+  })
+
+  const create = ["keys", "create", "--offline"]
+  test.each([
+    ["no action", ["keys"], /^authwire: keys: must be one of create, list, revoke ID/],
+    ["an unknown action", ["keys", "make"], /^authwire: keys: must be one of create, list, revoke ID/],
+    ["revoke without an id", ["keys", "revoke"], /^authwire: keys: must be one of create, list, revoke ID/],
+    ["no name", [...create, "--scopes=all"], /^authwire: --name: is required/],
+    ["a name of two lines", [...create, "--scopes=all", "--name=a\nb"], /^authwire: --name: is required/],
+    ["no scopes", [...create, "--name=a"], /^authwire: --scopes: must be one or more of these/],
+    [
+      "a past end",
+      [...create, "--name=a", "--scopes=all", "--expires=2020-01-01"],
+      /--expires: must lie in the future/,
+    ],
+    ["no date", [...create, "--name=a", "--scopes=all", "--expires=soon"], /--expires: must be a time from now, such/],
+    ["a tenant's name", [...create, "--name=a", "--scopes=all", "--tenant=A"], /--tenant: must be 1 to 63 of a-z/],
+    [
+      "no certificate",
+      [...create, "--name=a", "--scopes=all", "--certificate-name=x y"],
+      /--certificate-name: must be/,
+    ],
+    ["no action on tenants", ["tenants"], /^authwire: tenants: must be one of create NAME, list/],
+    ["a wrong name", ["tenants", "create", "a_b"], /^authwire: tenants create: a name is/],
+    ["a long name", ["tenants", "create", "a".repeat(64)], /^authwire: tenants create: a name is/],
+  ])("%s: one line that says what to do, exit code 2", async (_, args, message) => {
+    const { code, stdout, stderr } = await run(args, nowhere)
+    expect(stderr).toMatch(message)
+    expect(stderr.trim().split("\n")).toHaveLength(1)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
+  })
+
+  test("an unknown scope is refused, and every known one named", async () => {
+    const { code, stderr } = await run([...create, "--name=a", "--scopes=users:read,nope"])
+    expect(code).toBe(2)
+    for (const scope of ["all", ...everyScope]) expect(stderr).toContain(scope)
+  })
+
+  test("revoke does not repeat a key that was given for its id", async () => {
+    const { stdout } = await run([...create, "--name=a", "--scopes=all"])
+    const [key = ""] = stdout.split("\n")
+    const { code, stderr } = await run(["keys", "revoke", key], nowhere)
+    expect(stderr).toMatch(/^authwire: keys revoke: must be the id of a key/)
+    expect(stderr).not.toContain(key.slice(21))
+    expect(code).toBe(2)
+  })
+
+  test("given both ways, or wrongly: one line that names the field, exit code 2", async () => {
+    const args = ["serve", "--database-url=sqlite:x"]
+    const env = { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: '[{"id": "hunter2"}]' }
+    expect(await run(args, env)).toEqual({
+      code: 2,
+      stdout: "",
+      stderr: "authwire: AUTHWIRE_API_KEYS: [0].id: must be 16 of a-z and 0-9\n",
+    })
+    const both = { ...env, AUTHWIRE_API_KEYS: "[]", AUTHWIRE_API_KEYS_FILE: "x" }
+    expect((await run(args, both)).stderr).toMatch(/^authwire: AUTHWIRE_API_KEYS, --api-keys-file: only one/)
+  })
+
+  test("--dev: in the database of --dev, which they make too", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "authwire-dev-"))
+    const previous = process.cwd()
+    process.chdir(folder)
+    try {
+      const { code, stdout } = await run(["keys", "create", "--dev", "--name=a", "--scopes=users:read"])
+      expect(code).toBe(0)
+      expect(existsSync(".authwire/authwire.db")).toBe(true)
+      const server = await startServer({ databaseUrl: "" })
+      later(server.stop)
+      expect(await ask(server, stdout.trim())).toBe("USER_NOT_FOUND")
+      expect(await ask(server, stdout.trim(), UserService.method.deleteUser as never)).toBe("SCOPE_MISSING")
+      expect(await server.stop()).toBe(0)
+      expect(readFileSync(".authwire/authwire.db").includes(stdout.trim().slice(21))).toBe(false)
+    } finally {
+      process.chdir(previous)
+      await rm(folder, { recursive: true })
+    }
+  })
+})

@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
+import { createBrowser, textOf } from "../support/browser.js"
+
+const script = fileURLToPath(new URL("../../scripts/demo", import.meta.url))
+
+describe("scripts/demo", () => {
+  let folder: string
+  let demo: ChildProcess | undefined
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "authwire-demo-"))
+  })
+
+  afterEach(() => {
+    demo?.kill("SIGTERM")
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 })
+  })
+
+  function start(variables: Record<string, string> = {}) {
+    const doors = { AUTHWIRE_GRPC_ADDR: "127.0.0.1:0", AUTHWIRE_HTTP_ADDR: "127.0.0.1:0" }
+    const ports = { PORT: "0", OIDC_PORT: "0", SMTP_PORT: "0", MAILBOX_PORT: "0" }
+    // In a folder of its own, so that the embedded database is not the one of whoever runs the tests.
+    const child = spawn(script, {
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: folder, ...doors, ...ports, ...variables },
+      stdio: ["ignore", "pipe", "pipe"],
+    })
+    demo = child
+    let output = ""
+    const closed = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>
+    const started = new Promise<void>((resolve) => {
+      const read = (chunk: Buffer) => {
+        output += chunk.toString()
+        if (output.includes("Ctrl-C ends all of it")) resolve()
+      }
+      child.stdout.on("data", read)
+      child.stderr.on("data", read)
+    })
+    return { child, closed, started: Promise.race([started, closed]), output: () => output }
+  }
+
+  test("starts everything, lets somebody sign in, and leaves no process behind", async () => {
+    const { child, closed, started, output } = start()
+    await started
+    const appUrl = /the application +(\S+)/.exec(output())?.[1]
+    if (!appUrl) throw new Error(`no demo:\n${output()}`)
+    const browser = createBrowser()
+    const loginPage = await browser.submit(await browser.open(appUrl), "sign-in-demo")
+    expect(textOf(await browser.submit(loginPage, undefined, { person: "q7XbK2" }), "name")).toBe("Ada Lovelace")
+
+    const answer = await fetch(/http:\S+GetUserByEmail/.exec(output())![0], {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"email": "ada@demo.example"}',
+    })
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining("Ada Lovelace")])
+
+    child.kill("SIGTERM")
+    expect(await closed).toEqual([0, null])
+    // The outputs close when the last process that holds them has ended; that they are closed says that all have.
+    for (const [url] of output().matchAll(/http:\/\/127\.0\.0\.1:\d+/g)) await expect(fetch(url)).rejects.toThrow()
+  }, 60_000)
+
+  test.each([
+    ["the application", "PORT"],
+    ["the mail server", "SMTP_PORT"],
+    ["Authwire", "AUTHWIRE_GRPC_ADDR"],
+  ])(
+    "says in one line that the port of %s is taken",
+    async (_part, variable) => {
+      const other = createServer().listen(0, "127.0.0.1")
+      await once(other, "listening")
+      const { port } = other.address() as AddressInfo
+      const { closed, output } = start({
+        [variable]: variable === "PORT" || variable === "SMTP_PORT" ? String(port) : `127.0.0.1:${port}`,
+      })
+      expect(await closed).toEqual([1, null])
+      other.close()
+      const complaints = output()
+        .split("\n")
+        .filter((line) => line.includes(`127.0.0.1:${port}`))
+      expect(complaints).toEqual([expect.stringMatching(/taken/)])
+      expect(output()).not.toMatch(/^\s+at /m)
+    },
+    60_000,
+  )
+})

@@ -1,0 +1,121 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
+import { run, type ServerProcess, startServer } from "../support/server.js"
+
+const count = 600
+const [old, fresh] = [randomBytes(32).toString("base64"), randomBytes(32).toString("hex")] as const
+const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
+
+type Account = Parameters<AuthwireClient["adapter"]["linkAccount"]>[0]
+
+describe.each(databaseTargets())("authwire rekey on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let client: AuthwireClient
+  const accounts = new Map<string, Account>()
+
+  const serveWith = async (...keys: string[]) => {
+    const env = { AUTHWIRE_ENCRYPTION_KEYS: keys.join(", ") }
+    server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"], env })
+    client = createAuthwireClient({ url: server.grpcUrl, timeoutMs: 20_000 })
+  }
+  const stop = async () => {
+    client.close()
+    await server.stop()
+  }
+  const link = async (id: string, access_token: string) => {
+    const account: Account = { userId: "u", type: "oidc", provider: "p", providerAccountId: id, access_token }
+    await client.adapter.linkAccount({ ...account, oauth_token_secret: `s-${id}` })
+    accounts.set(id, { ...account, oauth_token_secret: `s-${id}` })
+  }
+  /** The accounts that another key than the first has sealed: none can be told from outside, but by its id. */
+  const keyIds = async () => {
+    const rows = await database.query("SELECT access_token FROM accounts")
+    const ids = rows.map(({ access_token }) => /^sealed\.1\.([\w-]+)\./.exec(String(access_token))?.[1] ?? "plain")
+    return Object.fromEntries([...new Set(ids)].map((id) => [id, ids.filter((each) => each === id).length]))
+  }
+  const expectAll = async () => {
+    for (const [id, account] of accounts) expect(await client.adapter.getAccount(id, "p")).toEqual(account)
+  }
+  const env = () => ({
+    AUTHWIRE_DATABASE_URL: database.url,
+    AUTH_SECRET: "x".repeat(32),
+    AUTHWIRE_ENCRYPTION_KEYS: `${fresh},${old}`,
+  })
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    await serveWith(old)
+    await client.adapter.createUser({ id: "u", email: "", emailVerified: null })
+    for (let start = 0; start < count; start += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, index) => link(`a${start + index}`, `t-${start + index}`)))
+    }
+    await stop()
+  })
+  afterAll(async () => {
+    await stop()
+    await database.drop()
+  })
+
+  test("killed in the middle, under load, and run again, it loses nothing", async () => {
+    await serveWith(fresh, old)
+    let loading = true
+    const load = (async () => {
+      for (let index = 0; loading; index = (index + 7) % count) {
+        await link(`a${index}`, `t-${index}-${crypto.randomUUID()}`)
+        const account = await client.adapter.getAccount(`a${(index * 3) % count}`, "p")
+        expect(account).toEqual(accounts.get(`a${(index * 3) % count}`))
+      }
+    })()
+
+    // Killed as soon as it has done something and is not done.
+    const child: ChildProcess = spawn(process.execPath, [command, "rekey"], {
+      env: { PATH: process.env.PATH, ...env() },
+      stdio: "ignore",
+    })
+    const ended = once(child, "exit")
+    let before = await keyIds()
+    while (Object.keys(before).length < 2) before = await keyIds()
+    child.kill("SIGKILL")
+    expect(await ended).toEqual([null, "SIGKILL"])
+    const half = await keyIds()
+    expect(Object.keys(half)).toHaveLength(2)
+
+    const { code, stdout } = await run(["rekey"], env())
+    loading = false
+    await load
+    expect(stdout).toMatch(/^rekeyed \d+ of 600 accounts\n$/)
+    expect(code).toBe(0)
+    expect(Object.keys(await keyIds())).toHaveLength(1)
+    await expectAll()
+    await stop()
+
+    // The old key is not needed any more.
+    await serveWith(fresh)
+    await expectAll()
+  }, 60_000)
+
+  test("without the key that sealed, nothing is lost or shown: it says so, and the service refuses", async () => {
+    const keyless = { ...env(), AUTHWIRE_ENCRYPTION_KEYS: old }
+    const { code, stdout } = await run(["rekey"], keyless)
+    expect(stdout).toBe(
+      "rekeyed 0 of 600 accounts\n600 cannot be decrypted with the keys given: nothing was changed in them\n",
+    )
+    expect(code).toBe(1)
+    await expectAll()
+    await stop()
+    await serveWith(old)
+    await expect(client.adapter.getAccount("a1", "p")).rejects.toMatchObject({
+      code: "FAILED_PRECONDITION",
+      reason: "ENCRYPTION_KEY_MISSING",
+    })
+    await stop()
+    expect(server.output()).toMatch(/"level":50.*ENCRYPTION_KEY_MISSING.*no key has the id [\w-]{8}/)
+    await serveWith(fresh)
+  })
+})

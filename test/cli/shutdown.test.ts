@@ -1,0 +1,111 @@
+import http from "node:http"
+import { AuthwireError, createAuthwireClient } from "@authwire/client"
+import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, describeServers } from "../support/databases.js"
+import { startServer } from "../support/server.js"
+
+const doors = ["grpc", "http"] as const
+const cases = databaseTargets().flatMap((target) => doors.map((door) => [target, door] as const))
+
+describe.each(cases)("SIGTERM under load on %s, through the %s door", (target, door) => {
+  test("every call in flight ends well or with UNAVAILABLE, no write is half done, and the server exits with 0", async () => {
+    const database = await createDatabase(target)
+    const server = await startServer({ databaseUrl: database.url })
+    const client =
+      door === "grpc" ? createAuthwireClient({ url: server.grpcUrl }) : createEdgeClient({ url: server.httpUrl })
+    const { adapter } = client
+    const created: string[] = []
+    const deleted: string[] = []
+    // Deletions whose answer was lost: they may have been done.
+    const uncertain = new Set<string>()
+    const failures: unknown[] = []
+    let calls = 0
+    let stopping = false
+
+    // Each worker creates a user with children, and deletes every other one, until the first failure after the signal.
+    const worker = async () => {
+      for (let round = 0; ; round++) {
+        const id = crypto.randomUUID()
+        try {
+          await adapter.createUser({ id, email: `${id}@example.com`, emailVerified: null })
+          created.push(id)
+          await adapter.createSession({ sessionToken: id, userId: id, expires: new Date(Date.now() + 60_000) })
+          await adapter.linkAccount({ userId: id, type: "oauth", provider: "p", providerAccountId: id })
+          calls += 3
+          if (round % 2 === 0) continue
+          uncertain.add(id)
+          await adapter.deleteUser(id)
+          uncertain.delete(id)
+          deleted.push(id)
+        } catch (error) {
+          failures.push(error)
+          if (stopping) return
+        }
+      }
+    }
+    const workers = Array.from({ length: 20 }, worker)
+    while (calls < 300) await new Promise((resolve) => setImmediate(resolve))
+    stopping = true
+    expect(await server.stop("SIGTERM")).toBe(0)
+    await Promise.all(workers)
+    client.close()
+
+    expect(failures.length).toBeGreaterThan(0)
+    for (const failure of failures) {
+      expect(failure).toBeInstanceOf(AuthwireError)
+      expect((failure as AuthwireError).code).toBe("UNAVAILABLE")
+    }
+    // What was answered is there, what was deleted is gone, and nobody's children are left behind.
+    const ids = new Set((await database.query("SELECT id FROM users")).map(({ id }) => String(id)))
+    for (const id of deleted) expect(ids.has(id)).toBe(false)
+    const undeleted = new Set(created).difference(new Set(deleted))
+    expect([...undeleted].filter((id) => !ids.has(id) && !uncertain.has(id))).toEqual([])
+    for (const table of ["sessions", "accounts"]) {
+      const orphans = await database.query(
+        `SELECT COUNT(*) AS n FROM ${table} LEFT JOIN users ON users.id = ${table}.user_id WHERE users.id IS NULL`,
+      )
+      expect(Number(orphans[0]?.n)).toBe(0)
+    }
+    await database.drop()
+  })
+})
+
+describeServers("SIGTERM while a call waits for a lock on %s", (target) => {
+  test("the call finishes, and an idle HTTP/1.1 connection still gets an answer, the last one", async () => {
+    const database = await createDatabase(target)
+    const server = await startServer({ databaseUrl: database.url })
+    const client = createAuthwireClient({ url: server.grpcUrl, timeoutMs: 20_000 })
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const get = () =>
+      new Promise<http.IncomingMessage>((resolve, reject) => {
+        const request = http.get(`${server.httpUrl}/healthz`, { agent }, (response) => {
+          response.resume().once("end", () => resolve(response))
+        })
+        request.once("error", reject)
+      })
+    await get()
+    await database.query("BEGIN")
+    await database.query(
+      "INSERT INTO users (tenant, id, email_key, extra) VALUES ('default', 'other', 'ada@example.com', '{}')",
+    )
+    await client.adapter.getUser("nobody")
+    const creating = client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
+    // Sent after it on the same connection: once this is answered, the other one waits in the database.
+    await client.adapter.getUser("nobody")
+
+    const stopped = server.stop("SIGTERM")
+    while (!server.log().includes("stopping")) await new Promise((resolve) => setImmediate(resolve))
+    const last = await get()
+    // Nobody can connect any more, so it came over the connection that was there.
+    expect([last.statusCode, last.headers.connection]).toEqual([200, "close"])
+
+    await database.query("ROLLBACK")
+    expect(await creating).toMatchObject({ id: "ada" })
+    expect(await stopped).toBe(0)
+    expect(await database.query("SELECT COUNT(*) AS n FROM users")).toEqual([{ n: 1 }])
+    client.close()
+    agent.destroy()
+    await database.drop()
+  })
+})

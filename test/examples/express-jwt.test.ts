@@ -1,0 +1,69 @@
+import { decode } from "@auth/core/jwt"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createBrowser, textOf } from "../support/browser.js"
+import { testSecret } from "../support/server.js"
+import { homeWhenBack, person, rows, sessionCookie, signInWithProvider } from "../support/sign-in.js"
+import { type Stack, startStack } from "../support/stack.js"
+
+// An Auth.js application with the JWT strategy, RemoteJwt and the remote adapter. The secret that encrypts its sessions
+// is in the environment of the server only; the application has another, for what Auth.js signs itself.
+describe("signing in with JWT sessions", () => {
+  let stack: Stack
+  const appSecret = "the-application's-own-secret-0123456789"
+  beforeAll(async () => {
+    stack = await startStack("sqlite", { SESSION_STRATEGY: "jwt", AUTH_SECRET: appSecret })
+  }, 120_000)
+  afterAll(() => stack?.remove())
+  const cookieOf = (browser: ReturnType<typeof createBrowser>) =>
+    browser.cookie(stack.example.appUrl, sessionCookie) as string
+
+  test("sign in, refresh, sign out", async () => {
+    const browser = createBrowser()
+    const home = await signInWithProvider(browser, stack.example, "Ada")
+    expect([textOf(home, "name"), textOf(home, "email"), textOf(home, "role")]).toEqual([
+      "Ada Lovelace",
+      "ada@demo.example",
+      "analyst",
+    ])
+    const [user] = await rows(stack.database, "users", "email = ?", ["ada@demo.example"])
+    const [account] = await rows(stack.database, "accounts")
+    expect(account).toMatchObject({ user_id: user?.id, provider_account_id: person("Ada").sub })
+    expect(await rows(stack.database, "sessions")).toEqual([])
+
+    // What the browser keeps, Auth.js itself reads with the secret of the server, and not with that of the application.
+    const token = cookieOf(browser)
+    const claims = await decode({ token, salt: sessionCookie, secret: testSecret })
+    expect(claims).toMatchObject({ sub: user?.id, email: "ada@demo.example", role: "analyst" })
+    await expect(decode({ token, salt: sessionCookie, secret: appSecret })).rejects.toThrow()
+
+    // Asking for the session issues the token anew, with a later expiry.
+    const session = await browser.open(`${stack.example.appUrl}/auth/session`)
+    expect(JSON.parse(session.text)).toMatchObject({ user: { id: user?.id, role: "analyst" } })
+    expect(cookieOf(browser)).not.toBe(token)
+    expect(await decode({ token: cookieOf(browser), salt: sessionCookie, secret: testSecret })).toMatchObject({
+      sub: user?.id,
+    })
+
+    const out = await browser.submit(await browser.open(stack.example.appUrl), "sign-out")
+    expect(out.status).toBe(200)
+    expect(cookieOf(browser)).toBeUndefined()
+    expect(textOf(await browser.open(stack.example.appUrl), "name")).toBeUndefined()
+  })
+
+  test("a token that the server cannot read signs nobody in", async () => {
+    const browser = createBrowser()
+    await signInWithProvider(browser, stack.example, "Grace")
+    browser.setCookie(stack.example.appUrl, sessionCookie, `${cookieOf(browser).slice(0, -2)}AA`)
+    const home = await browser.open(stack.example.appUrl)
+    expect([home.status, textOf(home, "name")]).toEqual([200, undefined])
+  })
+
+  test("while the server is down the page says so, and the same token is good again afterwards", async () => {
+    const browser = createBrowser()
+    await signInWithProvider(browser, stack.example, "Grace")
+    await stack.server.stop()
+    expect((await browser.open(stack.example.appUrl)).status).toBe(503)
+    await stack.restartServer()
+    expect(textOf(await homeWhenBack(browser, stack.example), "name")).toBe(person("Grace").name)
+  })
+})

@@ -1,0 +1,191 @@
+import { createHash } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Browser, createBrowser, textOf } from "../support/browser.js"
+import { databaseTargets } from "../support/databases.js"
+import {
+  homeWhenBack,
+  moment,
+  type PersonName,
+  person,
+  rows,
+  sessionCookie,
+  signInWithProvider,
+  usersWithEmail,
+} from "../support/sign-in.js"
+import { type Stack, startStack } from "../support/stack.js"
+
+/** What is sealed in the database. */
+const sealed = expect.stringMatching(/^sealed\.1\.[\w-]{8}\.[\w-]{38,}$/)
+
+describe.each(databaseTargets())("signing in with an OpenID Connect provider, on %s", (target) => {
+  let stack: Stack
+
+  beforeAll(async () => {
+    stack = await startStack(target)
+  }, 120_000)
+
+  afterAll(() => stack?.remove())
+
+  const signIn = (browser: Browser, name: PersonName) => signInWithProvider(browser, stack.example, name)
+  const token = (browser: Browser) => browser.cookie(stack.example.appUrl, sessionCookie)
+  const hash = (sessionToken: string | undefined) => createHash("sha256").update(String(sessionToken)).digest()
+  const sessions = (sessionToken: string | undefined) =>
+    rows(stack.database, "sessions", "token_hash = ?", [hash(sessionToken)])
+
+  test("the first sign-in makes one user, one account and one session", async () => {
+    const browser = createBrowser()
+    const page = await signIn(browser, "Ada")
+    expect(page.status).toBe(200)
+    expect(page.url.href).toBe(`${stack.example.appUrl}/`)
+    expect([textOf(page, "name"), textOf(page, "email")]).toEqual(["Ada Lovelace", "ada@demo.example"])
+    expect(textOf(page, "role")).toBe("analyst")
+
+    const [user, ...otherUsers] = await rows(stack.database, "users")
+    expect(otherUsers).toEqual([])
+    expect(user).toMatchObject({ name: "Ada Lovelace", email: "ada@demo.example", email_verified: null })
+    expect(JSON.parse(String(user?.extra))).toEqual({ role: "analyst" })
+
+    const [account, ...otherAccounts] = await rows(stack.database, "accounts")
+    expect(otherAccounts).toEqual([])
+    expect(account).toMatchObject({
+      provider: "demo",
+      provider_account_id: person("Ada").sub,
+      user_id: user?.id,
+      type: "oidc",
+      token_type: "bearer",
+      scope: "openid profile email",
+      access_token: sealed,
+      refresh_token: sealed,
+      id_token: sealed,
+    })
+    expect(Number(account?.expires_at) - Date.now() / 1000).toBeGreaterThan(3500)
+
+    const [session, ...otherSessions] = await rows(stack.database, "sessions")
+    expect(otherSessions).toEqual([])
+    expect(session?.user_id).toBe(user?.id)
+    expect(moment(session?.expires).toISOString()).toBe(textOf(page, "expires"))
+  })
+
+  test("the database holds the hash of the session token, and the token nowhere", async () => {
+    const browser = createBrowser()
+    await signIn(browser, "Ada")
+    expect(token(browser)).toMatch(/^\S{30,}$/)
+    expect(await sessions(token(browser))).toHaveLength(1)
+    for (const table of ["users", "accounts", "sessions"]) {
+      const dump = (await rows(stack.database, table))
+        .map((row) => Object.values(row).map(String).join("\n"))
+        .join("\n")
+      expect(dump).not.toContain(token(browser))
+    }
+  })
+
+  test("the session endpoint gives the user, and never the session token", async () => {
+    const browser = createBrowser()
+    await signIn(browser, "Ada")
+    const answer = await browser.open(`${stack.example.appUrl}/auth/session`)
+    const [user] = await usersWithEmail(stack.database, "ada@demo.example")
+    expect(JSON.parse(answer.text)).toEqual({
+      user: { id: user?.id, name: "Ada Lovelace", email: "ada@demo.example", role: "analyst" },
+      expires: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    })
+    expect(answer.text).not.toContain(token(browser))
+    const nobody = await createBrowser().open(`${stack.example.appUrl}/auth/session`)
+    expect(JSON.parse(nobody.text)).toBeNull()
+  })
+
+  test("a later sign-in finds the same user, and an account whose id differs only in case is another", async () => {
+    await signIn(createBrowser(), "Ada")
+    await signIn(createBrowser(), "Ada")
+    expect(await usersWithEmail(stack.database, "ada@demo.example")).toHaveLength(1)
+    const page = await signIn(createBrowser(), "Grace")
+    expect(person("Grace").sub.toLowerCase()).toBe(person("Ada").sub.toLowerCase())
+    expect(textOf(page, "name")).toBe("Grace Hopper")
+    const subs = [person("Ada").sub, person("Grace").sub]
+    const accounts = await rows(stack.database, "accounts", "provider_account_id IN (?, ?)", subs)
+    expect(accounts).toHaveLength(2)
+    expect(new Set(accounts.map(({ user_id }) => user_id)).size).toBe(2)
+  })
+
+  test("a person without an e-mail address", async () => {
+    for (let time = 1; time <= 2; time++) {
+      const page = await signIn(createBrowser(), "Zoë")
+      expect([textOf(page, "name"), textOf(page, "email")]).toEqual(["Zoë Ångström", "unknown"])
+    }
+    expect(await rows(stack.database, "users", "email IS NULL")).toMatchObject([{ name: "Zoë Ångström" }])
+  })
+
+  test("a name that is markup is shown as text", async () => {
+    const page = await signIn(createBrowser(), "Robert")
+    expect(page.text).not.toMatch(/<script/i)
+    expect(textOf(page, "name")).toBe(person("Robert").name)
+    const [user] = await usersWithEmail(stack.database, person("Robert").email)
+    expect(user?.name).toBe(person("Robert").name)
+  })
+
+  test("signing out removes the session, and the cookie is worth nothing any more", async () => {
+    const browser = createBrowser()
+    const page = await signIn(browser, "Ada")
+    const stolen = token(browser)
+    expect(await sessions(stolen)).toHaveLength(1)
+    const after = await browser.submit(page, "sign-out")
+    expect(textOf(after, "name")).toBeUndefined()
+    expect(token(browser)).toBeUndefined()
+    expect(await sessions(stolen)).toEqual([])
+    const replay = await fetch(`${stack.example.appUrl}/auth/session`, {
+      headers: { cookie: `${sessionCookie}=${stolen}` },
+    })
+    expect(await replay.json()).toBeNull()
+  })
+
+  test("an expired session signs nobody in, and its row is removed", async () => {
+    const browser = createBrowser()
+    await signIn(browser, "Ada")
+    expect(await sessions(token(browser))).toHaveLength(1)
+    await stack.database.query("UPDATE sessions SET expires = '2001-02-03 04:05:06.789' WHERE token_hash = ?", [
+      hash(token(browser)),
+    ])
+    const page = await browser.open(stack.example.appUrl)
+    expect(page.status).toBe(200)
+    expect(textOf(page, "name")).toBeUndefined()
+    expect(await sessions(token(browser))).toEqual([])
+  })
+
+  test("a session that is used is extended, at most once a day", async () => {
+    const day = 24 * 60 * 60 * 1000
+    const browser = createBrowser()
+    await signIn(browser, "Ada")
+    const expires = async () => moment((await sessions(token(browser)))[0]?.expires).getTime()
+    await stack.database.query("UPDATE sessions SET expires = ? WHERE token_hash = ?", [
+      new Date(Date.now() + 20 * day).toISOString().replace("T", " ").slice(0, -1),
+      hash(token(browser)),
+    ])
+    await browser.open(stack.example.appUrl)
+    const extended = await expires()
+    expect(extended - Date.now()).toBeGreaterThan(29.9 * day)
+    await browser.open(stack.example.appUrl)
+    expect(await expires()).toBe(extended)
+  })
+
+  test("while Authwire is down nobody is signed in, out or made anew; after it, everybody is who they were", async () => {
+    const browser = createBrowser()
+    await signIn(browser, "Grace")
+    const [before, ...others] = await usersWithEmail(stack.database, "grace@demo.example")
+    expect(others).toEqual([])
+
+    await stack.server.stop()
+    const down = await browser.open(stack.example.appUrl)
+    expect([down.status, textOf(down, "error")]).toEqual([503, expect.stringContaining("does not answer")])
+    const newcomer = createBrowser()
+    const failed = await signIn(newcomer, "Grace")
+    expect([failed.status, failed.url.pathname + failed.url.search]).toEqual([500, "/error?error=Configuration"])
+    expect(textOf(failed, "error")).toContain("you have not been signed in")
+    expect(token(newcomer)).toBeUndefined()
+    expect(stack.example.output()).toMatch(/^app: AdapterError <- .*$/m)
+
+    await stack.restartServer()
+    expect(textOf(await homeWhenBack(browser, stack.example), "name")).toBe("Grace Hopper")
+    expect(textOf(await signIn(newcomer, "Grace"), "name")).toBe("Grace Hopper")
+    expect(await usersWithEmail(stack.database, "grace@demo.example")).toEqual([before])
+    expect(await rows(stack.database, "accounts", "user_id = ?", [before?.id])).toHaveLength(1)
+  }, 60_000)
+})

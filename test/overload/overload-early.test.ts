@@ -1,0 +1,61 @@
+import http2 from "node:http2"
+import { UserService } from "@authwire/proto"
+import { ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { describeServers } from "../support/databases.js"
+import { whileFull } from "../support/full.js"
+import { until } from "../support/pipeline.js"
+import { carriers } from "../transports/carriers.js"
+
+describeServers("calls that are refused before they begin, on %s", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, ["--max-active-calls=2", "--audit-log=stderr"])
+  })
+  afterAll(() => authwire.close())
+
+  // Fewer than what is told of one by one in a second.
+  test("are in the audit log, whatever way they come", async () => {
+    const ids = carriers.map(() => crypto.randomUUID())
+    await whileFull(authwire, async () => {
+      const calls = carriers.map(async (carrier, index) => {
+        const client = carrier.connect(authwire.server, { timeoutMs: 4_000 })
+        const headers = { "x-request-id": ids[index] as string }
+        await expect(client.users.createUser({}, { headers })).rejects.toThrow(ConnectError)
+        client.close()
+      })
+      await Promise.all(calls)
+    })
+    const audited = () =>
+      authwire.server
+        .log()
+        .split("\n")
+        .filter((line) => line.includes('"event":"audit"'))
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .filter(({ request_id }) => ids.some((id) => id === request_id))
+    await until(() => audited().length === ids.length)
+    const told = { method: "authwire.v1.UserService/CreateUser", code: "RESOURCE_EXHAUSTED", reason: "OVERLOADED" }
+    for (const request_id of ids) expect(audited()).toContainEqual(expect.objectContaining({ ...told, request_id }))
+  })
+
+  test("are over at the gRPC door, also if their request never is", async () => {
+    const { createUser } = UserService.method
+    const session = http2.connect(authwire.server.grpcUrl)
+    await whileFull(authwire, async () => {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": `/${createUser.parent.typeName}/${createUser.name}`,
+        "content-type": "application/grpc",
+        te: "trailers",
+      })
+      const closed = new Promise((resolve) => stream.once("close", resolve))
+      const headers = await new Promise<http2.IncomingHttpHeaders>((resolve) => stream.once("response", resolve))
+      expect(headers).toMatchObject({ "grpc-status": "8", "grpc-message": expect.stringContaining("more%20calls") })
+      stream.resume()
+      await closed
+      expect(stream.rstCode).toBe(http2.constants.NGHTTP2_NO_ERROR)
+    })
+    session.close()
+  })
+})

@@ -1,0 +1,40 @@
+import http2 from "node:http2"
+import { UserService } from "@authwire/proto"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { describeServers } from "../support/databases.js"
+import { whileFull } from "../support/full.js"
+
+describeServers("callers that go away before they are refused, on %s", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, ["--max-active-calls=2"])
+  })
+  afterAll(() => authwire.close())
+
+  test.each([["grpcUrl"], ["httpUrl"]] as const)("at the door of %s leave it as it was", async (door) => {
+    const { createUser } = UserService.method
+    await whileFull(authwire, async () => {
+      for (let round = 0; round < 20; round++) {
+        const session = http2.connect(authwire.server[door])
+        session.on("error", () => {})
+        const gone = Array.from({ length: 50 }, async (_, index) => {
+          const stream = session.request({
+            ":method": "POST",
+            ":path": `/${createUser.parent.typeName}/${createUser.name}`,
+            "content-type": "application/grpc",
+            te: "trailers",
+          })
+          stream.on("error", () => {})
+          const closed = new Promise((resolve) => stream.once("close", resolve))
+          // Some before they are refused, some in the moment, some after.
+          setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), 5 + index)
+          await closed
+        })
+        if (round % 2 === 0) await Promise.all(gone)
+        session.destroy()
+      }
+    })
+    expect((await authwire.client.users.createUser({})).user?.id).toBeDefined()
+  })
+})

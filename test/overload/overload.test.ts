@@ -1,0 +1,101 @@
+import { UserService } from "@authwire/proto"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { createClient } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { errorOf, frame, messageOf, openBarePipeline } from "../support/bare-pipeline.js"
+import { describeServers } from "../support/databases.js"
+import { whileFull } from "../support/full.js"
+import { refusal } from "../support/refused.js"
+import { carriers } from "../transports/carriers.js"
+
+describeServers("two calls are under way, and no more may be, on %s", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, ["--max-active-calls=2"])
+  })
+  afterAll(() => authwire.close())
+
+  describe.each(carriers)("$name", (carrier) => {
+    test("one more is refused, and let in when there is room", async () => {
+      const client = carrier.connect(authwire.server, { timeoutMs: 1_400 })
+      const getUser = () => client.users.getUser({ id: "nobody" })
+      await whileFull(authwire, async () => {
+        const rejected = [
+          expect(refusal(getUser())).resolves.toBe("ResourceExhausted OVERLOADED 1000"),
+          expect(refusal(client.users.createUser({}))).resolves.toMatch("OVERLOADED"),
+          // A method that has nothing to do with the database has places of its own.
+          expect(refusal(client.tokens.encode({}))).resolves.toMatch("INVALID_FIELD"),
+          expect(client.adapter.getUser("nobody")).rejects.toMatchObject({ reason: "OVERLOADED", retryAfterMs: 1000 }),
+        ]
+        await Promise.all(rejected)
+      })
+      await expect(getUser()).rejects.toMatchObject({ code: 5 })
+      client.close()
+    })
+
+    test("health answers", async () => {
+      const transport = carrier.transport(authwire.server)
+      const health = createClient(Health, transport)
+      await whileFull(authwire, async () => {
+        for (let count = 0; count < 10; count++) expect((await health.check({})).status).toBe(Status.SERVING)
+      })
+      transport.close?.()
+    })
+  })
+
+  test("a refused call is not read", async () => {
+    const stream = openBarePipeline(authwire.server.grpcUrl)
+    await stream.next()
+    const { getUser } = UserService.method
+    const broken = { ...frame(1, getUser, {}), message: Uint8Array.of(0xff) }
+    await whileFull(authwire, async () => {
+      stream.send({ calls: [broken] })
+      expect((await stream.answers(1)).map(errorOf)).toMatchObject([{ reason: "OVERLOADED", retryAfterMs: 1000 }])
+    })
+    stream.send({ calls: [broken] })
+    expect((await stream.answers(1)).map(errorOf)).toMatchObject([{ reason: "INVALID_FIELD" }])
+    stream.end()
+    await stream.ended
+  })
+
+  test("refused calls in a pipeline have the id that they bring, or one that the log has with their number", async () => {
+    const stream = openBarePipeline(authwire.server.grpcUrl)
+    await stream.next()
+    const { getUser } = UserService.method
+    const { check } = Health.method
+    let ids: (string | undefined)[] = []
+    await whileFull(authwire, async () => {
+      const calls = Array.from({ length: 300 }, (_, index) => frame(index, getUser, { id: "nobody" }))
+      stream.send({
+        calls: [...calls, frame(300, getUser, {}, { header: { "x-request-id": "mine" } }), frame(301, check, {})],
+      })
+      const answers = await stream.answers(302)
+      const ofHealth = answers.find(({ id }) => id === 301)
+      expect(ofHealth && messageOf(check, ofHealth).status).toBe(Status.SERVING)
+      const errors = answers.filter(({ id }) => id < 301).map((answer) => [answer.id, errorOf(answer)] as const)
+      for (const [, error] of errors) expect(error).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "OVERLOADED" })
+      expect(errors.find(([id]) => id === 300)?.[1].requestId).toBe("mine")
+      ids = errors.filter(([id]) => id !== 300).map(([, { requestId }]) => requestId)
+    })
+    stream.end()
+    await stream.ended
+    await authwire.server.stop()
+    const lines = authwire.server
+      .output()
+      .split("\n")
+      .filter((line) => line.includes('"calls refused"'))
+      .map(
+        (line) =>
+          JSON.parse(line) as { request_id: string; refused: { method: string; door: string; calls: number }[] },
+      )
+    // Sixteen of them have waited for a moment, and have ids of their own.
+    const shared = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
+    expect(ids.filter((id) => !shared.has(id)).length).toBeLessThanOrEqual(16)
+    for (const id of shared) expect(lines.filter((line) => line.request_id === id)).toHaveLength(1)
+    const counted = lines
+      .flatMap(({ refused }) => refused)
+      .filter(({ door, method }) => door === "pipeline" && method === "authwire.v1.UserService/GetUser")
+    expect(counted.reduce((sum, { calls }) => sum + calls, 0)).toBeGreaterThanOrEqual(301)
+  })
+})

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { databaseTargets } from "../support/databases.js"
+
+const limit = 5
+
+// Who waits for the turn to write a row holds no place of the active calls. So it is this limit that bounds them.
+describe.each(databaseTargets())("--database-queue-limit on %s", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, [`--database-queue-limit=${limit}`])
+  })
+  afterAll(() => authwire?.close())
+
+  test("writers that wait for a locked row are rejected beyond it, and the others are answered", async () => {
+    const { adapter, database } = authwire
+    const { id } = await adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })
+    await database.query(target === "sqlite" ? "BEGIN IMMEDIATE" : "BEGIN")
+    const lock = "SELECT id FROM users WHERE tenant = 'default' AND id = ?"
+    await database.query(target === "sqlite" ? lock : `${lock} FOR UPDATE`, [id])
+    const reasons: string[] = []
+    const writing = Array.from({ length: 20 }, (_, n) =>
+      adapter.updateUser({ id, name: String(n) }).then(
+        () => "written",
+        (error) => void reasons.push(error.reason),
+      ),
+    )
+    // One of them has the turn and meets the lock.
+    while (reasons.length < 20 - limit - 1) await new Promise((resolve) => setImmediate(resolve))
+    expect(await adapter.getUser(id)).toMatchObject({ id })
+    await database.query("COMMIT")
+    expect((await Promise.all(writing)).filter((end) => end === "written")).toHaveLength(limit + 1)
+    expect(new Set(reasons)).toEqual(new Set(["QUEUE_FULL"]))
+  })
+})

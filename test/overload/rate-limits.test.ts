@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto"
+import { Health } from "@authwire/proto/health"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { pino } from "pino"
+import type { Interceptor } from "../../server/src/rpc/interceptor.js"
+import { openHttpDoor } from "../../server/src/transport/connect/http.js"
+import { openGrpcDoor } from "../../server/src/transport/grpc/grpc.js"
+import { formatAddress } from "../../server/src/transport/listen.js"
+import { databaseTargets } from "../support/databases.js"
+import { refusal } from "../support/refused.js"
+import { openService } from "../support/service.js"
+import { createStoreDatabase } from "../support/store-database.js"
+import { carriers } from "../transports/carriers.js"
+
+/** Takes whatever is sent as key for the name of one; without one, as with `--dev`, anybody is let in. */
+const named: Interceptor = {
+  admit: () => (call) => {
+    call.identity = { keyId: call.header("authorization"), tenant: "default", hasScope: () => true }
+    return undefined
+  },
+}
+
+/** A service with both doors, whose clock stands still unless it is told. */
+async function openDoors(target: ReturnType<typeof databaseTargets>[number]) {
+  const database = await createStoreDatabase(target)
+  const store = await database.openStore()
+  const time = { now: 0 }
+  const lines: string[] = []
+  const { dispatch, readiness, door } = openService(store, {
+    clock: () => time.now,
+    log: pino({ base: null }, { write: (line: string) => lines.push(line) }),
+    access: named,
+    rateLimit: 1_000,
+    rateLimitOverrides: { "UserService.GetUser": 1 },
+  })
+  const doors = [await openGrpcDoor(door), await openHttpDoor({ ...door, readiness })] as const
+  const [grpcUrl, httpUrl] = doors.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
+  return {
+    ...{ grpcUrl, httpUrl, time, lines },
+    async close() {
+      for (const door of doors) door.stopAccepting()
+      await dispatch.drain(1_000)
+      await Promise.all(doors.map((door) => door.closed(1_000)))
+      await database.drop()
+    },
+  }
+}
+
+describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on %s", (target) => {
+  let service: Awaited<ReturnType<typeof openDoors>>
+  beforeAll(async () => {
+    service = await openDoors(target)
+  })
+  afterAll(() => service.close())
+
+  describe.each(carriers)("$name", (carrier) => {
+    // Less than the pause that the service asks for: refusals are not tried again.
+    const open = (apiKey: string | undefined) => carrier.connect(service, { apiKey, timeoutMs: 950 })
+    let client: ReturnType<typeof open>
+    let other: ReturnType<typeof open>
+    beforeEach(() => {
+      client = open(randomUUID())
+      other = open(randomUUID())
+    })
+    afterEach(() => {
+      client.close()
+      other.close()
+    })
+    const getUser = (one = client) => one.users.getUser({ id: "nobody" })
+
+    test("it is refused with the time of the next call, and let in then", async () => {
+      await expect(getUser()).rejects.toMatchObject({ code: 5 })
+      expect(await refusal(getUser())).toBe("ResourceExhausted RATE_LIMITED 1000")
+      service.time.now += 999
+      expect(await refusal(getUser())).toBe("ResourceExhausted RATE_LIMITED 1")
+      service.time.now += 1
+      await expect(getUser()).rejects.toMatchObject({ code: 5 })
+      expect(await refusal(getUser())).toBe("ResourceExhausted RATE_LIMITED 1000")
+    })
+
+    test("the adapter throws: nobody is taken for unknown", async () => {
+      expect(await client.adapter.getUser("nobody")).toBeNull()
+      await expect(client.adapter.getUser("nobody")).rejects.toMatchObject({
+        name: "AuthwireError",
+        code: "RESOURCE_EXHAUSTED",
+        reason: "RATE_LIMITED",
+        retryAfterMs: 1000,
+      })
+    })
+
+    test("other methods and other keys are let in", async () => {
+      await Promise.allSettled([getUser()])
+      expect(await refusal(getUser())).toMatch("RATE_LIMITED")
+      expect(await client.adapter.getSessionAndUser("none")).toBeNull()
+      await expect(getUser(other)).rejects.toMatchObject({ code: 5 })
+    })
+
+    test("who needs no key is not limited", async () => {
+      const keyless = open(undefined)
+      for (let count = 0; count < 10; count++) await expect(getUser(keyless)).rejects.toMatchObject({ code: 5 })
+      keyless.close()
+    })
+  })
+
+  test("health is not limited", async () => {
+    const transport = createGrpcTransport({ baseUrl: service.grpcUrl })
+    const { check } = createClient(Health, transport)
+    const calls = Array.from({ length: 1_100 }, () => check({}, { headers: { authorization: "k" } }))
+    for (const { status } of await Promise.all(calls)) expect(status).toBe(1)
+  })
+
+  test("what is refused has no line of its own in the log", () => {
+    const codes = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(codes.filter(({ msg }) => msg === "call").length).toBeGreaterThan(0)
+    expect(codes.filter(({ reason }) => reason === "RATE_LIMITED")).toEqual([])
+  })
+})

@@ -1,0 +1,185 @@
+import { UserService } from "@authwire/proto"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { errorOf, frame, messageOf, openBarePipeline } from "../support/bare-pipeline.js"
+import { databaseTargets, describeServers } from "../support/databases.js"
+import { withHeldRow } from "../support/held-row.js"
+import { startServer } from "../support/server.js"
+import { linesOf } from "../transports/world.js"
+
+const { getUser, updateUser } = UserService.method
+const ok = { code: "OK", reason: undefined }
+const doors = ["grpc", "http"] as const
+const cases = databaseTargets().flatMap((target) => doors.map((door) => [target, door] as const))
+
+describeServers("calls of a pipeline that wait, on %s", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target)
+  })
+  afterAll(() => authwire.close())
+
+  describe.each(doors)("through the %s door", (door) => {
+    const opened = async () => {
+      const stream = openBarePipeline(authwire.server[`${door}Url`])
+      expect((await stream.next()).settings).toBeDefined()
+      return stream
+    }
+    /** A name for a call, and its header. */
+    const named = () => {
+      const id = crypto.randomUUID()
+      return { id, header: { "x-request-id": id } }
+    }
+
+    test("are answered after those that need not wait", async () => {
+      await withHeldRow(authwire, async ({ request, waiting, release }) => {
+        const stream = await opened()
+        stream.send({ calls: [frame(1, updateUser, request), frame(2, getUser, { id: request.id })] })
+        expect((await stream.answers(1))[0]?.id).toBe(2)
+        await waiting(1)
+        await release()
+        const [answer] = await stream.answers(1)
+        expect([answer?.id, messageOf(updateUser, answer!).user?.name]).toEqual([1, request.name])
+        stream.end()
+        expect(await stream.ended).toMatchObject(ok)
+      })
+    })
+
+    test("are answered when the client has closed its side, and then the stream is OK", async () => {
+      await withHeldRow(authwire, async ({ request, waiting, release }) => {
+        const stream = await opened()
+        stream.send({ calls: [frame(1, updateUser, request)] })
+        stream.end()
+        await waiting(1)
+        await release()
+        const responses = await stream.rest()
+        expect(responses.flatMap(({ answers }) => answers.map(({ id }) => id))).toEqual([1])
+        expect(await stream.ended).toMatchObject(ok)
+      })
+    })
+
+    test("end with DEADLINE_EXCEEDED when their time is over, and their id is free", async () => {
+      await withHeldRow(authwire, async ({ request }) => {
+        const stream = await opened()
+        const { id, header } = named()
+        stream.send({ calls: [frame(1, updateUser, request, { header, timeoutMs: 100 })] })
+        expect(errorOf((await stream.answers(1))[0]!)).toMatchObject({
+          code: "DEADLINE_EXCEEDED",
+          reason: "DEADLINE_EXCEEDED",
+          requestId: id,
+        })
+        expect(await linesOf(authwire.server, id)).toMatchObject([{ code: "DEADLINE_EXCEEDED" }])
+        stream.send({ calls: [frame(1, getUser, { id: request.id })] })
+        expect(messageOf(getUser, (await stream.answers(1))[0]!).user?.id).toBe(request.id)
+        stream.end()
+        expect(await stream.ended).toMatchObject(ok)
+      })
+    })
+
+    test("given up are never answered, and their id names the next call at once", async () => {
+      await withHeldRow(authwire, async ({ request, waiting, release }) => {
+        const stream = await opened()
+        const { id, header } = named()
+        stream.send({ calls: [frame(7, updateUser, request, { header })] })
+        await waiting(1)
+        stream.send({ cancelledIds: [7, 8], calls: [frame(7, getUser, { id: request.id })] })
+        const [answer] = await stream.answers(1)
+        expect([answer?.id, messageOf(getUser, answer!).user?.id]).toEqual([7, request.id])
+        expect(await linesOf(authwire.server, id)).toMatchObject([{ code: "CANCELLED", reason: "CANCELLED" }])
+        await release()
+        stream.end()
+        expect((await stream.rest()).flatMap(({ answers }) => answers)).toEqual([])
+        expect(await stream.ended).toMatchObject(ok)
+      })
+    })
+
+    test("given up after the client has closed its side do not hold up the end", async () => {
+      await withHeldRow(authwire, async ({ requests: [first, second], waiting }) => {
+        const stream = await opened()
+        const { id, header } = named()
+        stream.send({
+          calls: [frame(1, updateUser, first, { header, timeoutMs: 100 }), frame(2, updateUser, second)],
+        })
+        await waiting(2)
+        stream.send({ cancelledIds: [2] })
+        stream.end()
+        expect((await stream.rest()).flatMap(({ answers }) => answers.map((answer) => answer.id))).toEqual([1])
+        expect(await linesOf(authwire.server, id)).toMatchObject([{ code: "DEADLINE_EXCEEDED" }])
+        expect(await stream.ended).toMatchObject(ok)
+      })
+    })
+
+    test.each([
+      ["that is given up whole", (stream: ReturnType<typeof openBarePipeline>) => stream.cancel(), "CANCELLED"],
+      [
+        "that breaks a rule",
+        (stream: ReturnType<typeof openBarePipeline>) => stream.write(Uint8Array.of(0x0a, 0xff)),
+        "INVALID_ARGUMENT",
+      ],
+    ])("of a stream %s are CANCELLED, each with its line in the log", async (_, breakIt, code) => {
+      await withHeldRow(authwire, async ({ requests, waiting }) => {
+        const stream = await opened()
+        const calls = requests.map((request) => ({ request, ...named() }))
+        stream.send({ calls: calls.map(({ request, header }, n) => frame(n, updateUser, request, { header })) })
+        await waiting(3)
+        breakIt(stream)
+        expect(await stream.ended).toMatchObject({ code })
+        for (const { id } of calls)
+          expect(await linesOf(authwire.server, id)).toMatchObject([{ door: "pipeline", code: "CANCELLED" }])
+      })
+    })
+  })
+})
+
+describe.each(cases)("when the service is about to stop, on %s, through the %s door", (target, door) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target)
+  })
+  afterAll(() => authwire.close())
+  const openedAt = async () => {
+    const server = await startServer({ databaseUrl: authwire.database.url })
+    const stream = openBarePipeline(server[`${door}Url`])
+    expect((await stream.next()).settings).toBeDefined()
+    return { server, stream }
+  }
+
+  test("it says so, and carries out what the client still asks until that closes its side", async () => {
+    const { server, stream } = await openedAt()
+    const stopped = server.stop()
+    expect(await stream.next()).toMatchObject({ draining: true, answers: [] })
+    for (const id of [1, 2, 3]) {
+      stream.send({ calls: [frame(id, getUser, { id: "nobody" })] })
+      const response = await stream.next()
+      expect([response.draining, response.answers.map((answer) => answer.id)]).toEqual([false, [id]])
+      expect(errorOf(response.answers[0]!)).toMatchObject({ code: "NOT_FOUND", reason: "USER_NOT_FOUND" })
+    }
+    stream.end()
+    expect(await stream.ended).toMatchObject(ok)
+    expect(await stopped).toBe(0)
+  })
+
+  test("a stream that has nothing to do and is not closed ends with OK", async () => {
+    const { server, stream } = await openedAt()
+    const stopped = server.stop()
+    expect(await stream.rest()).toMatchObject([{ draining: true, answers: [] }])
+    expect(await stream.ended).toMatchObject(ok)
+    expect(await stopped).toBe(0)
+  })
+
+  if (target !== "sqlite")
+    test("the calls that wait are answered", async () => {
+      const { server, stream } = await openedAt()
+      await withHeldRow(authwire, async ({ request, waiting, release }) => {
+        stream.send({ calls: [frame(1, updateUser, request)] })
+        await waiting(1)
+        const stopped = server.stop()
+        expect(await stream.next()).toMatchObject({ draining: true })
+        await release()
+        expect(messageOf(updateUser, (await stream.answers(1))[0]!).user?.id).toBe(request.id)
+        stream.end()
+        expect(await stream.ended).toMatchObject(ok)
+        expect(await stopped).toBe(0)
+      })
+    })
+})

@@ -1,0 +1,115 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
+import { type Http2Proxy, http2Proxy, type Passage } from "../support/http2-proxy.js"
+import { outcome, type PipelineClient, pipelineClient, tally, until } from "../support/pipeline.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+
+describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a server on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let proxy: Http2Proxy
+  let client: PipelineClient
+  let laterMs = 0
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"] })
+  })
+  beforeEach(async () => {
+    proxy = await http2Proxy(server.grpcUrl)
+    client = pipelineClient({ url: proxy.url, now: () => performance.now() + laterMs })
+  })
+  afterEach(async () => {
+    client.close()
+    await proxy.close()
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+
+  const read = () => outcome(client.adapter.getUser("nobody"))
+  const write = () => outcome(client.adapter.createUser({ name: "n", emailVerified: null } as never))
+  const both = async (count: number) =>
+    tally(await Promise.all(Array.from({ length: count }, (_, index) => (index % 2 === 0 ? read() : write()))))
+
+  const refusals: Passage[] = ["unknown", 404, 502, 503, 403]
+  test.each(refusals)(
+    "that has no pipelines (%s) makes every call on its own, and tries again later",
+    async (passage) => {
+      proxy.passage = passage
+      expect(await both(100)).toEqual({ OK: 100 })
+      for (let count = 0; count < 20; count++) expect(await both(1)).toEqual({ OK: 1 })
+      expect(proxy.counts.others).toBe(120)
+      expect(proxy.counts.pipelines).toBeLessThan(10)
+
+      proxy.passage = "passed"
+      laterMs += 61_000
+      expect(await both(1)).toEqual({ OK: 1 })
+      await until(async () => {
+        const before = proxy.counts.others
+        expect(await both(10)).toEqual({ OK: 10 })
+        return proxy.counts.others === before
+      })
+    },
+  )
+
+  test("that swallows pipelines has one slow call, and tries again later without another", async () => {
+    proxy.passage = "swallowed"
+    const start = performance.now()
+    expect(await both(100)).toEqual({ OK: 100 })
+    expect(performance.now() - start).toBeGreaterThan(1_900)
+    const quick = performance.now()
+    for (let count = 0; count < 20; count++) expect(await both(1)).toEqual({ OK: 1 })
+    laterMs += 6_000
+    for (let count = 0; count < 20; count++) expect(await both(1)).toEqual({ OK: 1 })
+    expect(performance.now() - quick).toBeLessThan(1_900)
+    expect(proxy.counts).toEqual({ pipelines: 2, others: 140 })
+  })
+
+  test.each(["reset", "goaway", "close"] as const)(
+    "that ends pipelines (%s) loses no read and repeats no write; the next calls go in another",
+    async (by) => {
+      const before = await users()
+      const ends: string[] = []
+      const rounds = Array.from({ length: 32 }, () => 0)
+      let stopped = false
+      const callers = rounds.map(async (_, caller) => {
+        while (!stopped) {
+          expect(await read()).toBe("OK")
+          ends.push(await write())
+          rounds[caller]!++
+        }
+      })
+      for (let count = 1; count <= 6; count++) {
+        // Whoever lost a call had an answer since then.
+        const reached = rounds.map((round) => round + 2)
+        await until(
+          () => proxy.counts.pipelines === count && rounds.every((round, caller) => round >= reached[caller]!),
+        )
+        if (count < 6) proxy.cut(by)
+      }
+      stopped = true
+      await Promise.all(callers)
+      expect(proxy.counts.others).toBe(0)
+      const { OK = 0, UNAVAILABLE = 0, ...others } = tally(ends)
+      expect(others).toEqual({})
+      if (by === "goaway") expect(UNAVAILABLE).toBe(0)
+      const rows = (await users()) - before
+      expect(rows).toBeGreaterThanOrEqual(OK)
+      expect(rows).toBeLessThanOrEqual(OK + UNAVAILABLE)
+    },
+  )
+
+  test("that was carried before, and is not since an older server is there, goes on with calls of their own", async () => {
+    expect(await both(10)).toEqual({ OK: 10 })
+    proxy.passage = "unknown"
+    proxy.cut("close")
+    await until(async () => (await both(2)).OK === 2)
+    expect(proxy.counts.others).toBeGreaterThan(0)
+    expect(await both(100)).toEqual({ OK: 100 })
+  })
+
+  async function users(): Promise<number> {
+    return Number((await database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)
+  }
+})

@@ -1,0 +1,231 @@
+import { UserService } from "@authwire/proto"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { type BarePipeline, errorOf, frame, messageOf, openBarePipeline } from "../support/bare-pipeline.js"
+import { databaseTargets } from "../support/databases.js"
+import { linesOf } from "../transports/world.js"
+
+const { getUser, createUser } = UserService.method
+const { check } = Health.method
+const ok = { code: "OK", reason: undefined }
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const doors = ["grpc", "http"] as const
+const cases = databaseTargets().flatMap((target) => doors.map((door) => [target, door] as const))
+
+/** A frame of a call that fails with USER_NOT_FOUND. */
+const nobody = (id: number, more: Parameters<typeof frame>[3] = {}) => frame(id, getUser, { id: "nobody" }, more)
+const idsOf = (answers: readonly { id: number }[]) => answers.map(({ id }) => id).sort((a, b) => a - b)
+const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => from + n)
+
+describe.each(cases)("PipelineService.Pipeline on %s, through the %s door", (target, door) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, ["--max-message-bytes=1048576"])
+  })
+  afterAll(() => authwire.close())
+  const open = (header?: Record<string, string>) => openBarePipeline(authwire.server[`${door}Url`], header)
+  /** A stream whose settings have come. */
+  const opened = async (header?: Record<string, string>): Promise<BarePipeline> => {
+    const stream = open(header)
+    expect((await stream.next()).settings).toBeDefined()
+    return stream
+  }
+  const finish = async (stream: BarePipeline) => {
+    stream.end()
+    expect(await stream.ended).toMatchObject(ok)
+  }
+  const expectWell = async () => {
+    const stream = await opened()
+    stream.send({ calls: [nobody(1)] })
+    expect(errorOf((await stream.answers(1))[0]!)).toMatchObject({ reason: "USER_NOT_FOUND" })
+    await finish(stream)
+  }
+
+  test("the service speaks first, of what it carries, and only then", async () => {
+    const stream = open()
+    expect(await stream.next()).toMatchObject({
+      settings: { maxInFlight: 1024, maxMessageBytes: 1_048_576 - 65_536 },
+      answers: [],
+      draining: false,
+    })
+    stream.send({ calls: [nobody(1)] })
+    const second = await stream.next()
+    expect(second).toMatchObject({ answers: [{ id: 1 }], draining: false })
+    expect(second.settings).toBeUndefined()
+    await finish(stream)
+  })
+
+  test("a call is answered under its id, whichever that is, and the id is free again", async () => {
+    const stream = await opened()
+    const id = crypto.randomUUID()
+    stream.send({ calls: [frame(0, createUser, { id, name: "Zoë" })] })
+    const [created] = await stream.answers(1)
+    expect([created?.id, messageOf(createUser, created!).user?.name]).toEqual([0, "Zoë"])
+    for (const other of [0, 0xffff_ffff, 7, 0]) {
+      stream.send({ calls: [frame(other, getUser, { id })] })
+      const [answer] = await stream.answers(1)
+      expect([answer?.id, messageOf(getUser, answer!).user?.id]).toEqual([other, id])
+    }
+    await finish(stream)
+  })
+
+  test("requests without calls, and ids given up that nobody has, are nothing", async () => {
+    const stream = await opened()
+    stream.send({})
+    stream.send({ cancelledIds: [0, 1, 2, 0xffff_ffff] })
+    stream.send({ calls: [nobody(1)], cancelledIds: [1] })
+    expect(idsOf(await stream.answers(1))).toEqual([1])
+    stream.send({ calls: [nobody(2)], cancelledIds: numbers(1_000, 4096).concat() })
+    expect(idsOf(await stream.answers(1))).toEqual([2])
+    await finish(stream)
+  })
+
+  test.each([
+    "authwire.v1.UserService/NoSuch",
+    "authwire.v1.NoSuchService/GetUser",
+    "authwire.v1.UserService/getUser",
+    "/authwire.v1.UserService/GetUser",
+    "grpc.health.v1.Health/Watch",
+    "grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    "authwire.v1.PipelineService/Pipeline",
+    "__proto__",
+    " ",
+  ])("%s is no method here: METHOD_UNKNOWN, and the stream goes on", async (method) => {
+    const stream = await opened()
+    const requestId = crypto.randomUUID()
+    stream.send({ calls: [{ id: 1, method, header: { "x-request-id": requestId } }, nobody(2)] })
+    const answers = await stream.answers(2)
+    expect(idsOf(answers)).toEqual([1, 2])
+    expect(errorOf(answers.find(({ id }) => id === 1)!)).toEqual({
+      code: "UNIMPLEMENTED",
+      message: "no unary method has this name here",
+      reason: "METHOD_UNKNOWN",
+      requestId,
+      fields: [],
+    })
+    await finish(stream)
+  })
+
+  test("a message that cannot be read fails its call alone", async () => {
+    const stream = await opened()
+    stream.send({ calls: [{ ...nobody(1), message: Uint8Array.of(0x0a, 0xff) }, nobody(2)] })
+    const answers = await stream.answers(2)
+    expect(errorOf(answers.find(({ id }) => id === 1)!)).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      reason: "INVALID_FIELD",
+      message: "request: is not a well-formed authwire.v1.GetUserRequest",
+      fields: ["request"],
+    })
+    expect(errorOf(answers.find(({ id }) => id === 2)!)).toMatchObject({ reason: "USER_NOT_FOUND" })
+    await finish(stream)
+  })
+
+  const long = "x".repeat(256)
+  test.each([
+    ["an id that is under way", { calls: [nobody(1), nobody(2), nobody(1)] }, "calls.id"],
+    ["4097 calls", { calls: numbers(1, 4097).map((id) => nobody(id)) }, "calls"],
+    ["4097 ids given up", { cancelledIds: numbers(1, 4097) }, "cancelled_ids"],
+    ["a call without a method", { calls: [{ ...nobody(1), method: "" }] }, "calls[0].method"],
+    ["a name of a method that is too long", { calls: [nobody(1), { ...nobody(2), method: long }] }, "calls[1].method"],
+    ["a name of a header in capitals", { calls: [nobody(1, { header: { "X-Id": "1" } })] }, "calls[0].header"],
+    [
+      "65 headers",
+      { calls: [nobody(1, { header: Object.fromEntries(numbers(0, 65).map((n) => [`${n}`, ""])) })] },
+      "calls[0].header",
+    ],
+  ])("%s: the stream ends with INVALID_FIELD, which names it", async (_, request, field) => {
+    const requestId = crypto.randomUUID()
+    const stream = await opened({ "x-request-id": requestId })
+    stream.send(request)
+    expect(await stream.ended).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      reason: "INVALID_FIELD",
+      requestId,
+      message: expect.stringContaining(`${field}: `),
+      fields: expect.arrayContaining([field]),
+    })
+    expect(await linesOf(authwire.server, requestId)).toMatchObject([
+      { method: "authwire.v1.PipelineService/Pipeline", door, code: "INVALID_ARGUMENT" },
+    ])
+    await expectWell()
+  })
+
+  test("a message of the stream that cannot be read ends it with INVALID_FIELD", async () => {
+    const stream = await opened()
+    stream.write(Uint8Array.of(0x0a, 0xff))
+    expect(await stream.ended).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      reason: "INVALID_FIELD",
+      message: "request: is not a well-formed authwire.v1.PipelineRequest",
+    })
+    await expectWell()
+  })
+
+  test("a message of the stream that is too large ends it with RESOURCE_EXHAUSTED", async () => {
+    const stream = await opened()
+    stream.send({ calls: [{ ...nobody(1), message: new Uint8Array(1_048_577) }] })
+    expect(await stream.ended).toMatchObject({ code: "RESOURCE_EXHAUSTED" })
+    await expectWell()
+  })
+
+  test("more calls than may be under way: the rest is TOO_MANY_CALLS, the others are answered", async () => {
+    const stream = await opened()
+    stream.send({ calls: numbers(1, 1500).map((id) => frame(id, check, {})) })
+    const answers = await stream.answers(1500)
+    expect(idsOf(answers)).toEqual(numbers(1, 1500))
+    const refused = answers.filter(({ outcome }) => outcome.case === "error")
+    expect(idsOf(refused)).toEqual(numbers(1025, 476))
+    for (const one of refused)
+      expect(errorOf(one)).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "TOO_MANY_CALLS" })
+    for (const one of answers.filter(({ id }) => id <= 1024)) expect(messageOf(check, one).status).toBe(Status.SERVING)
+    // And there is room again.
+    stream.send({ calls: numbers(1, 1024).map((id) => frame(id, check, {})) })
+    for (const one of await stream.answers(1024)) expect(messageOf(check, one).status).toBe(Status.SERVING)
+    await finish(stream)
+  })
+
+  test("the calls under way are answered when the client has closed its side, then the stream is OK", async () => {
+    const stream = await opened()
+    stream.send({ calls: numbers(1, 100).map((id) => nobody(id)) })
+    stream.end()
+    expect(idsOf((await stream.rest()).flatMap(({ answers }) => answers))).toEqual(numbers(1, 100))
+    expect(await stream.ended).toMatchObject(ok)
+  })
+
+  test("a stream without calls ends with OK", async () => {
+    await finish(await opened())
+    const stream = open()
+    stream.end()
+    expect(await stream.rest()).toMatchObject([{ settings: { maxInFlight: 1024 } }])
+    expect(await stream.ended).toMatchObject(ok)
+  })
+
+  test("a header of a call wins over that of the stream; the stream's x-request-id names the stream alone", async () => {
+    const [ofStream, ofCall] = [crypto.randomUUID(), crypto.randomUUID()]
+    const stream = await opened({ "x-request-id": ofStream })
+    stream.send({ calls: [nobody(1, { header: { "x-request-id": ofCall } }), nobody(2), nobody(3)] })
+    const answers = await stream.answers(3)
+    const [first, ...others] = numbers(1, 3).map((id) => errorOf(answers.find((one) => one.id === id)!).requestId)
+    expect(first).toBe(ofCall)
+    for (const id of others) expect(id).toMatch(uuid)
+    expect(new Set([ofStream, first, ...others]).size).toBe(4)
+    await finish(stream)
+    expect(await linesOf(authwire.server, ofStream)).toMatchObject([
+      { method: "authwire.v1.PipelineService/Pipeline", door, code: "OK" },
+    ])
+  })
+
+  test("a time-out of 0 ms has passed already; none is as long as the service waits", async () => {
+    const stream = await opened()
+    const id = crypto.randomUUID()
+    stream.send({
+      calls: [frame(1, createUser, { id }, { timeoutMs: 0 }), nobody(2), nobody(3, { timeoutMs: 2 ** 32 - 1 })],
+    })
+    const answers = await stream.answers(3)
+    const errors = numbers(1, 3).map((n) => errorOf(answers.find((one) => one.id === n)!))
+    expect(errors.map(({ reason }) => reason)).toEqual(["DEADLINE_EXCEEDED", "USER_NOT_FOUND", "USER_NOT_FOUND"])
+    expect(await authwire.adapter.getUser(id)).toBeNull()
+    await finish(stream)
+  })
+})

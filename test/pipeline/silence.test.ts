@@ -1,0 +1,60 @@
+import { expect, test } from "@jest/globals"
+import { createDatabase } from "../support/databases.js"
+import { createNetworkNamespace, hasNetworkNamespaces } from "../support/network-namespace.js"
+import { outcome, pipelineClient, tally, until } from "../support/pipeline.js"
+import { givenKey, startServer } from "../support/server.js"
+
+/** How long a client waits until it asks whether a connection is alive, and then for the answer. */
+const keepaliveMs = 20_000 + 5_000
+const withNetworks = hasNetworkNamespaces() ? test : test.skip
+
+withNetworks(
+  "a silent network to one of two servers is noticed within the keepalive time, and the other goes on",
+  async () => {
+    await using resources = new AsyncDisposableStack()
+    const network = createNetworkNamespace()
+    resources.defer(network.remove)
+    // Not loopback, so not with --dev.
+    const key = givenKey(["all"])
+    const env = { AUTHWIRE_INSECURE_BEHIND_PROXY: "true", AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }
+    const start = async (options: { args: string[]; prefix?: readonly string[] }) => {
+      const database = await createDatabase("sqlite")
+      resources.defer(() => database.drop())
+      const server = await startServer({ databaseUrl: database.url, keys: false, env, ...options })
+      resources.defer(async () => void (await server.stop("SIGKILL")))
+      return server
+    }
+    const near = await start({ args: [`--grpc-addr=${network.near}:0`] })
+    const { port } = new URL(near.grpcUrl)
+    const far = await start({ args: [`--grpc-addr=${network.far}:${port}`], prefix: network.prefix })
+    const hosts = [network.far, network.near]
+    const client = pipelineClient({ apiKey: key.text, url: `dns:///authwire.test:${port}`, resolve: async () => hosts })
+    resources.defer(client.close)
+    await until(async () => {
+      await client.adapter.getUser("nobody")
+      return [near, far].every((server) => server.log().includes("GetUser"))
+    })
+
+    network.pull()
+    const since = performance.now()
+    const twenty = (call: () => Promise<unknown>) => Array.from({ length: 20 }, () => outcome(call()))
+    const reads = twenty(() => client.users.getUser({ id: "nobody" }, { timeoutMs: 40_000 }))
+    const writes = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 40_000 }))
+    const short = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 500 }))
+    // Calls that are made together go together, up to eight: so it is not half of them, but never all.
+    const { OK = 0, "4": late = 0, ...others } = tally(await Promise.all(short))
+    expect([OK + late, OK >= 4, late >= 4, others]).toEqual([20, true, true, {}])
+    expect(performance.now() - since).toBeLessThan(5_000)
+    // Not found, for some of them at the second try.
+    expect(tally(await Promise.all(reads))).toEqual({ "5": 20 })
+    const { OK: written = 0, "14": lost = 0, ...rest } = tally(await Promise.all(writes))
+    expect([written + lost, written >= 4, lost >= 4, rest]).toEqual([20, true, true, {}])
+    expect(performance.now() - since).toBeLessThan(keepaliveMs + 5_000)
+    const next = twenty(() => client.users.createUser({ name: "n" }))
+    expect(tally(await Promise.all(next))).toEqual({ OK: 20 })
+
+    network.plug()
+    await near.stop("SIGKILL")
+    await until(async () => (await outcome(client.adapter.getUser("nobody"))) === "OK")
+  },
+)

@@ -1,0 +1,237 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { text } from "node:stream/consumers"
+import { fileURLToPath } from "node:url"
+import { createGunzip } from "node:zlib"
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
+
+const scripts = fileURLToPath(new URL("../../scripts/dependencies", import.meta.url))
+const advisories = "/-/npm/v1/security/advisories/bulk"
+
+// A repository with one published package and one that stays at home; `left` brings `seat` and a `deep` of its own, and
+// that a package for a platform. The other `deep` is for development.
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "authwire-dependencies-"))
+  const lib = {
+    name: "lib",
+    version: "1.0.0",
+    dependencies: { left: "^2.0.0" },
+    devDependencies: { deep: "1" },
+    peerDependencies: { host: "3" },
+  }
+  const app = { name: "app", version: "1.0.0", private: true, dependencies: { strange: "1" } }
+  const whole = { name: "whole", workspaces: ["lib", "app"] }
+  write("package.json", whole)
+  write("lib/package.json", lib)
+  write("app/package.json", app)
+  write("package-lock.json", {
+    name: "whole",
+    lockfileVersion: 3,
+    requires: true,
+    packages: {
+      "": whole,
+      lib,
+      app,
+      "node_modules/lib": { resolved: "lib", link: true },
+      "node_modules/app": { resolved: "app", link: true },
+      "node_modules/left": {
+        version: "2.0.1",
+        license: "MIT",
+        dependencies: { deep: "*" },
+        peerDependencies: { seat: "1", absent: "1" },
+        peerDependenciesMeta: { absent: { optional: true } },
+      },
+      "node_modules/seat": { version: "1.0.0", license: "MIT" },
+      "node_modules/deep": { version: "1.0.0", dev: true, license: "GPL-3.0-only" },
+      "node_modules/left/node_modules/deep": {
+        version: "4.5.6",
+        license: "(MIT OR GPL-3.0-only)",
+        hasInstallScript: true,
+        optionalDependencies: { "deep-linux": "*" },
+      },
+      "node_modules/left/node_modules/deep-linux": {
+        version: "4.5.6",
+        license: "(ISC AND MIT)",
+        optional: true,
+        os: ["linux"],
+      },
+      "node_modules/host": { version: "3.0.0", license: "MIT" },
+      "node_modules/strange": { version: "1.0.0", license: "Strange" },
+    },
+  })
+  write("scripts/dependencies/known.json", {
+    licences: ["ISC", "MIT"],
+    reasons: { lib: { left: "Pads.", host: "Loads it." } },
+  })
+  mkdirSync(join(folder, "docs"))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+describe("licences", () => {
+  test("those that are allowed pass; what is not published does not count", async () => {
+    expect(await run("licences")).toEqual({ code: 0, output: "licences: 5 packages, under ISC, MIT\n" })
+  })
+
+  test.each([
+    ["Strange-1.0", "is under Strange-1.0"],
+    ["(MIT AND Strange-1.0)", "is under (MIT AND Strange-1.0)"],
+    ["(Strange OR MIT) AND Strange", "is under (Strange OR MIT) AND Strange"],
+    ["SEE LICENSE IN MIT", "is under SEE LICENSE IN MIT"],
+    [undefined, "has no licence"],
+  ])("%s fails, deep down too", async (licence, problem) => {
+    setLicence("node_modules/left/node_modules/deep", licence)
+    const { code, output } = await run("licences")
+    expect(output).toContain(`licences: deep@4.5.6 ${problem} (needed by lib)\n`)
+    expect(code).toBe(1)
+  })
+
+  test("of several licences to choose from, one is enough", async () => {
+    setLicence("node_modules/left/node_modules/deep", "Strange OR ISC AND MIT")
+    expect(await run("licences")).toMatchObject({ code: 0 })
+  })
+
+  test("a peer counts too", async () => {
+    setLicence("node_modules/host", "Strange")
+    expect(await run("licences")).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("host@3.0.0 is under Strange"),
+    })
+  })
+
+  test("nothing is allowed that nobody needs", async () => {
+    change("scripts/dependencies/known.json", (known) => known.licences.push("Strange"))
+    expect(await run("licences")).toMatchObject({ code: 1, output: expect.stringContaining("Strange is allowed, but") })
+  })
+
+  function setLicence(path: string, licence: string | undefined): void {
+    change("package-lock.json", (lock) => {
+      lock.packages[path] = { ...lock.packages[path], license: licence }
+    })
+  }
+})
+
+describe("page", () => {
+  test("has a row for each direct dependency, with all that it brings", async () => {
+    write("node_modules/left/build/left.node", "")
+    expect(await run("page")).toEqual({ code: 0, output: "" })
+    const rows = readFileSync(join(folder, "docs/dependencies.md"), "utf8").match(/^\| `.*/gm)
+    expect(rows).toEqual([
+      "| `lib` | 1 | 3 | 1 | `left`, prebuilt, by platform | `deep` |",
+      "| `left` | Pads. | MIT | 2 + 1 by platform | `left`, prebuilt, by platform | `deep` |",
+      "| `host` (peer: the application has it) | Loads it. | MIT | 0 | no | no |",
+    ])
+  })
+
+  test.each([
+    ["missing", {}, "no reason is given why lib needs left"],
+    ["empty", { left: " ", host: "Loads it." }, "no reason is given why lib needs left"],
+    ["left over", { left: "Pads.", host: "Loads it.", right: "?" }, "lib does not need right, but a reason is given"],
+  ])("a reason that is %s fails", async (_, reasons, problem) => {
+    change("scripts/dependencies/known.json", (known) => {
+      known.reasons.lib = reasons
+    })
+    expect(await run("page")).toMatchObject({ code: 1, output: expect.stringContaining(problem) })
+  })
+
+  test("a lock file that is behind a package.json fails", async () => {
+    change("lib/package.json", (lib) => {
+      lib.dependencies.deep = "*"
+    })
+    const problem = "package-lock.json is not that of lib/package.json"
+    expect(await run("page")).toMatchObject({ code: 1, output: expect.stringContaining(problem) })
+  })
+})
+
+describe("audit", () => {
+  test("a severe advisory fails, deep down too", async () => {
+    const { code, output, asked } = await audit(200, { deep: [advisory("high")] })
+    expect(output).toContain("deep, high: <5 It leaks (https://example.com/1)")
+    expect(code).toBe(1)
+    const versions = { left: ["2.0.1"], deep: ["4.5.6"], "deep-linux": ["4.5.6"], seat: ["1.0.0"], host: ["3.0.0"] }
+    expect(asked).toEqual(versions)
+  })
+
+  test("a lesser advisory is named and passes", async () => {
+    const { code, output } = await audit(200, { deep: [advisory("moderate")] })
+    expect(output).toContain("audit: nothing severe. ")
+    expect(output).toContain("deep, moderate: <5 It leaks (https://example.com/1)")
+    expect(code).toBe(0)
+  })
+
+  test("none passes", async () => {
+    expect(await audit(200, {})).toMatchObject({ code: 0, output: "audit: nothing severe.\n" })
+  })
+
+  test("a registry that does not audit, none, and being offline are told in one line", async () => {
+    expect(await audit(405, "")).toMatchObject({ code: 0, output: "audit: not done, the registry answers 405\n" })
+    const none = await run("audit", { npm_config_registry: "http://127.0.0.1:9" })
+    expect(none).toEqual({ code: 0, output: "audit: not done, the registry does not answer\n" })
+    const offline = await run("audit", { npm_config_offline: "true" })
+    expect(offline).toEqual({ code: 0, output: "audit: not done, npm is offline\n" })
+  })
+
+  test("npm's own failure is one", async () => {
+    write("package.json", { name: "whole", workspaces: ["lib", "app", "gone"] })
+    expect(await run("audit")).toMatchObject({ code: 1 })
+  })
+
+  const advisory = (severity: string) => ({
+    id: 1,
+    url: "https://example.com/1",
+    title: "It leaks",
+    severity,
+    vulnerable_versions: "<5",
+  })
+
+  /** Against a registry that gives this answer; `asked` is what it was asked about. */
+  async function audit(status: number, answer: unknown) {
+    let asked: unknown
+    const registry = createServer(async (request, response) => {
+      const audits = request.url === advisories
+      if (audits) asked = JSON.parse(await text(request.pipe(createGunzip())))
+      response.writeHead(audits ? status : 404).end(audits ? JSON.stringify(answer) : "{}")
+    })
+    registry.listen(0, "127.0.0.1")
+    await once(registry, "listening")
+    try {
+      const { port } = registry.address() as AddressInfo
+      return { ...(await run("audit", { npm_config_registry: `http://127.0.0.1:${port}` })), asked }
+    } finally {
+      registry.close()
+    }
+  }
+})
+
+async function run(script: string, variables: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [join(scripts, `${script}.js`), folder], {
+    env: { PATH: process.env.PATH, HOME: folder, ...variables },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")])
+  return { code: code as number, output: stdout + stderr }
+}
+
+function write(path: string, content: unknown): void {
+  mkdirSync(dirname(join(folder, path)), { recursive: true })
+  writeFileSync(join(folder, path), JSON.stringify(content))
+}
+
+/** What of the files is changed. */
+interface Content {
+  licences: string[]
+  reasons: Record<string, Record<string, string>>
+  packages: Record<string, { license?: string | undefined }>
+  dependencies: Record<string, string>
+}
+
+function change(path: string, by: (content: Content) => void): void {
+  const content = JSON.parse(readFileSync(join(folder, path), "utf8"))
+  by(content)
+  write(path, content)
+}

@@ -1,0 +1,81 @@
+import { execFile } from "node:child_process"
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { hasTool } from "../support/tools.js"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const readme = readFileSync(`${root}/README.md`, "utf8")
+
+/** The fenced blocks of one language below a heading. */
+function blocks(heading: string, language: string): string[] {
+  const section = readme.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? ""
+  return [...section.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms"))].map((match) => match[1] as string)
+}
+
+describe("what the README says", () => {
+  let authwire: Authwire
+  const adjusted = (text: string) =>
+    text
+      .replaceAll("127.0.0.1:50051", new URL(authwire.server.grpcUrl).host)
+      .replaceAll("127.0.0.1:8080", new URL(authwire.server.httpUrl).host)
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+  })
+  afterAll(() => authwire.close())
+
+  const commands = blocks("Look inside", "sh").flatMap((block) => block.trim().split("\n"))
+  const runnable = commands.filter((command) => hasTool(command.split(" ", 1)[0] as string))
+  // What each command prints is pinned by a part of it.
+  const printed: [command: RegExp, output: RegExp][] = [
+    [
+      /50051 list$/,
+      /^authwire\.v1\.AccountService$[\s\S]*^authwire\.v1\.UserService$[\s\S]*^grpc\.health\.v1\.Health$/m,
+    ],
+    [/describe/, /\/\/ Creates a user and returns it\. Atomic\.[\s\S]*rpc CreateUser/],
+    [/CreateUser$/, /"email": "ada@example\.com"[\s\S]*"role": "admin"/],
+    [/^grpcurl .*GetUserByEmail$/, /"name": "Ada"/],
+    [/Health\/Check$/, /"status": "SERVING"/],
+    [/8080 list$/, /^authwire\.v1\.UserService$/m],
+    [/^curl .*GetUserByEmail$/, /"name":"Ada"/],
+    [/healthz$/, /^ok$/m],
+    [/readyz$/, /^ready$/m],
+  ]
+
+  test("has every command pinned", () => {
+    expect(commands.map((command) => printed.filter(([pattern]) => pattern.test(command)).length)).toEqual(
+      commands.map(() => 1),
+    )
+  })
+
+  // In the README's order: the later ones read what the earlier ones wrote.
+  ;(runnable.length > 0 ? test.each(runnable) : test.skip.each(["grpcurl, curl"]))("%s", async (command) => {
+    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", adjusted(command)])
+    expect(stdout).toMatch(printed.find(([pattern]) => pattern.test(command))?.[1] as RegExp)
+  })
+
+  const inExpress =
+    "import express from 'express'\nimport { ExpressAuth } from '@auth/express'\nconst app = express()\n"
+  test.each([
+    ["the adapter in Express", "Plug it into Auth.js", 0, "import express from 'express'\nconst app = express()\n"],
+    ["the typed clients", "Plug it into Auth.js", 1, ""],
+    ["JWT sessions in Express", "JWT sessions, and who is signed in elsewhere", 0, inExpress],
+    ["a backend that reads cookies", "JWT sessions, and who is signed in elsewhere", 1, "const cookieHeader = 'a=b'\n"],
+  ])("%s runs as written", async (name, heading, index, prelude) => {
+    const email = `${name.replaceAll(" ", ".")}@example.com`
+    await authwire.adapter.createUser({ id: crypto.randomUUID(), email, emailVerified: null })
+    const snippet = adjusted(blocks(heading, "ts")[index] as string).replace("ada@example.com", email)
+    const file = `${root}/build/readme-${name.replaceAll(" ", "-")}.mjs`
+    mkdirSync(`${root}/build`, { recursive: true })
+    writeFileSync(file, prelude + snippet)
+    try {
+      await promisify(execFile)(process.execPath, [file], {
+        env: { ...process.env, NODE_OPTIONS: "", AUTH_SECRET: "x" },
+      })
+    } finally {
+      rmSync(file)
+    }
+  })
+})

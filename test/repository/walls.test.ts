@@ -1,0 +1,53 @@
+import { spawnSync } from "node:child_process"
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { expect, test } from "@jest/globals"
+
+const config = fileURLToPath(new URL("../../biome.json", import.meta.url))
+
+/** Whether the linter refuses an import in a file at that path. */
+function refused(file: string, module: string): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "authwire-walls-"))
+  try {
+    copyFileSync(config, join(folder, "biome.json"))
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    writeFileSync(join(folder, file), `import "${module}"\n`)
+    const lint = spawnSync("biome", ["lint", "--vcs-enabled=false", file], { cwd: folder, encoding: "utf8" })
+    const output = lint.stdout + lint.stderr
+    if (!output.includes("Checked 1 file")) throw new Error(output)
+    return output.includes("lint/style/noRestrictedImports")
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+// The walls of the design, as the linter keeps them.
+test.each([
+  ["server/src/services/x.ts", "typeorm"],
+  ["server/src/services/x.ts", "../store/sql/index.js"],
+  ["server/src/services/x.ts", "@authwire/client"],
+  ["server/src/transport/x.ts", "mysql2/promise"],
+  ["server/src/rpc/x.ts", "libsql"],
+  ["server/src/store/x.ts", "@authwire/proto"],
+  ["server/src/store/x.ts", "typeorm"],
+  ["server/src/store/sql/x.ts", "@bufbuild/protobuf"],
+  ["server/src/store/sql/x.ts", "../../services/wire.js"],
+  ["server/src/x.ts", "@authwire/client"],
+  ["client/src/x.ts", "@authwire/server"],
+  ["client/src/x.ts", "../../server/src/errors.js"],
+  ["token/src/x.ts", "@authwire/proto"],
+  ["token/src/x.ts", "node:crypto"],
+])("%s must not import %s", (file, module) => {
+  expect(refused(file, module)).toBe(true)
+})
+
+test.each([
+  ["server/src/services/x.ts", "../store/store.js"],
+  ["server/src/store/sql/x.ts", "typeorm"],
+  ["server/src/bootstrap/x.ts", "../store/sql/index.js"],
+  ["client/src/x.ts", "@authwire/proto"],
+])("%s may import %s", (file, module) => {
+  expect(refused(file, module)).toBe(false)
+})

@@ -1,0 +1,231 @@
+import { execFile } from "node:child_process"
+import { once } from "node:events"
+import type { AddressInfo } from "node:net"
+import tls from "node:tls"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { AuthwireError, createAuthwireClient, type TlsOptions } from "@authwire/client"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { grpcTransport } from "../../client/src/transport/grpc.js"
+import { authority, certificate, certificateFolder, doorCertificate, stranger } from "../support/certificates.js"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+
+const mine = certificate("an application", { issuer: authority })
+const theirs = certificate("somebody", { issuer: stranger })
+const late = certificate("an application", { issuer: authority, to: Date.now() - 1000 })
+
+describe("a client whose TLS does not fit the service's says what is wrong and what to do", () => {
+  const resources = new AsyncDisposableStack()
+  let database: TestDatabase
+  const urls: Record<string, { grpc: string; http: string }> = {}
+  const pem: Record<string, string> = {}
+
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    resources.defer(() => database.drop())
+    const folders = {
+      tls: certificateFolder(doorCertificate()),
+      expired: certificateFolder(doorCertificate({ to: Date.now() - 1000 })),
+      misnamed: certificateFolder(doorCertificate({ names: ["DNS:other.test", "IP:127.0.0.9"] })),
+      mtls: certificateFolder(doorCertificate(), authority.cert),
+      trusted: certificateFolder(authority),
+      untrusted: certificateFolder(stranger),
+    }
+    for (const folder of Object.values(folders)) resources.defer(folder.remove)
+    pem.authority = folders.trusted.certFile
+    pem.stranger = folders.untrusted.certFile
+    const start = async (name: string, args: string[]) => {
+      const server: ServerProcess = await startServer({ databaseUrl: database.url, args })
+      resources.defer(async () => void (await server.stop()))
+      urls[name] = { grpc: server.grpcUrl, http: server.httpUrl }
+    }
+    await start("tls", folders.tls.args)
+    await start("expired", folders.expired.args)
+    await start("misnamed", folders.misnamed.args)
+    await start("mtls", folders.mtls.args)
+    await start("plain", [])
+    for (const [name, options] of Object.entries({
+      old: { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" },
+      required: { requestCert: true, ca: authority.cert },
+      required12: { requestCert: true, ca: authority.cert, maxVersion: "TLSv1.2" },
+    } as Record<string, tls.TlsOptions>)) {
+      const server = tls.createServer({ ...doorCertificate(), ALPNProtocols: ["h2", "http/1.1"], ...options })
+      server.on("tlsClientError", (_, socket) => socket.destroy())
+      server.on("secureConnection", (socket) => socket.on("error", () => {}))
+      await once(server.listen(0, "127.0.0.1"), "listening")
+      resources.defer(() => void server.close())
+      const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+      urls[name] = { grpc: url, http: url }
+    }
+  }, 60_000)
+  afterAll(() => resources.disposeAsync())
+
+  const trusting = { ca: authority.cert }
+  const scheme = (from: string, to: string) => ({ from, to })
+  const [secure, open] = [scheme("http:", "https:"), scheme("https:", "http:")]
+  interface Case {
+    name: string
+    server: string
+    tls?: TlsOptions | undefined
+    url?: { from: string; to: string }
+    says: RegExp
+    /** Whether fetch can be brought into it: it cannot be given a certificate. */
+    fetch: boolean
+    ca?: string
+  }
+  const cases: Case[] = [
+    {
+      name: "an authority that it does not know",
+      server: "tls",
+      tls: {},
+      says: /TLS: .* nobody whom this client trusts; .*(option tls\.ca|NODE_EXTRA_CA_CERTS)\.$/,
+      fetch: true,
+      ca: "none",
+    },
+    {
+      name: "another authority",
+      server: "tls",
+      tls: { ca: stranger.cert },
+      says: /TLS: .* nobody whom this client trusts; .*(option tls\.ca|NODE_EXTRA_CA_CERTS)\.$/,
+      fetch: true,
+      ca: "stranger",
+    },
+    {
+      name: "an expired certificate",
+      server: "expired",
+      tls: trusting,
+      says: /TLS: .* has expired or is not yet valid; .* renewed at the service\.$/,
+      fetch: true,
+    },
+    {
+      name: "another name",
+      server: "misnamed",
+      tls: trusting,
+      says: /TLS: .* for another name; .*in the option url.*\.$/,
+      fetch: true,
+    },
+    {
+      name: "another serverName",
+      server: "tls",
+      tls: { ...trusting, serverName: "other.test" },
+      says: /TLS: .* for another name; .*option tls\.serverName\.$/,
+      fetch: false,
+    },
+    {
+      name: "http:// to a port of TLS",
+      server: "tls",
+      url: open,
+      says: /if the service speaks TLS, the option url must begin with https:\/\/.*Is it running\?$/,
+      fetch: true,
+    },
+    {
+      name: "https:// to a port without",
+      server: "plain",
+      tls: trusting,
+      url: secure,
+      says: /TLS: the service speaks none at this address; the option url must begin with http:\/\/.*\.$/,
+      fetch: true,
+    },
+    {
+      name: "a service that speaks TLS 1.1",
+      server: "old",
+      tls: trusting,
+      says: /TLS: the service speaks only versions before 1\.2/,
+      fetch: true,
+    },
+    {
+      name: "no certificate where one is required",
+      server: "required",
+      tls: trusting,
+      says: /service (requires|may require) a certificate of the client.*(tls\.cert and tls\.key|option fetch)/,
+      fetch: true,
+    },
+    {
+      name: "no certificate where one is required, with TLS 1.2",
+      server: "required12",
+      tls: trusting,
+      says: /TLS: the service requires a certificate of the client/,
+      fetch: true,
+    },
+    {
+      name: "a certificate that does not verify",
+      server: "mtls",
+      tls: { ...trusting, cert: theirs.cert, key: theirs.key },
+      says: /may refuse the client's certificate \(the options tls\.cert and tls\.key\)/,
+      fetch: false,
+    },
+    {
+      name: "a certificate that has expired",
+      server: "mtls",
+      tls: { ...trusting, cert: late.cert, key: late.key },
+      says: /may refuse the client's certificate \(the options tls\.cert and tls\.key\)/,
+      fetch: false,
+    },
+  ]
+  const urlOf = ({ server, url }: Case, door: "grpc" | "http") => {
+    const address = (urls[server] as { grpc: string; http: string })[door]
+    return url === undefined ? address : address.replace(url.from, url.to)
+  }
+  const tlsOf = (one: Case) => (urlOf(one, "grpc").startsWith("https:") ? { tls: one.tls } : {})
+
+  function expectHelp(error: unknown, one: Case, since: number): void {
+    expect(error).toBeInstanceOf(AuthwireError)
+    const { code, message } = error as AuthwireError
+    expect(code).toBe("UNAVAILABLE")
+    expect(message).toMatch(one.says)
+    // No insides of OpenSSL.
+    expect(message).not.toMatch(/SSL routines|\n/)
+    // Not repeated until the deadline, which is 5 s by default.
+    expect(performance.now() - since).toBeLessThan(4_000)
+  }
+
+  describe.each(["grpc", "http"] as const)("at the %s door", (door) => {
+    test.each(cases)("in the pipeline: $name", async (one) => {
+      const since = performance.now()
+      const client = createAuthwireClient({ url: urlOf(one, door), ...tlsOf(one) })
+      expectHelp(await client.adapter.getUser("nobody").catch((error: unknown) => error), one, since)
+      client.close()
+    })
+
+    test.each(cases)("in calls of their own: $name", async (one) => {
+      const since = performance.now()
+      const transport = grpcTransport({ url: urlOf(one, door), ...tlsOf(one) })
+      const client = createAuthwireClient({ url: urlOf(one, door), transport })
+      expectHelp(await client.adapter.getUser("nobody").catch((error: unknown) => error), one, since)
+      transport.close()
+    })
+  })
+
+  // In a process of its own: what fetch trusts is a matter of the process, and its connections are kept.
+  test.each(cases.filter(({ fetch }) => fetch))("over fetch: $name", async (one) => {
+    const program = `
+      import { AuthwireAdapter } from "@authwire/client/edge"
+      await AuthwireAdapter({ url: process.argv[1] }).getUser("nobody").catch((error) => console.log(JSON.stringify(error)))`
+    const file = pem[one.ca ?? "authority"]
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--input-type=module", "--eval", program, urlOf(one, "http")],
+      {
+        cwd: fileURLToPath(new URL("../..", import.meta.url)),
+        env: { ...process.env, NODE_OPTIONS: "", ...(file && { NODE_EXTRA_CA_CERTS: file }) },
+      },
+    )
+    const { code, message } = JSON.parse(stdout) as { code: string; message: string }
+    expect(code).toBe("UNAVAILABLE")
+    expect(message).toMatch(one.says)
+    expect(message).not.toMatch(/SSL routines|\n/)
+  })
+
+  test.each([
+    ["without a certificate, where it need not have one", trusting],
+    ["with one that verifies", { ...trusting, cert: mine.cert, key: mine.key }],
+    ["with the name of the service's certificate as serverName", { ...trusting, serverName: "localhost" }],
+  ])("%s, a client is answered at both doors", async (_, options) => {
+    for (const url of Object.values(urls.mtls as object) as string[]) {
+      const client = createAuthwireClient({ url, tls: options })
+      expect(await client.adapter.getUser("nobody")).toBeNull()
+      client.close()
+    }
+  })
+})

@@ -1,0 +1,128 @@
+import http2 from "node:http2"
+import https from "node:https"
+import { createAuthwireClient, grpcTransport } from "@authwire/client"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import {
+  authority,
+  type Certificate,
+  type CertificateFolder,
+  certificate,
+  certificateFolder,
+  doorCertificate,
+  stranger,
+} from "../support/certificates.js"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+
+// As in production, over real TLS: a client's certificate stands for a key.
+describe("a certificate of a client", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let folder: CertificateFolder
+  const named = (name: string, issuer = authority) => certificate("client", { issuer, names: [name] })
+  const shop = named("URI:spiffe://example.com/shop")
+  const reader = named("DNS:reader.internal")
+  const nobody = named("DNS:nobody.internal")
+  const expired = named("DNS:expired.internal")
+  const forged = named("URI:spiffe://example.com/shop", stranger)
+  const key = givenKey(["users:read"])
+  const entry = (id: string, certificateName: string, scopes: string[], more = {}) => ({
+    ...{ id, name: id, scopes, certificateName },
+    ...more,
+  })
+
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    folder = certificateFolder(doorCertificate(), authority.cert)
+    const keys = [
+      entry("aaaaaaaaaaaaaaa1", "URI:spiffe://example.com/shop", ["all"], { tenant: "shop" }),
+      entry("aaaaaaaaaaaaaaa2", "DNS:reader.internal", ["users:read"]),
+      entry("aaaaaaaaaaaaaaa3", "DNS:expired.internal", ["all"], { expires: "2020-01-01" }),
+      key.entry,
+    ]
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify(keys) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env, args: folder.args })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+    folder.remove()
+  })
+
+  const ways = ["pipeline", "unary"] as const
+
+  /** What becomes of a look-up and of a write. */
+  async function outcomes(way: (typeof ways)[number], client: Certificate | undefined, apiKey?: string) {
+    const tls = { ca: authority.cert, ...(client && { cert: client.cert, key: client.key }) }
+    const url = server.grpcUrl
+    const transport = way === "unary" ? grpcTransport({ url, tls }) : undefined
+    const options = transport === undefined ? { url, tls } : { url, transport }
+    const authwire = createAuthwireClient({ ...options, ...(apiKey === undefined ? {} : { apiKey }) })
+    const end = async (call: unknown) =>
+      await Promise.resolve(call).then(
+        () => "OK",
+        (error) => error.reason ?? error.code,
+      )
+    const read = await end(authwire.adapter.getUser?.("nobody"))
+    const write = await end(authwire.adapter.deleteUser?.("nobody"))
+    authwire.close()
+    transport?.close()
+    return [read, write]
+  }
+
+  test.each(ways)("lets in whom its name is the key of, with its scopes: %s", async (way) => {
+    expect(await outcomes(way, shop)).toEqual(["OK", "OK"])
+    expect(await outcomes(way, reader)).toEqual(["OK", "SCOPE_MISSING"])
+  })
+
+  test.each(ways)("lets in nobody else, nor does its lack: %s", async (way) => {
+    expect(await outcomes(way, nobody)).toEqual(["API_KEY_MISSING", "API_KEY_MISSING"])
+    expect(await outcomes(way, undefined)).toEqual(["API_KEY_MISSING", "API_KEY_MISSING"])
+    expect((await outcomes(way, expired))[0]).toMatch(/^API_KEY_/)
+    expect(await outcomes(way, forged)).toEqual(["UNAVAILABLE", "UNAVAILABLE"])
+  })
+
+  test.each(ways)("does not count where a key is shown: %s", async (way) => {
+    expect(await outcomes(way, shop, key.text)).toEqual(["OK", "SCOPE_MISSING"])
+    expect(await outcomes(way, shop, `${key.text}x`)).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
+    expect(await outcomes(way, undefined, key.text)).toEqual(["OK", "SCOPE_MISSING"])
+  })
+
+  test("is of the tenant of its key, and the log names that key", async () => {
+    const tls = { ca: authority.cert, cert: shop.cert, key: shop.key }
+    const authwire = createAuthwireClient({ url: server.grpcUrl, tls })
+    await authwire.adapter.createUser?.({ id: "of-the-shop", email: "", emailVerified: null })
+    authwire.close()
+    const [row] = await database.query("SELECT tenant FROM users WHERE id = 'of-the-shop'")
+    expect(String(row?.tenant)).toBe("shop")
+    expect(server.log()).toMatch(/"key":"aaaaaaaaaaaaaaa1".*"tenant":"shop"/)
+  })
+
+  const path = "/authwire.v1.UserService/GetUser"
+  const body = '{"id": "nobody"}'
+
+  test("counts at the HTTP door too, over HTTP/1.1 and HTTP/2", async () => {
+    for (const [client, status] of [
+      [shop, 404],
+      [reader, 404],
+      [nobody, 401],
+      [undefined, 401],
+    ] as const) {
+      const tls = { ca: authority.cert, ...(client && { cert: client.cert, key: client.key }) }
+      const headers = { "content-type": "application/json" }
+      const overHttp1 = await new Promise((resolve, reject) => {
+        const request = https.request(server.httpUrl + path, { ...tls, method: "POST", headers, agent: false })
+        request.on("response", (response) => resolve(response.resume().statusCode)).on("error", reject)
+        request.end(body)
+      })
+      const session = http2.connect(server.httpUrl, tls)
+      const overHttp2 = await new Promise((resolve, reject) => {
+        const stream = session.request({ ":method": "POST", ":path": path, ...headers })
+        stream.on("response", (answer) => resolve(answer[":status"])).on("error", reject)
+        stream.resume().end(body)
+      })
+      session.close()
+      expect([overHttp1, overHttp2]).toEqual([status, status])
+    }
+  })
+})

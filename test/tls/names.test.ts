@@ -1,0 +1,127 @@
+import https from "node:https"
+import { createAuthwireClient } from "@authwire/client"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { pino } from "pino"
+import { grpcTransport } from "../../client/src/transport/grpc.js"
+import type { Incoming } from "../../server/src/rpc/active-calls.js"
+import { openHttpDoor } from "../../server/src/transport/connect/http.js"
+import { openGrpcDoor } from "../../server/src/transport/grpc/grpc.js"
+import { watchCertificate } from "../../server/src/transport/tls/certificate.js"
+import { namesOf } from "../../server/src/transport/tls/tls.js"
+import type { Door } from "../../server/src/transport/transport.js"
+import { authority, certificate, certificateFolder, doorCertificate } from "../support/certificates.js"
+import { openService } from "../support/service.js"
+import { createStoreDatabase } from "../support/store-database.js"
+
+// A name that would pass for two others if it were cut at commas.
+const names = ["DNS:app.test", "URI:spiffe://a/b, DNS:admin.test", "email:a@b.test", 'URI:urn:"x"']
+const mine = certificate("an application", { issuer: authority, names: [...names, "IP:127.0.0.1"] })
+const nameless = certificate("admin.test", { issuer: authority, names: [] })
+
+describe("the dispatch learns whom a verified certificate names", () => {
+  const resources = new AsyncDisposableStack()
+  let incoming: Incoming[] = []
+  const doors: Record<string, Door> = {}
+  const trust = { ca: authority.cert }
+  const withMine = { ...trust, cert: mine.cert, key: mine.key }
+
+  beforeAll(async () => {
+    const database = await createStoreDatabase("sqlite")
+    resources.defer(() => database.drop())
+    const folder = certificateFolder(doorCertificate(), authority.cert)
+    resources.defer(folder.remove)
+    const log = pino({ level: "silent" })
+    const { certFile: cert, keyFile: key, clientCaFile: clientCa } = folder
+    const source = watchCertificate({ cert, key, clientCa }, log)
+    resources.defer(source.stop)
+    const { dispatch: real, readiness, door } = openService(await database.openStore())
+    const listening = real.services.map(({ desc, methods }) => ({
+      desc,
+      methods: methods.map((method) => ({
+        ...method,
+        begin: (one: Incoming) => {
+          incoming.push(one)
+          return method.begin(one)
+        },
+      })),
+    }))
+    const options = { ...door, dispatch: { ...real, services: listening }, certificate: source }
+    doors.grpc = await openGrpcDoor(options)
+    doors.http = await openHttpDoor({ ...options, readiness })
+    for (const door of Object.values(doors)) {
+      resources.defer(async () => {
+        door.stopAccepting()
+        await door.closed(0)
+      })
+    }
+  })
+  afterAll(() => resources.disposeAsync())
+  beforeEach(() => {
+    incoming = []
+  })
+  const urlOf = (door: string) => `https://127.0.0.1:${doors[door]?.address.port}`
+  const ofCalls = () => incoming.map((one) => one.certificateNames)
+
+  describe.each(["grpc", "http"])("at the %s door", (door) => {
+    const call = async (tls: object) => {
+      const transport = grpcTransport({ url: urlOf(door), tls })
+      const client = createAuthwireClient({ url: urlOf(door), transport })
+      await client.adapter.getUser("nobody")
+      transport.close()
+    }
+
+    test("by its names, each as it is in the certificate", async () => {
+      await call(withMine)
+      expect(ofCalls()).toEqual([names])
+    })
+
+    test("for the stream of a pipeline", async () => {
+      const client = createAuthwireClient({ url: urlOf(door), tls: withMine })
+      await client.adapter.getUser("nobody")
+      client.close()
+      expect(ofCalls()[0]).toEqual(names)
+    })
+
+    test("not by its common name", async () => {
+      await call({ ...trust, cert: nameless.cert, key: nameless.key })
+      expect(ofCalls()).toEqual([[]])
+    })
+
+    test("nobody without a certificate, also after a client that has one", async () => {
+      await call(withMine)
+      await call(trust)
+      expect(ofCalls()).toEqual([names, undefined])
+    })
+  })
+
+  test("over HTTP/1.1", async () => {
+    const once = (options: object) =>
+      new Promise((resolve, reject) => {
+        const url = `${urlOf("http")}/authwire.v1.UserService/GetUser`
+        const headers = { "content-type": "application/json", connection: "close" }
+        const request = https.request(url, { method: "POST", agent: false, headers, ...options })
+        request.once("error", reject)
+        request.once("response", (response) => response.resume().once("end", resolve))
+        request.end('{"id": "nobody"}')
+      })
+    await once(withMine)
+    await once(trust)
+    expect(ofCalls()).toEqual([names, undefined])
+  })
+})
+
+test.each([
+  [undefined, []],
+  ["", []],
+  ["DNS:a.test, DNS:b.test", ["DNS:a.test", "DNS:b.test"]],
+  ["IP Address:127.0.0.1, othername:<unsupported>, DirName:CN = a, DNS:a", ["DNS:a"]],
+  ['DNS:"a, DNS:b", email:c', ["DNS:a, DNS:b", "email:c"]],
+  ['URI:"\\"\\u0041\\""', ['URI:"A"']],
+  ['DNS:a, DNS:"b', []],
+  ['DNS:"a"DNS:b', []],
+  ['DNS:"\\x"', []],
+  ["DNS:a,DNS:b", []],
+  ["DNS:a, ", ["DNS:a"]],
+])("the names in %j are %j", (subjectAltName, expected) => {
+  expect(namesOf(subjectAltName)).toEqual(expected)
+})

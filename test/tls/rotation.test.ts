@@ -1,0 +1,181 @@
+import { X509Certificate } from "node:crypto"
+import http2 from "node:http2"
+import https from "node:https"
+import tls from "node:tls"
+import { createAuthwireClient } from "@authwire/client"
+import { expect, test } from "@jest/globals"
+import { grpcTransport } from "../../client/src/transport/grpc.js"
+import { authority, type Certificate, certificateFolder, doorCertificate } from "../support/certificates.js"
+import { createDatabase, databaseTargets, describeServers } from "../support/databases.js"
+import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
+import { until } from "../support/workers.js"
+
+const trust = { ca: authority.cert }
+
+const shapes = databaseTargets().map((target) => [target, target === "sqlite" ? 1 : 2] as const)
+
+test.each(shapes)(
+  "on %s, %s workers: certificates change under load, and no call fails",
+  async (target, workers) => {
+    const database = await createDatabase(target)
+    let current = doorCertificate()
+    const folder = certificateFolder(current)
+    const args = [...folder.args, `--workers=${workers}`, "--log-level=warn"]
+    const server = await startServer({ databaseUrl: database.url, args })
+    const before = http2.connect(server.httpUrl, trust)
+    const load = startLoad(server)
+
+    for (let i = 0; i < 3; i++) {
+      current = doorCertificate()
+      folder.swap(current)
+      await untilServed(server, current, workers)
+      current = doorCertificate()
+      folder.write(current)
+      await untilServed(server, current, workers)
+    }
+
+    // Each kind made some, and those that connect anew for every call too.
+    await until(() => Object.values(load.calls).every((count) => count > 20))
+    expect(await load.stop()).toEqual([])
+    // Who was connected before the first change still is.
+    expect(before.destroyed).toBe(false)
+    const stream = before.request({ ":path": "/healthz" })
+    expect(await new Promise((resolve) => stream.once("response", (headers) => resolve(headers[":status"])))).toBe(200)
+    before.close()
+    await server.stop()
+    await database.drop()
+    folder.remove()
+  },
+  120_000,
+)
+
+test("files that do not fit together are logged once, and the certificate before them stays until they do", async () => {
+  const database = await createDatabase("sqlite")
+  const first = doorCertificate()
+  const folder = certificateFolder(first)
+  const server = await startServer({ databaseUrl: database.url, args: folder.args })
+  const complaints = () => server.output().match(/"msg":"the TLS files cannot be used[^\n]*/g) ?? []
+  const second = doorCertificate()
+  folder.write({ cert: second.cert, key: first.key })
+  await until(async () => complaints().length === 1)
+  expect(server.output()).toMatch(/tls\.key","reason":"is not the key of the first certificate"/)
+  expect(await served(server)).toEqual([first, first].map(fingerprint))
+
+  folder.write({ cert: second.cert.slice(0, 100), key: second.key })
+  await until(async () => complaints().length === 2)
+  expect(await served(server)).toEqual([first, first].map(fingerprint))
+
+  folder.remove()
+  await until(async () => complaints().length === 3)
+  expect(await served(server)).toEqual([first, first].map(fingerprint))
+  await server.stop()
+  await database.drop()
+})
+
+describeServers("--workers on %s", (target) => {
+  test("a certificate that cannot be used: one line, exit code 1", async () => {
+    const database = await createDatabase(target)
+    const folder = certificateFolder({ cert: doorCertificate().cert, key: doorCertificate().key })
+    const doors = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", "--log-level=silent"]
+    const args = ["serve", "--migrate", "--workers=2", `--database-url=${database.url}`, ...doors, ...folder.args]
+    const { code, stderr } = await run(args, { AUTH_SECRET: testSecret })
+    expect(stderr).toMatch(/^authwire: --tls-key: .+ is not the key of the first certificate\n$/)
+    expect(code).toBe(1)
+    folder.remove()
+    await database.drop()
+  })
+})
+
+const fingerprint = ({ cert }: Pick<Certificate, "cert">) => new X509Certificate(cert).fingerprint256
+
+/** The fingerprints of the certificates that the doors give to new connections. */
+function served(server: ServerProcess): Promise<string[]> {
+  return Promise.all(
+    [server.grpcUrl, server.httpUrl].map(
+      (url) =>
+        new Promise<string>((resolve, reject) => {
+          const options = { host: "127.0.0.1", port: Number(new URL(url).port), ALPNProtocols: ["h2"], ...trust }
+          const socket = tls.connect(options, () => {
+            resolve(socket.getPeerCertificate().fingerprint256)
+            socket.destroy()
+          })
+          socket.once("error", reject)
+        }),
+    ),
+  )
+}
+
+/** Resolves when every worker gives a certificate out; they take connections in turn. */
+async function untilServed(server: ServerProcess, certificate: Certificate, workers: number): Promise<void> {
+  await until(async () => {
+    const seen = await Promise.all(Array.from({ length: 2 * workers }, () => served(server)))
+    return seen.flat().every((one) => one === fingerprint(certificate))
+  })
+}
+
+/** Calls by all ways in, one after the other each, until it is stopped. */
+function startLoad(server: ServerProcess) {
+  const options = { url: server.grpcUrl, tls: trust }
+  const failures: unknown[] = []
+  const calls: Record<string, number> = {}
+  const lasting = createAuthwireClient({ ...options, connections: 2 })
+  const unary = grpcTransport(options)
+  const lastingUnary = createAuthwireClient({ url: server.grpcUrl, transport: unary })
+  let stopping = false
+  const loop = async (name: string, call: () => Promise<unknown>) => {
+    calls[name] = 0
+    while (!stopping) {
+      await call().then(
+        () => {
+          calls[name] = (calls[name] ?? 0) + 1
+        },
+        (error: unknown) => failures.push(`${name}: ${error}`),
+      )
+    }
+  }
+  const loops = [
+    loop("lasting pipeline", () => lasting.adapter.getUser("nobody")),
+    loop("lasting unary", () => lastingUnary.adapter.getUser("nobody")),
+    loop("new pipeline", async () => {
+      const client = createAuthwireClient(options)
+      await client.adapter.getUser("nobody").finally(client.close)
+    }),
+    loop("new unary", async () => {
+      const transport = grpcTransport(options)
+      const client = createAuthwireClient({ url: server.grpcUrl, transport })
+      await client.adapter.getUser("nobody").finally(transport.close)
+    }),
+    loop("new HTTP/1.1", () => getUserOverHttp(server.httpUrl)),
+  ]
+  return {
+    /** How many calls each kind made. */
+    calls,
+    /** @returns what failed. */
+    async stop() {
+      stopping = true
+      await Promise.all(loops)
+      lasting.close()
+      unary.close()
+      return failures
+    },
+  }
+}
+
+function getUserOverHttp(url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const headers = { "content-type": "application/json" }
+    const request = https.request(`${url}/authwire.v1.UserService/GetUser`, {
+      method: "POST",
+      agent: false,
+      headers,
+      ...trust,
+    })
+    request.once("error", reject)
+    request.once("response", (response) => {
+      response.resume()
+      if (response.statusCode === 404) response.once("end", resolve)
+      else reject(new Error(`status ${response.statusCode}`))
+    })
+    request.end('{"id": "nobody"}')
+  })
+}

@@ -1,0 +1,190 @@
+import http2 from "node:http2"
+import net from "node:net"
+import tls from "node:tls"
+import { createAuthwireClient } from "@authwire/client"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { authority, type CertificateFolder, certificateFolder, doorCertificate } from "../support/certificates.js"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
+
+const sha256 = (pem: string) => pem.replace(/-----[^-]+-----|\s/g, "")
+
+describe("both doors with TLS", () => {
+  const certificate = doorCertificate()
+  let folder: CertificateFolder
+  let database: TestDatabase
+  let server: ServerProcess
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    folder = certificateFolder(certificate)
+    server = await startServer({ databaseUrl: database.url, args: [...folder.args, "--handshake-timeout-ms=500"] })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+    folder.remove()
+  })
+  const port = (door: Door) => Number(new URL(door === "grpc" ? server.grpcUrl : server.httpUrl).port)
+  /** What was agreed on in a handshake, or the code of the error. */
+  const handshake = (door: Door, options: tls.ConnectionOptions) =>
+    new Promise<{ protocol: string | null; alpn: string | false | null } | string>((resolve) => {
+      const socket = tls.connect({ host: "127.0.0.1", port: port(door), ca: authority.cert, ...options })
+      socket.once("secureConnect", () => {
+        resolve({ protocol: socket.getProtocol(), alpn: socket.alpnProtocol })
+        socket.destroy()
+      })
+      socket.once("error", (error: Error & { code?: string }) => resolve(error.code ?? error.message))
+    })
+
+  describe.each(["grpc", "http"] as const)("the %s door", (door) => {
+    test("speaks TLS 1.3, and 1.2 to those who have no better", async () => {
+      const ALPNProtocols = ["h2"]
+      expect(await handshake(door, { ALPNProtocols })).toEqual({ protocol: "TLSv1.3", alpn: "h2" })
+      const older = await handshake(door, { ALPNProtocols, maxVersion: "TLSv1.2" })
+      expect(older).toEqual({ protocol: "TLSv1.2", alpn: "h2" })
+    })
+
+    test("refuses TLS 1.1, and the ciphers that HTTP/2 forbids", async () => {
+      const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const
+      expect(await handshake(door, old)).toBe("ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION")
+      const weak = { maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-SHA256" } as const
+      expect(await handshake(door, weak)).toMatch(/HANDSHAKE_FAILURE/)
+    })
+
+    test("closes a connection without TLS", async () => {
+      const socket = net.connect(port(door), "127.0.0.1")
+      socket.end("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+      expect((await received(socket)).toString("latin1")).not.toContain("HTTP/")
+    })
+
+    test("closes a connection that does not begin a handshake, and one that begins it and then is silent", async () => {
+      await received(net.connect(port(door), "127.0.0.1"))
+      const slow = net.connect(port(door), "127.0.0.1")
+      slow.write(Buffer.from([0x16, 3, 1, 2, 0, 1]))
+      await received(slow)
+    })
+
+    test("closes a connection that says nothing after the handshake", async () => {
+      const socket = tls.connect({
+        host: "127.0.0.1",
+        port: port(door),
+        ca: authority.cert,
+        ALPNProtocols: ["h2"],
+      })
+      await received(socket)
+    })
+  })
+
+  test("only the HTTP door speaks anything but HTTP/2", async () => {
+    const http1 = { ALPNProtocols: ["http/1.1"] }
+    expect(await handshake("http", http1)).toMatchObject({ alpn: "http/1.1" })
+    expect(await handshake("grpc", http1)).toMatch(/NO_APPLICATION_PROTOCOL/)
+    const none = tls.connect({ host: "127.0.0.1", port: port("grpc"), ca: authority.cert })
+    none.write("GET / HTTP/1.1\r\n\r\n")
+    expect(await received(none)).toHaveLength(0)
+  })
+
+  test("what was agreed on is what must be spoken", async () => {
+    const socket = tls.connect({ host: "127.0.0.1", port: port("http"), ca: authority.cert, ALPNProtocols: ["h2"] })
+    socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+    expect(await received(socket)).toHaveLength(0)
+  })
+
+  test("answer calls, over HTTP/1.1 too, and serve the certificate", async () => {
+    const client = createAuthwireClient({ url: server.grpcUrl, tls: { ca: authority.cert } })
+    expect(await client.adapter.getUser("nobody")).toBeNull()
+    client.close()
+    const session = http2.connect(server.httpUrl, { ca: authority.cert })
+    const stream = session.request({ ":path": "/healthz" })
+    const [headers] = (await new Promise((resolve) => stream.once("response", (...args) => resolve(args)))) as [
+      http2.IncomingHttpHeaders,
+      ...unknown[],
+    ]
+    expect(headers[":status"]).toBe(200)
+    expect(headers["strict-transport-security"]).toMatch(/max-age=\d{8}/)
+    const raw = (session.socket as tls.TLSSocket).getPeerCertificate().raw.toString("base64")
+    expect(raw).toBe(sha256(certificate.cert))
+    session.close()
+    const socket = tls.connect({ host: "127.0.0.1", port: port("http"), ca: authority.cert })
+    socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+    expect((await received(socket)).toString()).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*\r\nok\n\r\n/)
+  })
+})
+
+describe("authwire serve does not start", () => {
+  const right = doorCertificate()
+  const other = doorCertificate()
+  const both = (cert: string, key: string) => ({ cert, key })
+  test.each([
+    ["with the key of another certificate", both(right.cert, other.key), /^authwire: --tls-key: .+ is not the key/],
+    ["with no certificate in the file", both("nothing", right.key), /^authwire: --tls-cert: .+ must hold certificates/],
+    ["with half a certificate", both(right.cert.slice(0, 200), right.key), /^authwire: --tls-cert: .+ whole/],
+    [
+      "with half of a second certificate",
+      both(right.cert + authority.cert.slice(0, 200), right.key),
+      /^authwire: --tls-cert: .+ whole/,
+    ],
+    ["with a damaged one", both(right.cert.replace(/M/g, "N"), right.key), /^authwire: --tls-cert: .+ must hold cert/],
+    [
+      "with no key in the file",
+      both(right.cert, right.cert),
+      /^authwire: --tls-key: .+ must hold a private key in PEM/,
+    ],
+  ])("%s: one line names the flag and the rule, exit code 1", async (_, pair, line) => {
+    const folder = certificateFolder(pair)
+    const { code, stderr } = await start(["--grpc-addr=127.0.0.1:0", "--http-addr=off", ...folder.args])
+    expect(stderr).toMatch(line)
+    expect(stderr.trim().split("\n")).toHaveLength(1)
+    expect(code).toBe(1)
+    folder.remove()
+  })
+
+  test("with files that are not there", async () => {
+    const folder = certificateFolder(right)
+    const { code, stderr } = await start([...folder.args, `--tls-client-ca=${folder.clientCaFile}`])
+    expect(stderr).toMatch(/^authwire: --tls-client-ca: .+ca\.crt cannot be read \(ENOENT\)\n$/)
+    expect(code).toBe(1)
+    folder.remove()
+  })
+
+  test.each([
+    [["--tls-cert=a"], /^authwire: --tls-cert: needs --tls-key/],
+    [["--tls-key=a"], /^authwire: --tls-key: needs --tls-cert/],
+    [["--tls-client-ca=a"], /^authwire: --tls-client-ca: needs --tls-cert and --tls-key/],
+    [["--grpc-addr=0.0.0.0:0"], /^authwire: --grpc-addr: without TLS .+ --tls-cert .+ --insecure-behind-proxy/],
+    [["--http-addr=[::]:0"], /^authwire: --http-addr: without TLS .+ --tls-cert .+ --insecure-behind-proxy/],
+    [["--http-addr=127.0.0.1.example.com:0"], /^authwire: --http-addr: without TLS/],
+  ])("with %s: one line, exit code 2", async (args, line) => {
+    const { code, stderr } = await start(args)
+    expect(stderr).toMatch(line)
+    expect(code).toBe(2)
+  })
+
+  test.each(["AUTH_SECRET", "AUTH_SECRET_2"])("with a short %s, which it names and does not repeat", async (name) => {
+    const secret = "x".repeat(31)
+    const { code, stderr } = await start([], { [name]: secret })
+    expect(stderr).toMatch(new RegExp(`^authwire: ${name}: must have at least 32 bytes`))
+    expect(stderr).not.toContain("xxx")
+    expect(code).toBe(2)
+    const long = await start(["--tls-cert=a"], { [name]: "é".repeat(16) })
+    expect(long.stderr).toMatch(/--tls-cert/)
+  })
+})
+
+type Door = "grpc" | "http"
+
+const start = (args: string[], env: Record<string, string> = {}) =>
+  run(["serve", "--database-url=sqlite::memory:", "--migrate", "--log-level=silent", ...args], {
+    AUTH_SECRET: testSecret,
+    ...env,
+  })
+
+/** All that comes until the other side closes the connection. */
+async function received(socket: net.Socket): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  socket.on("data", (chunk) => chunks.push(chunk))
+  // A reset is a way to close it.
+  socket.on("error", () => {})
+  await new Promise((resolve) => socket.once("close", resolve))
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,154 @@
+import { readFileSync } from "node:fs"
+import * as authjs from "@auth/core/jwt"
+import { AuthwireError, RemoteJwt } from "@authwire/client"
+import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { TokenService } from "@authwire/proto"
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { startServer, testSecret } from "../support/server.js"
+
+interface Vectors {
+  valid: { name: string; secrets: string[]; salt: string; token: string; payload: object; clock?: "frozen" }[]
+  refused: { name: string; secrets: string[]; salt: string; token: string; code: string; clock?: "frozen" }[]
+  requests: {
+    name: string
+    headers: [string, string][]
+    cookieName?: string
+    secureCookie?: boolean
+    salt?: string
+    secrets: string[]
+    raw?: boolean
+    payload: object | string | null
+    clock?: "frozen"
+  }[]
+}
+const vectors: Vectors = JSON.parse(readFileSync(new URL("../../token/vectors.json", import.meta.url), "utf8"))
+// Some can only be judged at a certain time.
+const atAnyTime = <T extends { name: string; clock?: "frozen" }>(list: T[]) =>
+  list.filter(({ clock }) => clock === undefined).map((vector) => [vector.name, vector] as const)
+
+const salt = "authjs.session-token"
+
+describe("TokenService", () => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+  })
+  afterAll(() => authwire.close())
+  const tokens = () => authwire.client.tokens
+
+  describe("the vectors that @auth/core made", () => {
+    test.each(atAnyTime(vectors.valid))("Decode: %s", async (_, { token, salt, secrets, payload }) => {
+      expect((await tokens().decode({ token, salt, secrets })).payload).toEqual(payload)
+    })
+
+    test.each(atAnyTime(vectors.refused))("Decode refuses: %s", async (_, { token, salt, secrets, code }) => {
+      const error = await tokens()
+        .decode({ token, salt, secrets })
+        .catch((caught: unknown) => caught)
+      expect(error).toBeInstanceOf(ConnectError)
+      const { code: status } = error as ConnectError
+      if (token === "") expect(Code[status]).toBe("InvalidArgument")
+      else {
+        expect(Code[status]).toBe("Unauthenticated")
+        expect((error as ConnectError).findDetails(ErrorInfoSchema)[0]?.reason).toBe(code)
+      }
+    })
+
+    test.each(atAnyTime(vectors.requests))("GetToken: %s", async (_, { headers, payload, raw = false, ...rest }) => {
+      const pairs = headers.map(([name, value]) => ({ name, value }))
+      const { result } = await tokens().getToken({ ...rest, headers: pairs, raw })
+      expect(result.value ?? null).toEqual(payload)
+      expect(result.case).toBe(payload === null ? undefined : raw ? "raw" : "payload")
+    })
+  })
+
+  test("what Encode issues, @auth/core reads with the service's secret, and the reverse", async () => {
+    const payload = { sub: "u", name: "Zoë 🦊", nested: { list: [1, null, "x"] } }
+    const { token } = await tokens().encode({ payload, salt, maxAge: 60 })
+    const claims = await authjs.decode({ token, salt, secret: testSecret })
+    expect(claims).toMatchObject(payload)
+    expect(Number(claims?.exp) - Number(claims?.iat)).toBe(60)
+    const theirs = await authjs.encode({ token: payload, salt, secret: testSecret })
+    expect((await tokens().decode({ token: theirs, salt })).payload).toMatchObject(payload)
+  })
+
+  test("a request's own secrets take the place of the service's", async () => {
+    const { token } = await tokens().encode({ payload: { sub: "u" }, salt, secrets: ["new", "old"] })
+    expect(await authjs.decode({ token, salt, secret: "new" })).toMatchObject({ sub: "u" })
+    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
+    expect((await tokens().decode({ token, salt, secrets: ["newer", "new"] })).payload?.sub).toBe("u")
+  })
+
+  test("GetToken puts several Cookie headers together, and answers none without a token", async () => {
+    const { token } = await tokens().encode({ payload: { sub: "u" }, salt })
+    const headers = [
+      { name: "Cookie", value: "a=b" },
+      { name: "cookie", value: `${salt}=${token}` },
+      { name: ":path", value: "/" },
+    ]
+    expect((await tokens().getToken({ headers })).result).toMatchObject({ case: "payload", value: { sub: "u" } })
+    expect((await tokens().getToken({ headers: [] })).result.case).toBeUndefined()
+    const malformed = [{ name: "authorization", value: "Bearer %E0%A4%A" }]
+    expect((await tokens().getToken({ headers: malformed })).result.case).toBeUndefined()
+  })
+
+  test("AUTH_SECRET_1..3 change the secret with no sign-out, in the order of Auth.js", async () => {
+    const old = await tokens().encode({ payload: { sub: "u" }, salt })
+    const [newer, newest] = ["newer", "newest"].map((name) => name.padEnd(32, "-")) as [string, string]
+    const secrets = { AUTH_SECRET: testSecret, AUTH_SECRET_1: newer, AUTH_SECRET_2: newest }
+    const server = await startServer({ databaseUrl: authwire.database.url, env: secrets })
+    const rotated = createClient(TokenService, createGrpcTransport({ baseUrl: server.grpcUrl }))
+    expect((await rotated.decode({ token: old.token, salt })).payload?.sub).toBe("u")
+    const { token } = await rotated.encode({ payload: { sub: "u" }, salt })
+    expect(await authjs.decode({ token, salt, secret: newest })).toMatchObject({ sub: "u" })
+    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
+    await server.stop()
+  })
+
+  test.each([
+    ["https://example.com", true],
+    ["http://example.com", false],
+    ["", false],
+  ])("SERVICE_AUTH_URL %s decides whether the cookie has the secure prefix: %s", async (url, secure) => {
+    const server = await startServer({ databaseUrl: authwire.database.url, env: { SERVICE_AUTH_URL: url } })
+    const service = createClient(TokenService, createGrpcTransport({ baseUrl: server.grpcUrl }))
+    const name = `${secure ? "__Secure-" : ""}${salt}`
+    const { token } = await service.encode({ payload: { sub: "u" }, salt: name })
+    const found = async (cookie: string) =>
+      (await service.getToken({ headers: [{ name: "cookie", value: `${cookie}=${token}` }] })).result.case
+    expect(await found(name)).toBe("payload")
+    expect(await found(secure ? salt : `__Secure-${salt}`)).toBeUndefined()
+    await server.stop()
+  })
+
+  describe.each(["grpc", "edge"])("RemoteJwt over %s", (kind) => {
+    const jwt = () =>
+      kind === "grpc"
+        ? RemoteJwt({ url: authwire.server.grpcUrl })
+        : createEdgeClient({ url: authwire.server.httpUrl }).jwt
+
+    test("encodes and decodes with the service's secret; the one it is given stays here", async () => {
+      const { encode, decode } = jwt()
+      const secret = "of-the-application"
+      const token = await encode({ token: { sub: "u", name: null, role: "admin" }, secret, salt, maxAge: 60 })
+      expect(await authjs.decode({ token, salt, secret: testSecret })).toMatchObject({ sub: "u", name: null })
+      expect(await decode({ token, secret, salt })).toMatchObject({ sub: "u", name: null, role: "admin" })
+      expect(await decode({ secret, salt })).toBeNull()
+    })
+
+    test("throws what is wrong with a token, and when the service is out of reach", async () => {
+      const error = await jwt()
+        .decode({ token: "no.token", secret: "x", salt })
+        .catch((caught: unknown) => caught)
+      expect(error).toBeInstanceOf(AuthwireError)
+      expect(error).toMatchObject({ code: "UNAUTHENTICATED", reason: "TOKEN_MALFORMED", method: "decode" })
+      await expect(
+        RemoteJwt({ url: "http://127.0.0.1:1" }).decode({ token: "x", secret: "x", salt }),
+      ).rejects.toMatchObject({ code: "UNAVAILABLE" })
+    })
+  })
+})

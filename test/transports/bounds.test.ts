@@ -1,0 +1,207 @@
+import { once } from "node:events"
+import http2 from "node:http2"
+import net from "node:net"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+import { until } from "../support/workers.js"
+
+const getUser = { ":method": "POST", ":path": "/authwire.v1.UserService/GetUser", "content-type": "application/grpc" }
+const watch = { ":method": "POST", ":path": "/grpc.health.v1.Health/Watch", "content-type": "application/grpc" }
+const pipeline = { ...watch, ":path": "/authwire.v1.PipelineService/Pipeline" }
+const grpc = { ...getUser, te: "trailers" }
+/** A message of gRPC with no field. */
+const empty = Buffer.alloc(5)
+/** The same with the id "nobody". */
+const nobody = Buffer.from([0, 0, 0, 0, 8, 10, 6, ...Buffer.from("nobody")])
+
+describe("a door bounds what clients can take", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let roomy: ServerProcess
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    const few = ["--max-connections=5", "--handshake-timeout-ms=300"]
+    server = await startServer({ databaseUrl: database.url, args: few })
+    roomy = await startServer({ databaseUrl: database.url, args: ["--idle-timeout-ms=400"] })
+  })
+  afterAll(async () => {
+    await Promise.all([server.stop("SIGKILL"), roomy.stop("SIGKILL")])
+    await database.drop()
+  })
+  const urlOf = (door: string, of = server) => (door === "grpc" ? of.grpcUrl : of.httpUrl)
+  const connect = (door: string) => {
+    const socket = net.connect(Number(new URL(urlOf(door)).port), "127.0.0.1")
+    socket.on("error", () => {})
+    return socket
+  }
+  const closed = (socket: net.Socket) => {
+    socket.resume()
+    return once(socket, "close")
+  }
+
+  describe.each(["grpc", "http"])("the %s door", (door) => {
+    test("turns connections away beyond --max-connections, and takes them again when others have gone", async () => {
+      const five = Array.from({ length: 5 }, () => http2.connect(urlOf(door)))
+      const holds = five.map((session) => session.request(watch).on("error", () => {}))
+      for (const stream of holds) stream.end(empty)
+      await Promise.all(holds.map((stream) => once(stream, "response")))
+      const sixth = connect(door)
+      await closed(sixth)
+      expect(sixth.bytesRead).toBe(0)
+      await until(() => server.output().includes("turning connections away"))
+      for (const session of five) session.destroy()
+      await until(async () => (await status(urlOf(door), grpc, nobody)) === "5")
+    })
+
+    test.each([
+      ["says nothing", ""],
+      ["says half of the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nS"],
+      ["says half of a request line", "POST /auth"],
+      ["says half of a header", "POST / HTTP/1.1\r\nhost: a\r\nx-lo"],
+    ])("closes a connection that %s, and then is silent", async (_, words) => {
+      const socket = connect(door)
+      socket.write(words)
+      await closed(socket)
+    })
+
+    test("closes a connection that says it a byte at a time", async () => {
+      const socket = connect(door)
+      const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+      let sent = 0
+      const timer = setInterval(() => socket.write(preface[sent++] ?? "x"), 50)
+      await closed(socket)
+      clearInterval(timer)
+      expect(sent).toBeLessThan(preface.length)
+    })
+
+    test("closes a connection of HTTP/2 without streams, and none with", async () => {
+      const used = http2.connect(urlOf(door, roomy))
+      const stream = used.request(watch)
+      stream.end(empty)
+      await once(stream, "response")
+      const idle = http2.connect(urlOf(door, roomy))
+      const [code] = (await once(idle, "goaway")) as [number]
+      expect(code).toBe(http2.constants.NGHTTP2_NO_ERROR)
+      // One that has answered and has nothing to do is idle too.
+      const done = http2.connect(urlOf(door, roomy))
+      const answered = done.request(grpc)
+      answered.end(nobody)
+      answered.resume()
+      await once(answered, "close")
+      await once(done, "close")
+      expect(used.destroyed).toBe(false)
+      const closing = once(used, "goaway")
+      stream.close()
+      await closing
+      used.destroy()
+    })
+
+    test("lets a connection have 8 pipelines at the same time; those beyond are rejected", async () => {
+      const session = http2.connect(urlOf(door, roomy))
+      await once(session, "remoteSettings")
+      expect(session.remoteSettings.maxConcurrentStreams).toBe(1_000)
+      let responses = 0
+      let rejected = 0
+      const streams = Array.from({ length: 18 }, () => {
+        const stream = session.request(pipeline)
+        stream.on("error", () => {})
+        stream.on("response", (fields) => {
+          responses++
+          rejected += fields["grpc-status"] === "8" ? 1 : 0
+        })
+        stream.on("trailers", (fields) => {
+          rejected += fields["grpc-status"] === "8" ? 1 : 0
+        })
+        stream.resume()
+        return stream
+      })
+      await until(() => responses >= 18 && rejected >= 10)
+      expect(rejected).toBe(10)
+      const closed = Promise.all(streams.slice(0, 10).map((stream) => once(stream, "close")))
+      for (const stream of streams.slice(0, 10)) stream.close(http2.constants.NGHTTP2_CANCEL)
+      await closed
+      await new Promise((resolve) => session.ping(resolve))
+      const next = session.request(pipeline)
+      next.on("error", () => {})
+      const [fields] = (await once(next, "response")) as [http2.IncomingHttpHeaders]
+      expect(fields["grpc-status"]).toBeUndefined()
+      session.destroy()
+    })
+
+    test("takes headers of 16 KiB in all, and no more", async () => {
+      const padded = (length: number) => ({ ...grpc, "x-padding": "a".repeat(length) })
+      expect(await status(urlOf(door), padded(15_000), nobody)).toBe("5")
+      expect(await status(urlOf(door), padded(17_000), nobody)).toBe("reset")
+      // Who does not wait for the settings gets away with a little more.
+      expect(await status(urlOf(door), padded(70_000), nobody, false)).toBe("reset")
+      const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x-${i}`, ""]))
+      expect(await status(urlOf(door), { ...grpc, ...many }, nobody)).toBe("reset")
+    })
+
+    test("ends a connection that opens and resets streams rapidly", async () => {
+      const session = http2.connect(urlOf(door, roomy))
+      session.on("error", () => {})
+      await once(session, "remoteSettings")
+      // The test's own time-out is the end of it where nobody ends it.
+      for (let resets = 0; !session.destroyed && !session.closed; resets++) {
+        const stream = session.request(grpc)
+        stream.on("error", () => {})
+        stream.close(http2.constants.NGHTTP2_CANCEL)
+        if (resets % 50 === 0) await new Promise((resolve) => setImmediate(resolve))
+      }
+      expect(await status(urlOf(door, roomy), grpc, nobody)).toBe("5")
+    })
+
+    test.each(["99999999H", "99999999S", "2147484000m", "3000000S", "99999999m", "1H"])(
+      "answers a call with a grpc-timeout of %s",
+      async (timeout) => {
+        expect(await status(urlOf(door), { ...grpc, "grpc-timeout": timeout }, nobody)).toBe("5")
+      },
+    )
+  })
+
+  test("the HTTP door answers a header of HTTP/1.1 that is too long with 431, and says no more", async () => {
+    const socket = connect("http")
+    socket.write(`GET /healthz HTTP/1.1\r\nhost: a\r\nx-padding: ${"a".repeat(17_000)}\r\n\r\n`)
+    let answer = ""
+    for await (const chunk of socket) answer += chunk
+    const [statusLine, ...fields] = answer.split("\r\n")
+    expect(statusLine).toBe("HTTP/1.1 431 Request Header Fields Too Large")
+    expect(fields).toEqual([
+      "connection: close",
+      "cache-control: no-store",
+      "content-security-policy: default-src 'none'",
+      "referrer-policy: no-referrer",
+      "x-content-type-options: nosniff",
+      "",
+      "",
+    ])
+  })
+})
+
+/** The grpc-status of an answer; "reset" where there is none, "closed" where there is no connection. */
+async function status(url: string, headers: http2.OutgoingHttpHeaders, body: Buffer, waits = true): Promise<string> {
+  const session = http2.connect(url)
+  session.on("error", () => {})
+  const ended = new Promise((resolve) => session.once("close", resolve))
+  if (waits) {
+    // The answer to a ping comes after the acknowledgement of the settings has arrived.
+    const ready = once(session, "remoteSettings").then(() => new Promise((resolve) => session.ping(resolve)))
+    await Promise.race([ready.catch(() => {}), ended])
+    if (session.destroyed) return "closed"
+  }
+  const stream = session.request(headers)
+  let found: unknown
+  const read = (fields: http2.IncomingHttpHeaders) => {
+    found ??= fields["grpc-status"]
+  }
+  stream.on("response", read)
+  stream.on("trailers", read)
+  stream.on("error", () => {})
+  stream.resume()
+  stream.end(body)
+  await new Promise((resolve) => stream.once("close", resolve))
+  session.destroy()
+  return found === undefined ? "reset" : String(found)
+}

@@ -1,0 +1,122 @@
+import { once } from "node:events"
+import http2 from "node:http2"
+import { connect } from "node:net"
+import { GetTokenRequestSchema, TokenService } from "@authwire/proto"
+import { BadRequestSchema } from "@authwire/proto/rpc/error_details"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createDatabase, type TestDatabase } from "../support/databases.js"
+import { until } from "../support/pipeline.js"
+import { type ServerProcess, startServer } from "../support/server.js"
+
+// What fuzz/ has found.
+describe("a request that means no good", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    server = await startServer({ databaseUrl: database.url })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+
+  test.each([
+    ["a host that makes no URL", "HTTP/1.1\r\nHost: [\r\n"],
+    ["no host, in HTTP/1.0", "HTTP/1.0\r\n"],
+  ])("%s is answered with 400, and the server lives", async (_, rest) => {
+    const socket = connect(Number(new URL(server.httpUrl).port), "127.0.0.1")
+    socket.end(
+      `POST /authwire.v1.UserService/GetUser ${rest}content-type: application/proto\r\ncontent-length: 0\r\n\r\n`,
+    )
+    let text = ""
+    socket.on("data", (chunk) => {
+      text += chunk
+    })
+    await once(socket, "close")
+    expect(text).toMatch(/^HTTP\/1\.1 400 /)
+    expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
+  })
+
+  test.each(["grpc", "http"] as const)(
+    "two million entries that break a rule each are refused in a word: %s",
+    async (door) => {
+      const transport =
+        door === "grpc"
+          ? createGrpcTransport({ baseUrl: server.grpcUrl })
+          : createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "2" })
+      const { tokens, headers } = {
+        tokens: createClient(TokenService, transport),
+        headers: (count: number) => Array.from({ length: count }, () => ({})),
+      }
+      const broken = async (count: number) => {
+        const error = await tokens
+          .getToken({ headers: headers(count) })
+          .catch((caught: unknown) => caught as ConnectError)
+        if (!(error instanceof ConnectError)) throw new Error("it is taken")
+        expect(Code[error.code]).toBe("InvalidArgument")
+        return error.findDetails(BadRequestSchema)[0]?.fieldViolations ?? []
+      }
+      expect(await broken(1_000_000)).toMatchObject([
+        { field: "request", description: "must not have more than 100000 parts" },
+      ])
+      // Of many the first; of fewer as many as a header holds.
+      expect(await broken(20_000)).toMatchObject([{ field: "headers" }])
+      const some = await broken(300)
+      expect(some[0]).toMatchObject({ field: "headers" })
+      expect(some).toHaveLength(20)
+    },
+  )
+
+  test("what is refused before it is read does not stay open", async () => {
+    const body = Buffer.from(
+      toBinary(GetTokenRequestSchema, create(GetTokenRequestSchema, { cookieName: "x".repeat(2_000_000) })),
+    )
+    for (let count = 0; count < 40; count++) {
+      // Node counts what it could not send of a stream that was reset against its connection, for good.
+      const session = http2.connect(server.httpUrl)
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/authwire.v1.TokenService/GetToken",
+        "content-type": count % 2 === 0 ? "application/json" : "application/grpc",
+        "content-encoding": "br",
+        "grpc-encoding": "br",
+      })
+      stream.resume()
+      stream.end(body)
+      await once(stream, "close")
+      session.destroy()
+    }
+  })
+
+  test("an unknown compression is not quoted", async () => {
+    const response = await fetch(`${server.httpUrl}/authwire.v1.UserService/GetUser`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "content-encoding": "canary" },
+      body: "{}",
+    })
+    expect(response.status).toBe(501)
+    expect(await response.json()).toEqual({ code: "unimplemented", message: "no such compression is taken here" })
+  })
+
+  test("a key that no header may hold does not reach the log", async () => {
+    const session = http2.connect(server.grpcUrl)
+    const requestId = crypto.randomUUID()
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/authwire.v1.UserService/GetUser",
+      "content-type": "application/grpc",
+      authorization: "Bearer awk_canary_\u00e9",
+      "x-request-id": requestId,
+    })
+    stream.resume()
+    stream.end(Buffer.from("00000000030a0161", "hex"))
+    await once(stream, "close")
+    session.close()
+    await until(() => server.output().includes(requestId))
+    expect(server.output()).not.toContain("awk_canary")
+  })
+})

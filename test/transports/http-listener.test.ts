@@ -1,0 +1,112 @@
+import { once } from "node:events"
+import http2 from "node:http2"
+import net from "node:net"
+import { createAuthwireClient } from "@authwire/client"
+import { AuthwireAdapter } from "@authwire/client/edge"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+
+const path = "/authwire.v1.UserService/GetUser"
+const json = { "content-type": "application/json" }
+
+describe("the HTTP door", () => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+  })
+  afterAll(() => authwire.close())
+
+  interface Asked {
+    method: string
+    path: string
+    headers?: Record<string, string>
+    body?: string
+  }
+  type Answered = { status: number; headers: Record<string, unknown>; body: string }
+  const overHttp1 = async ({ method, path, headers = {}, body }: Asked): Promise<Answered> => {
+    const response = await fetch(`${authwire.server.httpUrl}${path}`, { method, headers, ...(body && { body }) })
+    return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() }
+  }
+  const overHttp2 = async ({ method, path, headers, body }: Asked): Promise<Answered> => {
+    const session = http2.connect(authwire.server.httpUrl)
+    const stream = session.request({ ":method": method, ":path": path, ...headers })
+    stream.end(body)
+    const [response] = (await once(stream, "response")) as [http2.IncomingHttpHeaders]
+    let text = ""
+    for await (const chunk of stream) text += chunk
+    session.close()
+    return { status: Number(response[":status"]), headers: response, body: text }
+  }
+
+  describe.each([
+    ["HTTP/1.1", overHttp1],
+    ["HTTP/2", overHttp2],
+  ])("over %s", (_, ask) => {
+    test.each<[string, number, Asked]>([
+      ["a call", 200, { method: "POST", path: path.replace("Get", "Create"), headers: json, body: '{"name": "n"}' }],
+      ["a call that fails", 404, { method: "POST", path, headers: json, body: '{"id": "nobody"}' }],
+      ["a call that cannot be read", 400, { method: "POST", path, headers: json, body: "{" }],
+      ["a type that is not spoken", 415, { method: "POST", path, headers: { "content-type": "text/html" }, body: "x" }],
+      ["a path that is not there", 404, { method: "POST", path: "/nothing", body: "x" }],
+      ["a GET of a method", 405, { method: "GET", path }],
+      ["a preflight request", 405, { method: "OPTIONS", path, headers: { origin: "https://a.test" } }],
+      ["a probe", 200, { method: "GET", path: "/healthz" }],
+    ])("%s: no page, no other origin and no cache gets hold of the answer", async (_, status, asked) => {
+      const answer = await ask(asked)
+      expect(answer.status).toBe(status)
+      expect(answer.headers).toMatchObject({
+        "cache-control": "no-store",
+        "content-security-policy": "default-src 'none'",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+      })
+      const revealing = /^(access-control-.*|server|x-powered-by|via|strict-transport-security)$/
+      expect(Object.keys(answer.headers).filter((name) => revealing.test(name))).toEqual([])
+      expect(answer.body).not.toMatch(/at .*\.js|node_modules|Error:/)
+    })
+
+    test.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])(
+      "%s is not how a method is called",
+      async (method) => {
+        // Written as Connect would: GetUser has no side effects.
+        const query = `?connect=v1&encoding=json&message=${encodeURIComponent('{"id":"nobody"}')}`
+        const { status, headers, body } = await ask({
+          method,
+          path: path + query,
+          headers: { origin: "https://a.test" },
+        })
+        expect(status).toBe(405)
+        expect(headers.allow).toBe("POST")
+        expect(body).toBe("")
+      },
+    )
+  })
+
+  test.each([
+    ["no host", "HTTP/1.0\r\n"],
+    ["a host that is none", "HTTP/1.1\r\nhost: [\r\nconnection: close\r\n"],
+    ["a port that is none", "HTTP/1.1\r\nhost: a:b\r\nconnection: close\r\n"],
+  ])("a request with %s gets 400, and the process lives on", async (_, rest) => {
+    const { port } = new URL(authwire.server.httpUrl)
+    const socket = net.connect(Number(port), "127.0.0.1")
+    socket.write(`POST ${path} ${rest}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`)
+    const chunks: Buffer[] = []
+    for await (const chunk of socket) chunks.push(chunk as Buffer)
+    const answer = Buffer.concat(chunks).toString()
+    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/)
+    expect(answer).toContain("\r\nthe request names no host\n")
+    expect(await AuthwireAdapter({ url: authwire.server.httpUrl }).getUser?.("nobody")).toBeNull()
+  })
+
+  test("an authority that is none, over HTTP/2: 400, and the process lives on", async () => {
+    const session = http2.connect(authwire.server.httpUrl)
+    const stream = session.request({ ":method": "POST", ":path": path, ":authority": "[", ...json })
+    stream.end("{}")
+    const [response] = (await once(stream, "response")) as [http2.IncomingHttpHeaders]
+    expect(response[":status"]).toBe(400)
+    session.close()
+    const client = createAuthwireClient({ url: authwire.server.grpcUrl })
+    expect(await client.adapter.getUser("nobody")).toBeNull()
+    client.close()
+  })
+})

@@ -1,0 +1,146 @@
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { ServerReflection } from "@authwire/proto/reflection/v1"
+import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
+import { fromBinary } from "@bufbuild/protobuf"
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
+import { Code, createClient } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { http1Options } from "../support/http1.js"
+import { startServer } from "../support/server.js"
+import { hasTool } from "../support/tools.js"
+
+describe("health and reflection", () => {
+  let authwire: Authwire
+  const transports = () => [
+    createGrpcTransport({ baseUrl: authwire.server.grpcUrl }),
+    createGrpcTransport({ baseUrl: authwire.server.httpUrl }),
+    createGrpcWebTransport({ ...http1Options, baseUrl: authwire.server.httpUrl }),
+    createConnectTransport({ ...http1Options, baseUrl: authwire.server.httpUrl }),
+  ]
+  // Reflection is a two-way stream, which HTTP/1.1 cannot carry.
+  const twoWay = () => transports().slice(0, 2)
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+  })
+  afterAll(() => authwire.close())
+
+  test("health serves the whole and each service, through every protocol, and knows no other", async () => {
+    for (const transport of transports()) {
+      const health = createClient(Health, transport)
+      for (const service of ["", "authwire.v1.UserService", "authwire.v1.SessionService"]) {
+        expect((await health.check({ service })).status).toBe(Status.SERVING)
+      }
+      await expect(health.check({ service: "no.such.Service" })).rejects.toMatchObject({ code: Code.NotFound })
+      const watch = new AbortController()
+      const answers = health.watch({ service: "no.such.Service" }, { signal: watch.signal })[Symbol.asyncIterator]()
+      expect((await answers.next()).value).toMatchObject({ status: Status.SERVICE_UNKNOWN })
+      watch.abort()
+    }
+  })
+
+  test("a watched health tells of the shutdown, which the watch does not hold up", async () => {
+    const server = await startServer({ databaseUrl: authwire.database.url })
+    const seen: Status[] = []
+    let stopping: Promise<number | null> | undefined
+    const watching = (async () => {
+      const health = createClient(Health, createGrpcTransport({ baseUrl: server.grpcUrl }))
+      for await (const { status } of health.watch({})) {
+        seen.push(status)
+        if (seen.length === 1) stopping = server.stop()
+      }
+    })()
+    await expect(watching).rejects.toMatchObject({ code: Code.Unavailable })
+    expect(seen).toEqual([Status.SERVING, Status.NOT_SERVING])
+    expect(await stopping).toBe(0)
+  })
+
+  test("reflection lists the services and gives files with comments and options, v1 and v1alpha", async () => {
+    for (const transport of twoWay()) {
+      for (const reflection of [
+        createClient(ServerReflection, transport),
+        createClient(ServerReflectionV1Alpha, transport),
+      ]) {
+        async function* requests() {
+          yield { messageRequest: { case: "listServices" as const, value: "" } }
+          yield { messageRequest: { case: "fileContainingSymbol" as const, value: "authwire.v1.UserService.GetUser" } }
+          yield { messageRequest: { case: "fileByFilename" as const, value: "authwire/v1/session.proto" } }
+          yield {
+            messageRequest: { case: "allExtensionNumbersOfType" as const, value: "google.protobuf.FieldOptions" },
+          }
+          yield {
+            messageRequest: {
+              case: "fileContainingExtension" as const,
+              value: { containingType: "google.protobuf.FieldOptions", extensionNumber: 1159 },
+            },
+          }
+          yield { messageRequest: { case: "fileContainingSymbol" as const, value: "no.such.Symbol" } }
+        }
+        const answers = []
+        for await (const { messageResponse } of reflection.serverReflectionInfo(requests()))
+          answers.push(messageResponse)
+        const [services, bySymbol, byName, numbers, byExtension, missing] = answers
+        if (services?.case !== "listServicesResponse") throw new Error("no list")
+        expect(services.value.service.map(({ name }) => name)).toEqual([
+          "authwire.v1.UserService",
+          "authwire.v1.AccountService",
+          "authwire.v1.SessionService",
+          "authwire.v1.VerificationTokenService",
+          "authwire.v1.AuthenticatorService",
+          "authwire.v1.TokenService",
+          "authwire.v1.PipelineService",
+          "grpc.health.v1.Health",
+          "grpc.reflection.v1.ServerReflection",
+          "grpc.reflection.v1alpha.ServerReflection",
+        ])
+        if (bySymbol?.case !== "fileDescriptorResponse") throw new Error("no file")
+        const files = bySymbol.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
+        // The file itself comes first, with all that it imports.
+        expect(files[0]?.name).toBe("authwire/v1/user_service.proto")
+        expect(files.map(({ name }) => name)).toEqual(
+          expect.arrayContaining(files.flatMap(({ dependency }) => dependency)),
+        )
+        const comments = files[0]?.sourceCodeInfo?.location.map(({ leadingComments }) => leadingComments).join()
+        expect(comments).toContain("Creates a user and returns it. Atomic.")
+        expect(byName?.case).toBe("fileDescriptorResponse")
+        expect(numbers).toMatchObject({ value: { extensionNumber: expect.arrayContaining([1159]) } })
+        expect(byExtension?.case).toBe("fileDescriptorResponse")
+        expect(missing).toMatchObject({ case: "errorResponse", value: { errorCode: Code.NotFound } })
+      }
+    }
+  })
+
+  test("--reflection=off closes reflection, and nothing else", async () => {
+    const server = await startServer({ databaseUrl: authwire.database.url, args: ["--reflection=off"] })
+    const transport = createGrpcTransport({ baseUrl: server.grpcUrl })
+    async function* requests() {
+      yield { messageRequest: { case: "listServices" as const, value: "" } }
+    }
+    const answers = createClient(ServerReflection, transport).serverReflectionInfo(requests())
+    await expect(answers[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: Code.Unimplemented })
+    expect((await createClient(Health, transport).check({})).status).toBe(Status.SERVING)
+    await server.stop()
+  })
+
+  const withGrpcurl = hasTool("grpcurl") ? test : test.skip
+  withGrpcurl(
+    "grpcurl describes every method with its comment, and a request with its rules, at both doors",
+    async () => {
+      for (const url of [authwire.server.grpcUrl, authwire.server.httpUrl]) {
+        const describe = async (symbol: string) =>
+          (await promisify(execFile)("grpcurl", ["-plaintext", new URL(url).host, "describe", symbol])).stdout
+        const service = await describe("authwire.v1.SessionService")
+        expect(service.match(/^ {2}rpc /gm)).toHaveLength(4)
+        expect(service).toContain("// Returns a session and its user, read together in one statement.")
+        expect(service).toContain("SESSION_NOT_FOUND (NOT_FOUND)")
+        expect(service).toContain("option idempotency_level = IDEMPOTENT;")
+        const request = await describe("authwire.v1.CreateUserRequest")
+        expect(request).toContain("// Identifier to keep. Absent: the service makes a UUID.")
+        expect(request).toMatch(/buf\.validate\.field[\s\S]*max_bytes: 255/)
+      }
+    },
+  )
+})

@@ -1,0 +1,261 @@
+import http from "node:http"
+import http2 from "node:http2"
+import net from "node:net"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import fc from "fast-check"
+import { type Authwire, startAuthwire } from "../support/authwire.js"
+import { until } from "../support/pipeline.js"
+import { startServer } from "../support/server.js"
+
+const path = "/authwire.v1.UserService/GetUser"
+
+describe("both doors", () => {
+  let authwire: Authwire
+  const doors = () => [new URL(authwire.server.grpcUrl), new URL(authwire.server.httpUrl)]
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+  })
+  afterAll(() => authwire.close())
+  // The one process that all these inputs went to is still there and well.
+  const expectWell = async () => {
+    expect(await authwire.adapter.getUser("nobody")).toBeNull()
+    expect((await fetch(`${authwire.server.httpUrl}/readyz`)).status).toBe(200)
+    expect(authwire.server.log()).not.toMatch(/unhandled|uncaught|\n\s+at .*\.js:\d+/i)
+  }
+  const leaksNothing = (answer: string) => expect(answer).not.toMatch(/\.[jt]s:\d+|node_modules|\n\s+at /)
+
+  test("survive random bytes on a connection", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), fc.boolean(), async (bytes, withPreface) => {
+        const opening = withPreface ? [Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")] : []
+        for (const door of doors()) leaksNothing(await talk(door, Buffer.concat([...opening, bytes])))
+      }),
+      { numRuns: 100 },
+    )
+    await expectWell()
+  })
+
+  test("answer a body that is not a message with INVALID_ARGUMENT, or tell what is wrong, and survive", async () => {
+    const anything = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.uint8Array({ maxLength: 200 }).map(framed),
+      // A frame that promises more than it holds.
+      fc
+        .nat({ max: 0xffffffff })
+        .chain((length) => fc.uint8Array({ maxLength: 20 }).map((body) => framed(body, length))),
+    )
+    const sessions = doors().map((door) => http2.connect(door))
+    await fc.assert(
+      fc.asyncProperty(anything, async (body) => {
+        for (const session of sessions) {
+          const answer = await post(session, "application/grpc", body)
+          // 3 where there is a message that is none; 5 and 0 where it happens to be one; 8 and reset for broken frames.
+          expect(answer.status).toMatch(/^(0|3|5|8|12|13|reset)$/)
+          if (answer.status === "13") expect(answer.text).not.toMatch(/parse|decode/)
+          leaksNothing(answer.text)
+        }
+      }),
+      { numRuns: 200 },
+    )
+    for (const session of sessions) session.close()
+    await expectWell()
+  })
+
+  test("the HTTP door answers broken JSON, broken gRPC-Web and broken Connect with an error", async () => {
+    const [, door] = doors()
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(
+          "application/json",
+          "application/proto",
+          "application/grpc-web+proto",
+          "application/connect+json",
+        ),
+        fc.uint8Array({ minLength: 1, maxLength: 200 }),
+        async (contentType, body) => {
+          const response = await fetch(new URL(path, door), {
+            method: "POST",
+            headers: { "content-type": contentType },
+            body: Buffer.from(body),
+          })
+          const text = await response.text()
+          leaksNothing(text)
+          const trailers = response.headers.get("grpc-status") ?? /grpc-status: ?(\d+)/.exec(text)?.[1]
+          expect(response.status !== 200 || trailers !== "0").toBe(true)
+        },
+      ),
+      { numRuns: 200 },
+    )
+    await expectWell()
+  })
+
+  test("answer bytes that are no message with INVALID_ARGUMENT in our own words, and log it", async () => {
+    const session = doors().map((door) => http2.connect(door))
+    for (const one of session) {
+      const { status, text } = await post(one, "application/grpc", framed(Uint8Array.of(0x0a, 0xff)))
+      expect(status).toBe("3")
+      expect(decodeURIComponent(text)).toContain("request: is not a well-formed authwire.v1.GetUserRequest")
+      one.close()
+    }
+    const { httpUrl } = authwire.server
+    const unreadable = "request: is not a well-formed authwire.v1.GetUserRequest"
+    for (const [type, body, message] of [
+      ["application/json", '{"id": 12345678}', "id: cannot be read"],
+      ["application/json", '{"id": "12345678', unreadable],
+      ["application/proto", "\n\u00ff12345678", unreadable],
+    ] as const) {
+      const headers = { "content-type": type, "x-request-id": "of-the-test" }
+      const response = await fetch(new URL(path, httpUrl), { method: "POST", headers, body })
+      expect(response.status).toBe(400)
+      const error = (await response.json()) as { code: string; message: string; details: { debug: unknown }[] }
+      expect(error.code).toBe("invalid_argument")
+      expect(error.message).toBe(message)
+      expect(error.details[0]?.debug).toMatchObject({
+        reason: "INVALID_FIELD",
+        metadata: { request_id: "of-the-test" },
+      })
+    }
+    // The log comes after the answer.
+    const refusals = () =>
+      authwire.server
+        .log()
+        .split("\n")
+        .filter((line) => line.includes("of-the-test"))
+    await until(() => refusals().length >= 3)
+    expect(refusals()).toHaveLength(3)
+    expect(refusals()[0]).toContain("INVALID_ARGUMENT")
+  })
+
+  test("a deadline beyond what a timer can hold is a long one", async () => {
+    const response = await fetch(new URL(path, authwire.server.httpUrl), {
+      method: "POST",
+      headers: { "content-type": "application/json", "connect-timeout-ms": "9999999999" },
+      body: '{"id": "nobody"}',
+    })
+    expect(response.status).toBe(404)
+  })
+
+  test("a request that does not arrive ends at the server's maximum", async () => {
+    const server = await startServer({ databaseUrl: authwire.database.url, args: ["--max-deadline-ms=300"] })
+    for (const url of [server.grpcUrl, server.httpUrl]) {
+      const session = http2.connect(url)
+      const stream = session.request({
+        ":method": "POST",
+        ":path": path,
+        "content-type": "application/grpc",
+        te: "trailers",
+      })
+      stream.on("error", () => {})
+      stream.write(Buffer.from([0, 0, 0, 0, 9, 10]))
+      await new Promise((resolve) => stream.once("response", resolve).once("close", resolve))
+      session.destroy()
+    }
+    expect(await server.stop()).toBe(0)
+  })
+
+  test("refuse a message over the limit, whatever it promises", async () => {
+    for (const door of doors()) {
+      const session = http2.connect(door)
+      expect((await post(session, "application/grpc", framed(new Uint8Array(10), 2 ** 31))).status).toBe("8")
+      session.close()
+    }
+    await expectWell()
+  })
+
+  test("an unknown method is UNIMPLEMENTED, an unknown path 404", async () => {
+    for (const door of doors()) {
+      const session = http2.connect(door)
+      expect(
+        (await post(session, "application/grpc", framed(new Uint8Array()), "/authwire.v1.UserService/No")).status,
+      ).toMatch(/^(12|404)$/)
+      session.close()
+    }
+    expect((await fetch(new URL("/no/such", authwire.server.httpUrl))).status).toBe(404)
+  })
+
+  test("the HTTP door speaks HTTP/1.1 on a connection that begins byte by byte", async () => {
+    const { port } = new URL(authwire.server.httpUrl)
+    const socket = net.connect(Number(port), "127.0.0.1")
+    let text = ""
+    socket.on("data", (chunk) => {
+      text += chunk.toString()
+    })
+    for (const byte of "POST /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") {
+      await new Promise((resolve) => socket.write(byte, resolve))
+    }
+    await new Promise((resolve) => socket.once("close", resolve))
+    expect(text).toMatch(/^HTTP\/1\.1 404 /)
+  })
+
+  test("the HTTP door keeps an HTTP/1.1 connection open for more requests", async () => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const get = () =>
+      new Promise<number>((resolve, reject) => {
+        http
+          .get(`${authwire.server.httpUrl}/healthz`, { agent }, (response) => {
+            const { localPort } = response.socket
+            response.resume().once("end", () => resolve(localPort as number))
+          })
+          .once("error", reject)
+      })
+    expect(await get()).toBe(await get())
+    agent.destroy()
+  })
+})
+
+function framed(body: Uint8Array, length = body.length): Uint8Array {
+  const frame = Buffer.alloc(5 + body.length)
+  frame.writeUInt32BE(length, 1)
+  frame.set(body, 5)
+  return frame
+}
+
+/** Sends bytes on a fresh connection, and returns what came back until the other side closed it or fell silent. */
+function talk(door: URL, bytes: Uint8Array): Promise<string> {
+  return new Promise((resolve) => {
+    let text = ""
+    const socket = net.connect(Number(door.port), door.hostname)
+    const done = () => {
+      socket.destroy()
+      resolve(text)
+    }
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1")
+    })
+    socket.once("close", done)
+    socket.on("error", done)
+    socket.end(bytes)
+  })
+}
+
+/** One gRPC call with a body as it is. The status is that of gRPC, else of HTTP. */
+function post(
+  session: http2.ClientHttp2Session,
+  contentType: string,
+  body: Uint8Array,
+  to = path,
+): Promise<{ status: string; text: string }> {
+  return new Promise((resolve) => {
+    const stream = session.request({ ":method": "POST", ":path": to, "content-type": contentType, te: "trailers" })
+    let status = ""
+    let httpStatus = ""
+    let text = ""
+    stream.on("response", (headers) => {
+      httpStatus = String(headers[":status"] ?? "")
+      status = String(headers["grpc-status"] ?? status)
+      text += String(headers["grpc-message"] ?? "")
+    })
+    stream.on("trailers", (headers) => {
+      status = String(headers["grpc-status"] ?? status)
+      text += String(headers["grpc-message"] ?? "")
+    })
+    stream.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1")
+    })
+    stream.on("error", () => {})
+    stream.once("close", () =>
+      resolve({ status: status || (httpStatus === "200" ? "reset" : httpStatus || "reset"), text }),
+    )
+    stream.end(body)
+  })
+}

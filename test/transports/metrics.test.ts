@@ -1,0 +1,205 @@
+import { createServer } from "node:net"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import {
+  createDatabase,
+  type DatabaseTarget,
+  databaseTargets,
+  describeServers,
+  type TestDatabase,
+} from "../support/databases.js"
+import { outcome, pipelineClient, tally } from "../support/pipeline.js"
+import { type RawOutcome, rawPipelineCalls } from "../support/raw-calls.js"
+import { run, type ServerProcess, startServer } from "../support/server.js"
+import { connection, until, workersOf } from "../support/workers.js"
+
+interface Sample {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+const urlOf = (server: ServerProcess) => /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
+
+/** What the text says; every line of it is a comment or a sample. */
+async function samplesOf(server: ServerProcess): Promise<Sample[]> {
+  const response = await fetch(urlOf(server))
+  expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8")
+  const lines = (await response.text()).split("\n").filter((line) => line !== "" && !line.startsWith("#"))
+  return lines.map((line) => {
+    const [, name = "", labels = "", value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
+    const pairs = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, text]) => [key, text])
+    return { name, labels: Object.fromEntries(pairs), value: Number(value) }
+  })
+}
+
+/** The sum of the samples of a name that have these labels. */
+function sum(samples: readonly Sample[], name: string, labels: Record<string, string> = {}): number {
+  const fitting = samples.filter(
+    (sample) => sample.name === name && Object.entries(labels).every(([key, text]) => sample.labels[key] === text),
+  )
+  return fitting.reduce((total, { value }) => total + value, 0)
+}
+
+const getUser = { grpc_type: "unary", grpc_service: "authwire.v1.UserService", grpc_method: "GetUser" }
+
+/** Calls of GetUser over connections of their own, and through a pipeline. How often each status was, by door. */
+async function makeCalls(server: ServerProcess) {
+  const connections = Array.from({ length: 4 }, () => connection(server.grpcUrl))
+  const client = pipelineClient({ url: server.grpcUrl, connections: 2 })
+  const { id } = await client.users
+    .createUser({ email: `${crypto.randomUUID()}@example.com` })
+    .then(({ user }) => user!)
+  const ids = Array.from({ length: 20 }, (_, index) => (index % 3 === 0 ? id : "nobody"))
+  const inPipeline = await Promise.all(ids.map((one) => outcome(client.users.getUser({ id: one }))))
+  const alone = await Promise.all(
+    ids.map((one, index) => outcome(connections[index % connections.length]!.users.getUser({ id: one }))),
+  )
+  client.close()
+  for (const { close } of connections) close()
+  return { pipeline: tally(inPipeline), grpc: tally(alone) }
+}
+
+async function expectCalls(server: ServerProcess): Promise<void> {
+  const before = await samplesOf(server)
+  const made = await makeCalls(server)
+  const after = await samplesOf(server)
+  for (const door of ["pipeline", "grpc"] as const) {
+    const more = (name: string, labels = {}) =>
+      sum(after, name, { ...getUser, door, ...labels }) - sum(before, name, { ...getUser, door, ...labels })
+    expect(made[door]).toEqual({ OK: 7, [Code.NotFound]: 13 })
+    expect(more("grpc_server_handled_total", { grpc_code: "OK" })).toBe(7)
+    expect(more("grpc_server_handled_total", { grpc_code: "NOT_FOUND" })).toBe(13)
+    expect(more("grpc_server_handling_seconds_count")).toBe(20)
+    expect(more("grpc_server_handling_seconds_bucket", { le: "+Inf" })).toBe(20)
+    const seconds = more("grpc_server_handling_seconds_sum")
+    expect(seconds).toBeGreaterThan(0)
+    expect(seconds).toBeLessThan(20 * 5)
+  }
+}
+
+const metrics = "--metrics-addr=127.0.0.1:0"
+
+describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    server = await startServer({ databaseUrl: database.url, args: [metrics] })
+  })
+  afterAll(async () => {
+    expect(await server.stop()).toBe(0)
+    await database.drop()
+  })
+
+  test("counts and times each call, by method, door and status", () => expectCalls(server))
+
+  test("says that the database answers, and what the process takes", async () => {
+    const samples = await samplesOf(server)
+    expect(sum(samples, "authwire_database_up")).toBe(1)
+    expect(sum(samples, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
+    const startedMs = sum(samples, "process_start_time_seconds") * 1000
+    expect(Math.abs(Date.now() - startedMs)).toBeLessThan(600_000)
+  })
+
+  test("answers nothing else", async () => {
+    expect((await fetch(new URL("/", urlOf(server)))).status).toBe(404)
+    const response = await fetch(urlOf(server), { method: "POST" })
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"])
+  })
+})
+
+describeServers("on %s", (target) => {
+  test("calls that are refused before they begin are counted too", async () => {
+    const database = await createDatabase(target)
+    const args = [metrics, "--max-active-calls=4"]
+    const server = await startServer({ databaseUrl: database.url, args })
+    const { users, close } = connection(server.grpcUrl)
+    const calls = Array.from({ length: 200 }, () =>
+      users.getUser({ id: "nobody" }).catch((error) => ConnectError.from(error).code),
+    )
+    const codes = tally((await Promise.all(calls)).map(String))
+    close()
+    const samples = await samplesOf(server)
+    const counted = (grpc_code: string) =>
+      sum(samples, "grpc_server_handled_total", { ...getUser, door: "grpc", grpc_code })
+    expect(codes[Code.ResourceExhausted]).toBeGreaterThan(0)
+    expect(codes).toEqual({
+      [Code.NotFound]: counted("NOT_FOUND"),
+      [Code.ResourceExhausted]: counted("RESOURCE_EXHAUSTED"),
+    })
+
+    // A pipeline refuses without beginning.
+    const heard: RawOutcome[] = []
+    const line = rawPipelineCalls(server.grpcUrl, ["none"], (outcome) => heard.push(outcome))
+    const sent = line.send(250)
+    await until(() => line.waiting === 0)
+    line.close()
+    const { SESSION_NOT_FOUND: answered = 0, ...refused } = tally(heard)
+    expect(Object.keys(refused)).toEqual(["OVERLOADED again"])
+    const afterwards = await samplesOf(server)
+    const lookUps = { grpc_service: "authwire.v1.SessionService", grpc_method: "GetSessionAndUser", door: "pipeline" }
+    const carried = (grpc_code: string) => sum(afterwards, "grpc_server_handled_total", { ...lookUps, grpc_code })
+    expect([carried("NOT_FOUND"), carried("RESOURCE_EXHAUSTED")]).toEqual([answered, sent - answered])
+    expect(await server.stop()).toBe(0)
+    await database.drop()
+  })
+})
+
+describeServers("two workers on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    server = await startServer({ databaseUrl: database.url, args: [metrics, "--workers=2"] })
+  })
+  afterAll(async () => {
+    expect(await server.stop()).toBe(0)
+    await database.drop()
+  })
+
+  test("show what both have counted, each under its number", async () => {
+    await expectCalls(server)
+    const samples = await samplesOf(server)
+    for (const worker of ["1", "2"]) {
+      expect(sum(samples, "grpc_server_handled_total", { ...getUser, worker })).toBeGreaterThan(0)
+      expect(sum(samples, "authwire_database_up", { worker })).toBe(1)
+    }
+    expect(sum(samples, "authwire_workers")).toBe(2)
+  })
+
+  test("one ends: the other is shown at once, and its replacement when it serves", async () => {
+    const before = await samplesOf(server)
+    const victim = workersOf(server).get(1) as number
+    // It neither answers nor ends, as one that hangs.
+    process.kill(victim, "SIGSTOP")
+    const without = await samplesOf(server)
+    expect(without.filter(({ labels }) => labels.worker === "1")).toEqual([])
+    const ofOther = { ...getUser, worker: "2" }
+    const counted = sum(before, "grpc_server_handled_total", ofOther)
+    expect(sum(without, "grpc_server_handled_total", ofOther)).toBe(counted)
+    process.kill(victim, "SIGKILL")
+    await until(() => workersOf(server).get(1) !== victim)
+    const after = await samplesOf(server)
+    expect(sum(after, "authwire_workers")).toBe(2)
+    expect(sum(after, "authwire_database_up", { worker: "1" })).toBe(1)
+    expect(sum(after, "grpc_server_handled_total", { ...getUser, worker: "1" })).toBe(0)
+    expect(sum(after, "grpc_server_handled_total", ofOther)).toBe(counted)
+  })
+})
+
+test.each([[[]], [["--workers=2"]]])("an address that is taken is said, with %j", async (args) => {
+  const [target] = databaseTargets().filter((one) => args.length === 0 || one !== "sqlite")
+  if (target === undefined) return
+  const database = await createDatabase(target)
+  const other = createServer()
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
+  const { port } = other.address() as { port: number }
+  const doors = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", `--metrics-addr=127.0.0.1:${port}`]
+  const env = { AUTHWIRE_DATABASE_URL: database.url }
+  const { code, stderr } = await run(["serve", "--dev", ...doors, ...args], env)
+  other.close()
+  await database.drop()
+  expect(code).toBe(1)
+  expect(stderr).toContain(`authwire: --metrics-addr: 127.0.0.1:${port} is taken by another process`)
+})

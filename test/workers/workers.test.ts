@@ -1,0 +1,151 @@
+import { randomBytes } from "node:crypto"
+import { createServer } from "node:net"
+import { HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { describe, expect, test } from "@jest/globals"
+import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "../support/databases.js"
+import { run, startServer, testSecret } from "../support/server.js"
+import { connection, healthAnswers, logOf, until, untilHealth } from "../support/workers.js"
+
+describe("--workers", () => {
+  test.each([
+    ["--workers", ["--workers=2", "--database-url=sqlite:x"], {}],
+    ["AUTHWIRE_WORKERS", ["--dev"], { AUTHWIRE_WORKERS: "2" }],
+  ])("on SQLite: one line that names %s and the rule, exit code 2", async (source, args, env) => {
+    const { code, stderr } = await run(["serve", ...args], { AUTH_SECRET: testSecret, ...env })
+    expect(stderr).toBe(`authwire: ${source}: must be 1 with a database of SQLite: one process owns the file\n`)
+    expect(code).toBe(2)
+  })
+
+  test.each(["0", "65", "two"])("must not be %s", async (workers) => {
+    const { code, stderr } = await run(["serve", "--dev", `--workers=${workers}`])
+    expect(stderr).toBe("authwire: --workers: must be a whole number from 1 to 64\n")
+    expect(code).toBe(2)
+  })
+
+  test("an unreachable database: one line, exit code 1", async () => {
+    const args = ["serve", "--workers=2", "--database-url=mysql://user@127.0.0.1:1/authwire"]
+    const { code, stdout, stderr } = await run(args, { AUTH_SECRET: testSecret })
+    expect(stderr).toMatch(/^authwire: cannot open the database .*\n$/)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+  })
+})
+
+/** A user of the database who may have so many connections at the same time. */
+async function limitedUser(database: TestDatabase, connections: number) {
+  const name = `authwire_${randomBytes(6).toString("hex")}`
+  const url = new URL(database.url)
+  url.username = name
+  url.password = "secret"
+  const limit = (count: number) => database.query(`ALTER USER ${name} WITH MAX_USER_CONNECTIONS ${count}`)
+  await database.query(`CREATE USER ${name} IDENTIFIED BY 'secret'`)
+  await database.query(`GRANT ALL ON ${url.pathname.slice(1)}.* TO ${name}`)
+  await limit(connections)
+  return {
+    url: url.href,
+    limit,
+    async disconnect() {
+      const open = await database.query("SELECT id FROM information_schema.processlist WHERE user = ?", [name])
+      // One may have gone by itself.
+      for (const { id } of open) await database.query(`KILL ${id}`).catch(() => {})
+    },
+    drop: () => database.query(`DROP USER ${name}`),
+  }
+}
+
+describeServers("--workers on %s", (target) => {
+  test("the doors are announced once; both workers get connections of both, and write whole lines", async () => {
+    const database = await createDatabase(target)
+    const server = await startServer({ databaseUrl: database.url, args: ["--workers=2"] })
+    expect(server.output().match(/door listening/g)).toHaveLength(2)
+    expect(logOf(server).filter(({ msg }) => msg === "migration applied").length).toBeGreaterThan(0)
+    expect(logOf(server).filter(({ msg, worker }) => msg === "migration applied" && worker !== undefined)).toEqual([])
+    // The first answer after the announcement is already the truth.
+    expect(new Set(await healthAnswers(server, 10))).toEqual(new Set(["SERVING"]))
+    const called = () => logOf(server).filter(({ msg }) => msg === "call")
+    await until(() => called().length === 20)
+    // Of any ten, one may get none: who is busy gets the next connection when it has taken the last.
+    const served = () => new Set(called().map(({ door, worker }) => `${door} ${worker}`))
+    await until(async () => served().size === 4 || (await healthAnswers(server, 10)).length === 0)
+    expect([...served()].sort()).toEqual(["grpc 1", "grpc 2", "http 1", "http 2"])
+    expect(await server.stop()).toBe(0)
+    for (const msg of ["stopping: finishing the calls under way", "stopped"]) {
+      expect(logOf(server).filter((line) => line.msg === msg)).toHaveLength(1)
+    }
+    await database.drop()
+  })
+
+  test("the database is cut off: all workers say so, streams too, and that it is back", async () => {
+    const database = await createDatabase(target)
+    const direct = new URL(database.url)
+    const proxy = await tcpProxy(Number(direct.port || 3306), direct.hostname)
+    const url = new URL(direct)
+    url.host = `127.0.0.1:${proxy.port}`
+    const server = await startServer({ databaseUrl: url.href, args: ["--workers=2"] })
+    const watchers = Array.from({ length: 6 }, (_, index) =>
+      connection(index % 2 === 0 ? server.grpcUrl : server.httpUrl),
+    )
+    const seen = watchers.map(() => [] as string[])
+    const watching = watchers.map(async ({ health }, index) => {
+      for await (const { status } of health.watch({})) seen[index]?.push(Status[status])
+    })
+    await until(() => seen.every((statuses) => statuses.length === 1))
+    await proxy.cut()
+    await untilHealth(server, "NOT_SERVING")
+    await proxy.restore()
+    await untilHealth(server, "SERVING")
+    await until(() => seen.every((statuses) => statuses.length === 3))
+    expect(await server.stop()).toBe(0)
+    await Promise.allSettled(watching)
+    expect(seen).toEqual(watchers.map(() => ["SERVING", "NOT_SERVING", "SERVING", "NOT_SERVING"]))
+    for (const { close } of watchers) close()
+    await proxy.close()
+    await database.drop()
+  })
+
+  test("one worker has no database and the other has: both say NOT_SERVING", async () => {
+    const database = await createDatabase(target)
+    const user = await limitedUser(database, 0)
+    const server = await startServer({ databaseUrl: user.url, args: ["--workers=2"] })
+    await user.limit(1)
+    await user.disconnect()
+    await untilHealth(server, "NOT_SERVING")
+    const without = () => logOf(server).filter(({ msg }) => String(msg).startsWith("the database does not answer"))
+    expect(without()).toHaveLength(1)
+    for (let round = 0; round < 5; round++) {
+      expect(new Set(await healthAnswers(server))).toEqual(new Set(["NOT_SERVING"]))
+    }
+    await user.limit(0)
+    await untilHealth(server, "SERVING")
+    expect(without()).toHaveLength(1)
+    expect(await server.stop()).toBe(0)
+    await user.drop()
+    await database.drop()
+  })
+
+  test("a worker that cannot start: one line, exit code 1, and none is left", async () => {
+    const database = await createDatabase(target)
+    const user = await limitedUser(database, 1)
+    const args = ["serve", "--dev", "--workers=2", "--grpc-addr=127.0.0.1:0", "--http-addr=off", "--log-level=warn"]
+    // It resolves when the last process that holds its outputs has ended.
+    const { code, stdout, stderr } = await run([...args, `--database-url=${user.url}`], { AUTH_SECRET: testSecret })
+    expect(stderr).toMatch(/^authwire: cannot open the database .*\(ER_.*\n$/)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+    await user.drop()
+    await database.drop()
+  })
+
+  test("a taken port: one line that names the flag, exit code 1", async () => {
+    const database = await createDatabase(target)
+    const taken = createServer().listen(0, "127.0.0.1")
+    await new Promise((resolve) => taken.once("listening", resolve))
+    const { port } = taken.address() as { port: number }
+    const args = ["serve", "--dev", "--workers=3", "--grpc-addr=127.0.0.1:0", `--http-addr=127.0.0.1:${port}`]
+    const { code, stderr, stdout } = await run([...args, `--database-url=${database.url}`, "--log-level=warn"], {
+      AUTH_SECRET: testSecret,
+    })
+    expect(stderr).toMatch(/^authwire: --http-addr: 127\.0\.0\.1:\d+ is taken by another process: .*\n$/)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+    taken.close()
+    await database.drop()
+  })
+})
