@@ -14,7 +14,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { getUserRequest, header, paths } from "../test/support/attack/requests.ts"
 import { attackConnection, endOf } from "../test/support/attack/streams.ts"
-import { givenKey } from "../test/support/server.ts"
+import { staticKey } from "../test/support/server.ts"
 import { readMachineFacts } from "./facts.ts"
 import type { AttackRequest, AttackSight } from "./load/attack-side.ts"
 import { type AttackTarget, attacks } from "./load/attacks.ts"
@@ -42,7 +42,7 @@ const sampleMs = 250
 /** Who grows by so much does not hold; the attack ends, before this machine has no memory left. */
 const tooManyBytes = 1.5 * 2 ** 30
 const warmUpCalls = 20_000
-const reader = givenKey(["users:read"])
+const reader = staticKey(["users:read"])
 const largeUser = "large"
 
 const group = memoryGroup(Number(values.memory) * 2 ** 20)

@@ -46,7 +46,7 @@ try {
     const locked = await lockedWindow(users, await user())
     ratios.push(locked.window.p99 / without.p99)
     process.stdout.write(`round ${round}, without: ${text(without)}\n`)
-    process.stdout.write(`round ${round}, with:    ${text(locked.window)}; of the writers ${locked.refused} failed\n`)
+    process.stdout.write(`round ${round}, with:    ${text(locked.window)}; of the writers ${locked.rejected} failed\n`)
   }
   process.stdout.write(`p99 of getUser with ${writers} writers of a locked row, as a multiple of it without: `)
   process.stdout.write(`${median(ratios).toFixed(2)} (${ratios.map((ratio) => ratio.toFixed(2)).join(", ")})\n`)
@@ -92,7 +92,7 @@ async function lockedWindow(users: readonly string[], id: string) {
   const window = await windowOf(users, seconds)
   await holder.query("ROLLBACK")
   holder.destroy()
-  return { window, refused: (await ends).filter(({ status }) => status === "rejected").length }
+  return { window, rejected: (await ends).filter(({ status }) => status === "rejected").length }
 }
 
 function text({ calls, failures, p50, p99 }: Window): string {

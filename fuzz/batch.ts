@@ -5,7 +5,7 @@ import { randomCall } from "./generate/calls.ts"
 import { randomConnection } from "./generate/connections.ts"
 import { brokenFrame, randomFrame } from "./generate/frames.ts"
 import { randomRaw } from "./generate/raw.ts"
-import type { CallInput, ConnectionInput, DoorName, FrameInput, Input, RawInput } from "./inputs.ts"
+import type { CallInput, ConnectionInput, FrameInput, Input, ListenerName, RawInput } from "./inputs.ts"
 import type { Outcome } from "./outcome.ts"
 import { randomOf } from "./random.ts"
 import type { CallSender } from "./send/call.ts"
@@ -82,13 +82,13 @@ function sentinel(id: number): FrameInput {
 }
 
 // Groups of frames of which every call must be answered, and after each, perhaps, one that may end the stream.
-async function sendFrames(target: Target, seed: number, door: DoorName, count: number): Promise<void> {
+async function sendFrames(target: Target, seed: number, transport: ListenerName, count: number): Promise<void> {
   const random = randomOf(seed)
   const waiting = new Map<number, () => void>()
   let problem: string | undefined
   let nextId = 1_000_000
   const open = () =>
-    openPipelineStream(target.ports, door, ({ id, outcome }) => {
+    openPipelineStream(target.ports, transport, ({ id, outcome }) => {
       if (outcome.case === "error") problem ??= judgeError(wireError(outcome.value)).finding
       const answered = waiting.get(id)
       waiting.delete(id)

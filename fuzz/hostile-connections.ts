@@ -85,9 +85,9 @@ function unread(name: string, method: DescMethod, body: Buffer): NamedInput[] {
 
 function both(name: string, frames: readonly Buffer[]): NamedInput[] {
   const bytes = Buffer.concat([preface, settingsFrame([]), ...frames])
-  return (["grpc", "http"] as const).map((door) => ({
-    name: `${name}, at the ${door} door`,
-    input: { kind: "connection", door, bytes, cuts: [], reads: true, pings: true, holdMs: 500 },
+  return (["grpc", "http"] as const).map((transport) => ({
+    name: `${name}, at the ${transport} transport`,
+    input: { kind: "connection", transport, bytes, cuts: [], reads: true, pings: true, holdMs: 500 },
   }))
 }
 

@@ -14,7 +14,7 @@ const pipeline = "/authwire.v1.PipelineService/Pipeline"
 const reflect = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 
 /** What is left of the limit for one field. */
-const room = 4_194_304 - 200
+const space = 4_194_304 - 200
 
 /** Requests that cost their sender little, and that must cost the server little: refused at once, in bounded memory. */
 export function hostileInputs(): NamedInput[] {
@@ -30,12 +30,12 @@ function bombs(): NamedInput[] {
   const packed = { gzip, deflate, br: brotli }
   return Object.entries(packed).flatMap(([encoding, bytes]) => [
     {
-      name: `${encoding} bomb, gRPC at the gRPC door`,
+      name: `${encoding} bomb, gRPC at the gRPC listener`,
       input: grpc(create, envelope(bytes, 1), [["grpc-encoding", encoding]]),
     },
     { name: `${encoding} bomb, pipeline`, input: grpc(pipeline, envelope(bytes, 1), [["grpc-encoding", encoding]]) },
     {
-      name: `${encoding} bomb, gRPC at the HTTP door`,
+      name: `${encoding} bomb, gRPC at the HTTP listener`,
       input: at("application/grpc", create, envelope(bytes, 1), [["grpc-encoding", encoding]]),
     },
     {
@@ -57,16 +57,16 @@ function bombs(): NamedInput[] {
   ])
 }
 
-// More is promised than comes: who waits for it, or makes room for it, loses.
+// More is promised than comes: who waits for it, or makes space for it, loses.
 function lengths(): NamedInput[] {
   const none = Buffer.alloc(0)
   const promised = [4_194_305, 0x7fffffff, 0xffffffff]
   const prefixes = promised.flatMap((length) => {
     const body = envelope(Buffer.from("ab"), 0, length)
     return [
-      { name: `prefix ${length}, gRPC at the gRPC door`, input: endless(grpc(create, body)) },
+      { name: `prefix ${length}, gRPC at the gRPC listener`, input: endless(grpc(create, body)) },
       { name: `prefix ${length}, pipeline`, input: endless(grpc(pipeline, body)) },
-      { name: `prefix ${length}, gRPC at the HTTP door`, input: endless(at("application/grpc", create, body)) },
+      { name: `prefix ${length}, gRPC at the HTTP listener`, input: endless(at("application/grpc", create, body)) },
       { name: `prefix ${length}, gRPC-Web`, input: endless(at("application/grpc-web+proto", create, body)) },
       { name: `prefix ${length}, stream of Connect`, input: endless(at("application/connect+proto", pipeline, body)) },
       {
@@ -92,13 +92,13 @@ function lengths(): NamedInput[] {
 
 // Two bytes on the wire may be an object of hundreds in memory.
 function floods(): NamedInput[] {
-  const many = (part: Buffer) => Buffer.concat(Array.from({ length: Math.floor(room / part.length) }, () => part))
+  const many = (part: Buffer) => Buffer.concat(Array.from({ length: Math.floor(space / part.length) }, () => part))
   const entry = (at: number) => lengthDelimited(1, lengthDelimited(1, Buffer.from(at.toString(36))))
   const entries = Buffer.concat(Array.from({ length: 400_000 }, (_, at) => entry(at)))
   const id = Buffer.from("0a0161", "hex")
   return [
     both("two million calls in a frame", pipeline, many(Buffer.from("0a00", "hex"))),
-    both("four million ids to cancel, packed", pipeline, lengthDelimited(2, Buffer.alloc(room))),
+    both("four million ids to cancel, packed", pipeline, lengthDelimited(2, Buffer.alloc(space))),
     both("two million ids to cancel", pipeline, many(Buffer.from("1000", "hex"))),
     both("a call with 400,000 headers", pipeline, lengthDelimited(1, lengthDelimited(5, entries))),
     both("two million paths", update, Buffer.concat([id, lengthDelimited(7, many(Buffer.from("0a00", "hex")))])),
@@ -109,7 +109,7 @@ function floods(): NamedInput[] {
     both("two million values in a list", create, extra(lengthDelimited(6, many(Buffer.from("0a00", "hex"))))),
     both("two million unknown fields", create, many(Buffer.from("7800", "hex"))),
     both("a user two million times", create, many(Buffer.from("3200", "hex"))),
-    both("an unknown symbol of 4 MB", reflect, lengthDelimited(4, Buffer.alloc(room - 200, "a"))),
+    both("an unknown symbol of 4 MB", reflect, lengthDelimited(4, Buffer.alloc(space - 200, "a"))),
     json("two million numbers", `{"extra":{"a":[${"0,".repeat(2_000_000)}0]}}`),
     json(
       "400,000 names",
@@ -131,7 +131,7 @@ function depths(): NamedInput[] {
   return [
     both("10,000 lists in each other", create, wrapped(10_000)),
     both("10,000 groups in each other", create, groups(10_000)),
-    both("4 million groups in each other", create, groups(room)),
+    both("4 million groups in each other", create, groups(space)),
     json("10,000 arrays in each other", `{"extra":{"a":${nested(10_000)}}}`),
     json("2 million arrays in each other", `{"extra":{"a":${nested(2_000_000)}}}`),
     json("10,000 objects in each other", `{"extra":${nested(10_000, '{"a":', "}")}}`),
@@ -162,13 +162,13 @@ const json = (name: string, text: string): NamedInput[] => [
 ]
 
 function grpc(path: string, body: Buffer, headers: [string, string][] = []): CallInput {
-  return { ...at("application/grpc", path, body, [["te", "trailers"], ...headers]), door: "grpc" }
+  return { ...at("application/grpc", path, body, [["te", "trailers"], ...headers]), listener: "grpc" }
 }
 
 function at(type: string, path: string, body: Buffer, headers: [string, string][] = []): CallInput {
   return {
     kind: "call",
-    door: "http",
+    listener: "http",
     version: 2,
     method: "POST",
     path,

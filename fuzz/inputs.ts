@@ -1,23 +1,23 @@
 /** Which of the two ports an input goes to. */
-export type DoorName = "grpc" | "http"
+export type ListenerName = "grpc" | "http"
 
 /** Bytes on a connection of their own. */
 export interface RawInput {
   kind: "raw"
-  door: DoorName
+  transport: ListenerName
   bytes: Buffer
 }
 
 /** A well-framed request of HTTP: what is broken is in its headers and in its body. */
 export interface CallInput {
   kind: "call"
-  door: DoorName
+  transport: ListenerName
   version: 1 | 2
   method: "POST" | "GET"
   path: string
   headers: [name: string, value: string][]
   body: Buffer
-  /** Whether the request ends; one that does not must be refused by what it has said. Default: true. */
+  /** Whether the request ends; one that does not must be rejected by what it has said. Default: true. */
   ends?: boolean
 }
 
@@ -32,7 +32,7 @@ export interface FrameInput {
 /** Bytes of HTTP/2 on a connection of their own, which then stays open. */
 export interface ConnectionInput {
   kind: "connection"
-  door: DoorName
+  transport: ListenerName
   bytes: Buffer
   /** Where the bytes are cut: what comes after is sent in another turn. */
   cuts: number[]

@@ -16,7 +16,7 @@ export async function makeAnchor(calls: CallSender): Promise<void> {
   await calls.send(http(UserService.method.createUser, request))
 }
 
-/** Whether the server is well, at both doors: its health, and a call that reads. Otherwise what it answered. */
+/** Whether the server is well, at both listeners: its health, and a call that reads. Otherwise what it answered. */
 export async function probe(calls: CallSender): Promise<string | undefined> {
   const user = create(GetUserRequestSchema, { id })
   const health = create(HealthCheckRequestSchema)
@@ -30,21 +30,21 @@ export async function probe(calls: CallSender): Promise<string | undefined> {
     const outcome = await calls.send(input)
     const { label } = judge(outcome)
     const named = outcome.end === "answered" && (!input.path.includes("GetUser") || outcome.body.includes("Ada"))
-    if (label !== "OK" || !named) return `${input.path} at the ${input.door} door is ${label}`
+    if (label !== "OK" || !named) return `${input.path} at the ${input.transport} transport is ${label}`
   }
   return undefined
 }
 
 function http(method: DescMethod, request: Message): CallInput {
   const body = Buffer.from(toBinary(method.input, request))
-  return { ...common(method), door: "http", headers: [["content-type", "application/proto"]], body }
+  return { ...common(method), transport: "http", headers: [["content-type", "application/proto"]], body }
 }
 
 function grpc(method: DescMethod, request: Message): CallInput {
   const body = envelope(toBinary(method.input, request))
   return {
     ...common(method),
-    door: "grpc",
+    transport: "grpc",
     headers: [
       ["content-type", "application/grpc"],
       ["te", "trailers"],

@@ -155,7 +155,7 @@ interface Stage {
   server: ServerProcess
   target: Target
   send(input: Input): Promise<void>
-  /** The inputs that were under way just now, the last ones that ended before them. */
+  /** The inputs that were active just now, the last ones that ended before them. */
   suspects(): Input[]
   close(): Promise<void>
   /** Another one, after this is closed. */
@@ -167,25 +167,25 @@ async function openStage(
   imports: readonly string[],
   onLabel: (label: string, weight: number) => void,
 ): Promise<Stage> {
-  const underWay = new Set<Input>()
+  const active = new Set<Input>()
   const recent: Input[] = []
   let atCrash: Input[] | undefined
-  const suspects = () => atCrash ?? [...recent, ...underWay]
+  const suspects = () => atCrash ?? [...recent, ...active]
   const server = await startServer(
     (what, line) => findings.add(what, suspects(), `  ${line.slice(0, 3000)}\n`),
     imports,
   )
   server.crashed.addEventListener("abort", () => {
-    atCrash = [...recent, ...underWay]
+    atCrash = [...recent, ...active]
   })
   const calls = openCallSender(server.ports)
   const target: Target = {
     ports: server.ports,
     crashed: server.crashed,
     calls,
-    sent: (input) => void underWay.add(input),
+    sent: (input) => void active.add(input),
     done(input, { label, finding }) {
-      underWay.delete(input)
+      active.delete(input)
       recent.push(input)
       if (recent.length > 40) recent.shift()
       // Each call of a frame is a request of its own, which the server has to read.

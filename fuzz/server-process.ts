@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url"
 import { freePort, inspectOn, openInspector } from "../bench/servers/inspector.ts"
 import { canary } from "./generate/messages.ts"
 
-/** The ports of the doors, on loopback. */
+/** The ports of the listeners, on loopback. */
 export interface Ports {
   grpc: number
   http: number
@@ -93,8 +93,8 @@ export async function startServer(
   const read = (line: string) => {
     lines.push(line)
     if (lines.length > 200) lines.splice(0, 100)
-    const [, door, port] = /^authwire: (grpc|http) door listening on \S+:(\d+)$/.exec(line) ?? []
-    if (door !== undefined) ports[door as keyof Ports] = Number(port)
+    const [, transport, port] = /^authwire: (grpc|http) listener at \S+:(\d+)$/.exec(line) ?? []
+    if (transport !== undefined) ports[transport as keyof Ports] = Number(port)
     if (ports.grpc !== undefined && ports.http !== undefined) listening()
     for (const [pattern, what] of alarms) if (pattern.test(line)) onAlarm(kindOf(what, line), line)
   }

@@ -18,8 +18,8 @@ const codes =
     " ",
   )
 
-// What the libraries refuse by themselves, before there is a call of ours that could have a reason.
-const refusals: readonly RegExp[] = [
+// What the libraries reject by themselves, before there is a call of ours that could have a reason.
+const rejections: readonly RegExp[] = [
   /^RESOURCE_EXHAUSTED /,
   /^UNIMPLEMENTED /,
   /^DEADLINE_EXCEEDED /,
@@ -29,7 +29,7 @@ const refusals: readonly RegExp[] = [
   /^CANCELLED /,
 ]
 
-/** Whether the service may answer so: with a result, a known reason, a refusal of HTTP, or by closing the connection. */
+/** Whether the service may answer so: with a result, a known reason, a rejection of HTTP, or by closing the connection. */
 export function judge(outcome: Outcome): Verdict {
   if (outcome.end === "hung") return { label: "hung", finding: "no answer came" }
   if (outcome.end === "held" || outcome.end === "ended")
@@ -52,7 +52,7 @@ export function judgeError({ code, message, reason }: WireError): Verdict {
   if (code === "OK") return { label: "OK" }
   if (message.includes(canary)) return { label: "leak", finding: `an error quotes the request: ${code} ${message}` }
   if (reason === undefined) {
-    const allowed = refusals.some((refusal) => refusal.test(`${code} ${message}`))
+    const allowed = rejections.some((rejection) => rejection.test(`${code} ${message}`))
     return { label: `${code} (no reason)`, ...(allowed ? {} : { finding: `${code} without a reason: ${message}` }) }
   }
   if (reason === "INTERNAL") return { label: reason, finding: "an internal error" }

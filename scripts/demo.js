@@ -15,10 +15,10 @@ let ending = false
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(0))
 if (!existsSync(example)) fail("it has not been built; run `make demo`")
 
-const doors = await startAuthwire()
-const addresses = await startExample(doors.grpc)
+const transports = await startAuthwire()
+const addresses = await startExample(transports.grpc)
 await Promise.all([
-  answers(`http://${doors.http}/readyz`),
+  answers(`http://${transports.http}/readyz`),
   answers(`${addresses.issuer}/.well-known/openid-configuration`),
   answers(addresses.mailboxUrl),
   answers(addresses.appUrl),
@@ -29,18 +29,18 @@ Everything runs:
   the application     ${addresses.appUrl}
   its mails           ${addresses.mailboxUrl}
   its OIDC provider   ${addresses.issuer}
-  Authwire            gRPC ${doors.grpc}, HTTP ${doors.http}
+  Authwire            gRPC ${transports.grpc}, HTTP ${transports.http}
 
 Open ${addresses.appUrl} and sign in, as somebody of the demo provider or with a link by e-mail.
 Then ask Authwire who that was, after you signed in as Ada:
 
-  curl http://${doors.http}/authwire.v1.UserService/GetUserByEmail \\
+  curl http://${transports.http}/authwire.v1.UserService/GetUserByEmail \\
     -H 'content-type: application/json' -d '{"email": "ada@demo.example"}'
 
 Ctrl-C ends all of it.
 `)
 
-/** Resolves to `{ grpc, http }`, the addresses of both doors. */
+/** Resolves to `{ grpc, http }`, the addresses of both listeners. */
 async function startAuthwire() {
   const child = watched(
     "authwire",
@@ -52,8 +52,8 @@ async function startAuthwire() {
     lines.on("line", (line) => {
       // Its hints for a first try are left out: ours come when all is running.
       if (line.startsWith("authwire: ")) console.log(line)
-      const door = /^authwire: (grpc|http) door listening on (?:http:\/\/)?(\S+)$/.exec(line)
-      if (door) found[door[1]] = door[2]
+      const transport = /^authwire: (grpc|http) listener at (?:http:\/\/)?(\S+)$/.exec(line)
+      if (transport) found[transport[1]] = transport[2]
       if (found.grpc && found.http) resolve(found)
     })
   })

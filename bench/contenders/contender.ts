@@ -11,7 +11,7 @@ export interface Contender {
 export interface Places {
   /** The tables of this contender. */
   databaseUrl?: string
-  /** Its server: the gRPC door, the HTTP door, or the one it has. */
+  /** Its server: the gRPC listener, the HTTP listener, or the one it has. */
   grpcUrl?: string
   httpUrl?: string
   /** Whether its server asks nobody for a key. */

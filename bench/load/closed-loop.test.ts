@@ -35,8 +35,8 @@ describe("closedLoop", () => {
 
   test("fails with the first call that fails", async () => {
     const call = async () => {
-      throw new Error("refused")
+      throw new Error("rejected")
     }
-    await expect(closedLoop({ call, callers: 3, warmUpMs: 0, windowMs: 1_000, pids: [] })).rejects.toThrow("refused")
+    await expect(closedLoop({ call, callers: 3, warmUpMs: 0, windowMs: 1_000, pids: [] })).rejects.toThrow("rejected")
   })
 })

@@ -1,6 +1,6 @@
 // A sender of bench/flood.ts: does what the parent says.
 //
-//   fork("load/flood-side.ts", [url of the gRPC door, url of the HTTP door, users])
+//   fork("load/flood-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
 
 import {
   type Heard,
@@ -27,7 +27,7 @@ const tokens = Array.from({ length: 2_000 }, () => sessionToken(Math.floor(rando
 const connections = { pipeline: 4, unary: 2, connect: 32 }
 
 /** How those end that the service does not let in. */
-const refusals = ["OVERLOADED again", "REFUSED_STREAM"]
+const rejections = ["OVERLOADED again", "REFUSED_STREAM"]
 
 const tickMs = 4
 
@@ -42,7 +42,7 @@ function tally() {
   return {
     times,
     heard(outcome: string, ms: number) {
-      times[outcome === "ok" ? "ok" : refusals.includes(outcome) ? "overloaded" : "other"].push(ms)
+      times[outcome === "ok" ? "ok" : rejections.includes(outcome) ? "overloaded" : "other"].push(ms)
     },
     result(offered: number, sent: number): Sent {
       const { ok, overloaded, other } = times
@@ -51,7 +51,7 @@ function tally() {
       return {
         ...{ offered, sent, ok: ok.length, overloaded: overloaded.length, other: other.length },
         ...{ okP50: of(ok, 0.5), okP99: of(ok, 0.99) },
-        ...{ refusedP50: of(overloaded, 0.5), refusedP99: of(overloaded, 0.99) },
+        ...{ rejectedP50: of(overloaded, 0.5), rejectedP99: of(overloaded, 0.99) },
       }
     },
   }

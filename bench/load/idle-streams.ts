@@ -1,6 +1,6 @@
 // Clients of the pipeline that do nothing: opens streams, waits until the service has answered each, says so and stays.
 //
-//   fork("load/idle-streams.ts", [url of the gRPC door, number of connections, number of streams])
+//   fork("load/idle-streams.ts", [url of the gRPC listener, number of connections, number of streams])
 //
 // On node:http2 alone: a channel of grpc-js for each connection would cost more than what is measured.
 

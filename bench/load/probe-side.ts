@@ -1,7 +1,7 @@
 // The watcher of bench/flood.ts: calls at an even pace, as an application does beside a flood, and asks for health, each
-// time over a connection of its own. What is refused is not tried again.
+// time over a connection of its own. What is rejected is not tried again.
 //
-//   fork("load/probe-side.ts", [url of the gRPC door, url of the HTTP door, users])
+//   fork("load/probe-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
 
 import http from "node:http"
 import { SessionService } from "@authwire/proto"
@@ -35,7 +35,7 @@ async function probe(what: Probe[0], question: () => Promise<unknown>): Promise<
   try {
     await question()
   } catch (error) {
-    end = error instanceof ConnectError && error.code === Code.ResourceExhausted ? "refused" : "failed"
+    end = error instanceof ConnectError && error.code === Code.ResourceExhausted ? "rejected" : "failed"
   }
   probes.push([what, performance.timeOrigin + start, performance.now() - start, end])
 }

@@ -10,18 +10,18 @@ describe("seen", () => {
   const quiet = calls(-9_000, -8_000, 2)
 
   test("tells times of what was answered, and counts the rest", () => {
-    const flood = [...calls(-5_000, -3_000, 4), ...calls(-3_000, -2_000, 90, "refused"), ...calls(-2_000, -1_990, 50)]
+    const flood = [...calls(-5_000, -3_000, 4), ...calls(-3_000, -2_000, 90, "rejected"), ...calls(-2_000, -1_990, 50)]
     const other: Probe = ["connect", end - 10, 1_000, "failed"]
     expect(seen("unary", quiet, [...flood, other, ...calls(0, 1_000, 2)], end)).toEqual({
-      ...{ quietP50: 2, quietP99: 2, count: 301, p50: 4, worst: 50, refused: 100, failed: 0, backAfter: 0.5 },
+      ...{ quietP50: 2, quietP99: 2, count: 301, p50: 4, worst: 50, rejected: 100, failed: 0, backAfter: 0.5 },
       p99: 4,
     })
   })
 
-  test("all is as before once nothing is refused and nothing is slower", () => {
+  test("all is as before once nothing is rejected and nothing is slower", () => {
     const back = (after: Probe[]) => seen("unary", quiet, after, end).backAfter
     expect(back([...calls(0, 740, 3), ...calls(740, 3_000, 2)])).toBe(1.25)
-    expect(back([...calls(0, 1_000, 1, "refused"), ...calls(1_000, 3_000, 2)])).toBe(1.5)
+    expect(back([...calls(0, 1_000, 1, "rejected"), ...calls(1_000, 3_000, 2)])).toBe(1.5)
     expect(back(calls(0, 3_000, 3))).toBeNull()
   })
 })

@@ -6,9 +6,9 @@ export const watched = ["pipeline", "unary", "connect", "gRPC health", "/healthz
 export type Watched = (typeof watched)[number]
 
 /** A call or a question: what, when it began (milliseconds since 1970), how many it took, and how it ended. */
-export type Probe = [what: Watched, at: number, ms: number, end: "ok" | "refused" | "failed"]
+export type Probe = [what: Watched, at: number, ms: number, end: "ok" | "rejected" | "failed"]
 
-/** What was seen of one of them. Times are milliseconds, of what was not refused and did not fail. */
+/** What was seen of one of them. Times are milliseconds, of what was not rejected and did not fail. */
 export interface Seen {
   /** Before the flood. */
   quietP50: number
@@ -18,7 +18,7 @@ export interface Seen {
   p50: number
   p99: number
   worst: number
-  refused: number
+  rejected: number
   failed: number
   /** Seconds from its end to the end of the first half second in which all is as before; null if there was none. */
   backAfter: number | null
@@ -46,7 +46,7 @@ export function seen(what: Watched, quiet: readonly Probe[], later: readonly Pro
   return {
     ...{ quietP50: percentile(before, 0.5), quietP99, count: during.length },
     ...{ p50: percentile(times, 0.5), p99: percentile(times, 0.99), worst: times.at(-1) ?? Number.NaN },
-    ...{ refused: count("refused"), failed: count("failed"), backAfter },
+    ...{ rejected: count("rejected"), failed: count("failed"), backAfter },
   }
 }
 

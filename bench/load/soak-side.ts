@@ -1,6 +1,6 @@
 // The client of bench/soak.ts: does what the parent says. It is inspected, so that its heap can be seen.
 //
-//   fork("load/soak-side.ts", [url of the gRPC door])
+//   fork("load/soak-side.ts", [url of the gRPC listener])
 
 import { createAuthwireClient } from "@authwire/client"
 import { measuredExpires, sessionsPerUser, sessionToken, userId } from "../data/keys.ts"

@@ -14,6 +14,6 @@ export interface Sent {
   /** Milliseconds from sending to the answer. */
   okP50: number
   okP99: number
-  refusedP50: number
-  refusedP99: number
+  rejectedP50: number
+  rejectedP99: number
 }

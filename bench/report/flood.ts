@@ -27,11 +27,11 @@ export function floodReport(results: FloodResults): string {
     "An application beside it, which calls 50 times a second by each way, and somebody who asks for health over a new " +
       "connection each time, in milliseconds:",
     table(
-      ["", "before: p50", "p99", "during: p50", "p99", "worst", "refused", "failed", "as before after"],
+      ["", "before: p50", "p99", "during: p50", "p99", "worst", "rejected", "failed", "as before after"],
       watched.map((what) => {
-        const { quietP50, quietP99, count: all, p50, p99, worst, refused, failed, backAfter } = seen[what]
+        const { quietP50, quietP99, count: all, p50, p99, worst, rejected, failed, backAfter } = seen[what]
         const times = [quietP50, quietP99, p50, p99, worst].map(short)
-        const share = `${Math.round((100 * refused) / all)} %`
+        const share = `${Math.round((100 * rejected) / all)} %`
         return [what, ...times, share, count(failed), backAfter === null ? "" : `${backAfter} s`]
       }),
     ),
@@ -46,8 +46,8 @@ const sentColumns: [string, (sent: Sent) => string][] = [
   ["answered", ({ ok }) => count(ok)],
   ["p50, ms", ({ okP50 }) => short(okP50)],
   ["p99, ms", ({ okP99 }) => short(okP99)],
-  ["refused", ({ overloaded }) => count(overloaded)],
-  ["p50, ms", ({ refusedP50 }) => short(refusedP50)],
-  ["p99, ms", ({ refusedP99 }) => short(refusedP99)],
+  ["rejected", ({ overloaded }) => count(overloaded)],
+  ["p50, ms", ({ rejectedP50 }) => short(rejectedP50)],
+  ["p99, ms", ({ rejectedP99 }) => short(rejectedP99)],
   ["otherwise ended", ({ other }) => count(other)],
 ]

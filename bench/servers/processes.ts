@@ -17,7 +17,7 @@ const authwire = fileURLToPath(new URL("../../server/bin/authwire.js", import.me
 const production = { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "" }
 
 /**
- * Starts `authwire serve`, with both doors on free ports. It is as in production, with the key of this run; its log goes nowhere.
+ * Starts `authwire serve`, with both listeners on free ports. It is as in production, with the key of this run; its log goes nowhere.
  *
  * @param options.nodeArgs - Arguments of Node, such as those that let it be inspected.
  */
@@ -48,7 +48,7 @@ export async function startAuthwire(
   child.stdout.on("data", (chunk: Buffer) => {
     output += chunk.toString()
   })
-  const url = (door: string) => new RegExp(`${door} door listening on (?:http://)?(\\S+)`).exec(output)?.[1]
+  const url = (transport: string) => new RegExp(`${transport} listener at (?:http://)?(\\S+)`).exec(output)?.[1]
   const ended = once(child, "exit")
   while (url("grpc") === undefined || url("http") === undefined) {
     await Promise.race([once(child.stdout, "data"), ended])

@@ -16,7 +16,7 @@ export interface AuthwireOptions extends ConnectionOptions, FetchOptions {}
 
 /**
  * The adapter of Auth.js, as that of `@authwire/client`, for runtimes that have `fetch` and no sockets. It speaks to the
- * service's HTTP door, and no cache answers in its place. In Next.js, leave `fetchCache = "force-cache"` out of segments
+ * service's HTTP listener, and no cache answers in its place. In Next.js, leave `fetchCache = "force-cache"` out of segments
  * that use it: their answers are still asked of the service, but each is written into the cache of Next.js too.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.

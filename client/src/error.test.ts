@@ -41,14 +41,14 @@ describe("callError", () => {
   test("says when the call is welcome again, if the service does", () => {
     type OutgoingDetail = Extract<ConnectError["details"][number], { desc: unknown }>
     const again = (ms: number) => ({ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } })
-    const refused = (...details: OutgoingDetail[]) =>
+    const rejected = (...details: OutgoingDetail[]) =>
       callError("getUser", "", new ConnectError("too often", Code.ResourceExhausted, undefined, details))
-    const error = refused(fromAuthwire("RATE_LIMITED"), again(1_250))
+    const error = rejected(fromAuthwire("RATE_LIMITED"), again(1_250))
     expect(error).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "RATE_LIMITED", retryAfterMs: 1_250 })
     expect(JSON.parse(JSON.stringify(error)).retryAfterMs).toBe(1_250)
-    expect(refused(fromAuthwire("QUEUE_FULL")).retryAfterMs).toBeUndefined()
+    expect(rejected(fromAuthwire("QUEUE_FULL")).retryAfterMs).toBeUndefined()
     // A proxy speaks for itself.
-    expect(refused(again(1_250)).retryAfterMs).toBeUndefined()
+    expect(rejected(again(1_250)).retryAfterMs).toBeUndefined()
   })
 
   test("says where it could not reach the service", () => {

@@ -69,7 +69,7 @@ export class AuthwireError extends Error {
   /** The rules that fields of the request break, with the code INVALID_ARGUMENT. Empty by default. */
   readonly fieldViolations: readonly FieldViolation[]
   /**
-   * When the call is welcome again, in milliseconds from when the service refused it, with the reasons RATE_LIMITED and
+   * When the call is welcome again, in milliseconds from when the service rejected it, with the reasons RATE_LIMITED and
    * OVERLOADED. Undefined if the service does not say.
    */
   readonly retryAfterMs: number | undefined

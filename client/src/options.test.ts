@@ -19,7 +19,7 @@ function failureOf(create: (options: never) => unknown, options: unknown): Authw
 describe.each([
   ["@authwire/client", createAuthwireClient],
   ["@authwire/client/edge", edge.createAuthwireClient],
-] as const)("%s refuses", (_, create) => {
+] as const)("%s rejects", (_, create) => {
   test.each([
     ["no options", undefined, "url is required"],
     ["no url", {}, "url is required"],
@@ -91,7 +91,7 @@ describe("@authwire/client", () => {
       { url, connections: 1, transport: createRouterTransport(() => {}) },
       "connections must not stand beside",
     ],
-  ])("refuses %s", (_, options, rule) => {
+  ])("rejects %s", (_, options, rule) => {
     const error = failureOf(createAuthwireClient, options)
     expect(error.message).toContain(`the option ${rule}`)
     expect(JSON.stringify(error)).not.toContain("hunter2")
@@ -104,7 +104,7 @@ describe("@authwire/client", () => {
 })
 
 describe("@authwire/client/edge", () => {
-  test("takes a path, refuses dns:/// and a fetch that is none", () => {
+  test("takes a path, rejects dns:/// and a fetch that is none", () => {
     edge.createAuthwireClient({ url: "https://h/authwire" }).close()
     expect(failureOf(edge.createAuthwireClient, { url: "dns:///h:1" }).message).toContain("url must begin with http://")
     expect(failureOf(edge.createAuthwireClient, { url, fetch: 1 }).message).toContain("fetch must be a function")

@@ -17,7 +17,7 @@ export interface ConnectionOptions {
   timeoutMs?: number | undefined
   /**
    * Further request headers of every call. Names in any case; values of printable ASCII. Names that the protocols use
-   * themselves (`grpc-…`, `connect-…`, `content-…`, `te`, `host`) and binary ones (`…-bin`) are refused, and so is
+   * themselves (`grpc-…`, `connect-…`, `content-…`, `te`, `host`) and binary ones (`…-bin`) are rejected, and so is
    * `authorization` beside `apiKey`. Default: none.
    */
   headers?: Readonly<Record<string, string>> | undefined

@@ -48,7 +48,7 @@ const grpc: Maker = (random) => {
   const method = random.pick(methods)
   return {
     ...common(random, method),
-    door: "grpc",
+    transport: "grpc",
     headers: [
       ["content-type", "application/grpc"],
       ["te", "trailers"],
@@ -58,7 +58,7 @@ const grpc: Maker = (random) => {
   }
 }
 
-const grpcAtHttp: Maker = (random) => ({ ...grpc(random), door: "http" })
+const grpcAtHttp: Maker = (random) => ({ ...grpc(random), transport: "http" })
 
 const grpcWeb: Maker = (random) => {
   const method = random.pick(methods)
@@ -138,7 +138,7 @@ const connectGet: Maker = (random) => {
 }
 
 function common(random: Random, method: DescMethod) {
-  return { kind: "call", door: "http", version: 2, method: "POST", path: pathFor(random, method) } as const
+  return { kind: "call", transport: "http", version: 2, method: "POST", path: pathFor(random, method) } as const
 }
 
 function pathFor(random: Random, method: DescMethod): string {

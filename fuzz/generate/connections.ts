@@ -2,7 +2,7 @@ import { PipelineService, UserService } from "@authwire/proto"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection } from "@authwire/proto/reflection/v1"
 import type { DescMethod } from "@bufbuild/protobuf"
-import type { ConnectionInput, DoorName } from "../inputs.ts"
+import type { ConnectionInput, ListenerName } from "../inputs.ts"
 import type { Random } from "../random.ts"
 import { envelope, requestBytes } from "./calls.ts"
 import { authorization, strangeHeader } from "./headers.ts"
@@ -23,9 +23,9 @@ import { lengthDelimited } from "./mutations.ts"
 
 /** What a connection of HTTP/2 sends that then stays open: it holds something back, and the server must not wait for it. */
 export function randomConnection(random: Random): ConnectionInput {
-  const door = random.pick(["grpc", "http"] as const)
+  const transport = random.pick(["grpc", "http"] as const)
   const make = random.pick([windows, windows, partialMessages, halfClosedStreams, cutHeaderBlocks])
-  const frames = [settingsFrame([]), ...make(random, door)]
+  const frames = [settingsFrame([]), ...make(random, transport)]
   const cuts: number[] = []
   let length = preface.length
   for (const frame of frames) {
@@ -34,7 +34,7 @@ export function randomConnection(random: Random): ConnectionInput {
   }
   return {
     kind: "connection",
-    door,
+    transport,
     bytes: Buffer.concat([preface, ...frames]),
     cuts,
     reads: random.chance(0.9),
@@ -44,7 +44,7 @@ export function randomConnection(random: Random): ConnectionInput {
   }
 }
 
-type Shape = (random: Random, door: DoorName) => Buffer[]
+type Shape = (random: Random, transport: ListenerName) => Buffer[]
 
 const initialWindow = 4
 const largestWindow = 0x7fffffff
@@ -53,13 +53,13 @@ const connectionWindow = 60_000
 const ids = (count: number) => Array.from({ length: count }, (_, index) => 2 * index + 1)
 
 /** Answers that cannot be sent: there is no window, hardly one, one that shrinks, or one that is too large. */
-const windows: Shape = (random, door) => {
+const windows: Shape = (random, transport) => {
   const streams = ids(1 + random.below(30))
   const opened = streams.flatMap((id) => {
     const method = randomMethod(random)
-    const body = framed(random, door, method, requestBytes(random, method))
+    const body = framed(random, transport, method, requestBytes(random, method))
     // A stream that stays open too, so that it may have many answers.
-    return [headersFrame(id, fields(random, door, method)), ...dataFrames(id, body, random.chance(0.7))]
+    return [headersFrame(id, fields(random, transport, method)), ...dataFrames(id, body, random.chance(0.7))]
   })
   // What ends the connection comes last, or nothing before it would count.
   const last = random.chance(0.1)
@@ -85,7 +85,7 @@ const windows: Shape = (random, door) => {
 }
 
 /** Messages of which more is promised than comes. */
-const partialMessages: Shape = (random, door) =>
+const partialMessages: Shape = (random, transport) =>
   ids(1 + random.below(20)).flatMap((id, _, all) => {
     const method = randomMethod(random)
     // The window of the connection is for all streams.
@@ -110,15 +110,15 @@ const partialMessages: Shape = (random, door) =>
       [resetFrame(id, random.below(16))],
       [http2Frame(types.data, flags.endStream, id, Buffer.alloc(0))],
     ])
-    return [headersFrame(id, [...fields(random, door, method), ...more]), ...dataFrames(id, cut, false), ...end]
+    return [headersFrame(id, [...fields(random, transport, method), ...more]), ...dataFrames(id, cut, false), ...end]
   })
 
 /** Streams that end too early, too late, never, or in the middle of a message; the last one perhaps twice. */
-const halfClosedStreams: Shape = (random, door) =>
+const halfClosedStreams: Shape = (random, transport) =>
   ids(1 + random.below(20)).flatMap((id, index, all) => {
     const method = randomMethod(random)
-    const headers = fields(random, door, method)
-    const body = framed(random, door, method, requestBytes(random, method))
+    const headers = fields(random, transport, method)
+    const body = framed(random, transport, method, requestBytes(random, method))
     const open = headersFrame(id, headers)
     const half = body.subarray(0, random.below(body.length + 1))
     const trailers = headerBlock([["x-trailer", "1"]])
@@ -148,11 +148,11 @@ const halfClosedStreams: Shape = (random, door) =>
   })
 
 /** Header blocks in pieces, which may never be whole, with other frames between the pieces. */
-const cutHeaderBlocks: Shape = (random, door) =>
+const cutHeaderBlocks: Shape = (random, transport) =>
   ids(1 + random.below(3)).flatMap((id, index, all) => {
     const method = randomMethod(random)
     const many = Array.from({ length: random.pick([0, 0, 10, 500]) }, (_, at) => [`x-${at}`, "v".repeat(30)] as const)
-    const block = headerBlock([...fields(random, door, method), ...many])
+    const block = headerBlock([...fields(random, transport, method), ...many])
     const pieces: Buffer[] = []
     for (let at = 0; at < block.length; ) {
       const end = Math.min(block.length, at + random.pick([0, 1, 10, 100, 16_384]))
@@ -172,7 +172,7 @@ const cutHeaderBlocks: Shape = (random, door) =>
     if (!whole && random.chance(0.5)) return frames
     if (isLast && random.chance(0.3))
       frames.splice(random.below(frames.length), 0, http2Frame(types.ping, 0, 0, Buffer.alloc(8)))
-    return [...frames, ...dataFrames(id, framed(random, door, method, requestBytes(random, method)), true)]
+    return [...frames, ...dataFrames(id, framed(random, transport, method, requestBytes(random, method)), true)]
   })
 
 const largeAnswer = lengthDelimited(4, Buffer.from(UserService.typeName))
@@ -189,10 +189,10 @@ function randomMethod(random: Random): DescMethod {
   return random.chance(0.8) ? random.pick(named) : random.pick(methods)
 }
 
-/** A request as the door frames it; of reflection one that has a large answer. */
-function framed(random: Random, door: DoorName, method: DescMethod, bytes: Buffer): Buffer {
+/** A request as the listener frames it; of reflection one that has a large answer. */
+function framed(random: Random, transport: ListenerName, method: DescMethod, bytes: Buffer): Buffer {
   if (method === ServerReflection.method.serverReflectionInfo && random.chance(0.8)) return envelope(largeAnswer)
-  return door === "http" && method.methodKind === "unary" && random.chance(0.3) ? bytes : envelope(bytes)
+  return transport === "http" && method.methodKind === "unary" && random.chance(0.3) ? bytes : envelope(bytes)
 }
 
 const pseudo = (method: DescMethod) =>
@@ -203,9 +203,9 @@ const pseudo = (method: DescMethod) =>
     [":authority", "localhost"],
   ] as const
 
-function fields(random: Random, door: DoorName, method: DescMethod): (readonly [string, string])[] {
+function fields(random: Random, transport: ListenerName, method: DescMethod): (readonly [string, string])[] {
   const type =
-    door === "grpc"
+    transport === "grpc"
       ? "application/grpc"
       : random.pick(["application/grpc", "application/grpc-web", "application/proto", "application/connect+proto"])
   return [

@@ -29,7 +29,7 @@ import type { Random } from "../random.ts"
  */
 export const canary = "c4n4ry"
 
-/** Every method behind the doors. */
+/** Every method behind the listeners. */
 export const methods: readonly DescMethod[] = [
   UserService,
   AccountService,

@@ -8,10 +8,10 @@ import { mutateBytes } from "./mutations.ts"
 
 /** Bytes that a connection opens with, and that it mostly should not. */
 export function randomRaw(random: Random): RawInput {
-  const door = random.pick(["grpc", "http"] as const)
-  const http2 = door === "grpc" ? random.chance(0.85) : random.chance(0.4)
-  if (random.chance(0.05)) return { kind: "raw", door, bytes: random.bytes(random.below(200)) }
-  return { kind: "raw", door, bytes: http2 ? http2Bytes(random) : http1Bytes(random) }
+  const transport = random.pick(["grpc", "http"] as const)
+  const http2 = transport === "grpc" ? random.chance(0.85) : random.chance(0.4)
+  if (random.chance(0.05)) return { kind: "raw", transport, bytes: random.bytes(random.below(200)) }
+  return { kind: "raw", transport, bytes: http2 ? http2Bytes(random) : http1Bytes(random) }
 }
 
 function http2Bytes(random: Random): Buffer {

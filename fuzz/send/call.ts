@@ -1,6 +1,6 @@
 import http from "node:http"
 import http2 from "node:http2"
-import type { CallInput, DoorName } from "../inputs.ts"
+import type { CallInput, ListenerName } from "../inputs.ts"
 import { type Outcome, patienceMs } from "../outcome.ts"
 import type { Ports } from "../server-process.ts"
 
@@ -15,22 +15,24 @@ export interface CallSender {
 /** Sends requests of HTTP/1.1 and HTTP/2, many over one connection. */
 export function openCallSender(ports: Ports): CallSender {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 32 })
-  const sessions = new Map<DoorName, { session: http2.ClientHttp2Session; left: number }>()
+  const sessions = new Map<ListenerName, { session: http2.ClientHttp2Session; left: number }>()
 
-  const sessionFor = (door: DoorName): http2.ClientHttp2Session => {
-    const open = sessions.get(door)
+  const sessionFor = (transport: ListenerName): http2.ClientHttp2Session => {
+    const open = sessions.get(transport)
     if (open !== undefined && open.left-- > 0 && !open.session.closed && !open.session.destroyed) return open.session
     open?.session.close()
-    const session = http2.connect(`http://127.0.0.1:${ports[door]}`)
+    const session = http2.connect(`http://127.0.0.1:${ports[transport]}`)
     session.on("error", () => {})
-    sessions.set(door, { session, left: callsPerSession })
+    sessions.set(transport, { session, left: callsPerSession })
     return session
   }
 
   return {
     async send(input) {
       try {
-        return await (input.version === 2 ? sendHttp2(input, sessionFor(input.door)) : sendHttp1(input, ports, agent))
+        return await (input.version === 2
+          ? sendHttp2(input, sessionFor(input.transport))
+          : sendHttp1(input, ports, agent))
       } catch (error) {
         // The client checks what it sends.
         if (error instanceof Error && "code" in error && /^ERR_(HTTP|INVALID|UNESCAPED)/.test(String(error.code)))
@@ -102,7 +104,7 @@ function sendHttp1(input: CallInput, ports: Ports, agent: http.Agent): Promise<O
     const { method, path } = input
     const request = http.request({
       host: "127.0.0.1",
-      port: ports[input.door],
+      port: ports[input.transport],
       method,
       path,
       headers: headers.flat(),

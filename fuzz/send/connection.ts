@@ -33,7 +33,7 @@ export function sendConnection(input: ConnectionInput, ports: Ports): Promise<Ou
         timer = setTimeout(hold, readingMs)
       } else hold()
     }
-    const socket = connect(ports[input.door], "127.0.0.1", sendNext)
+    const socket = connect(ports[input.transport], "127.0.0.1", sendNext)
     if (reads) socket.on("data", received.read)
     socket.on("error", () => {})
     socket.on("close", () => {

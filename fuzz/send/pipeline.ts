@@ -2,7 +2,7 @@ import http2 from "node:http2"
 import { type PipelineAnswer, PipelineResponseSchema } from "@authwire/proto"
 import { fromBinary } from "@bufbuild/protobuf"
 import { envelope } from "../generate/calls.ts"
-import type { DoorName, FrameInput } from "../inputs.ts"
+import type { FrameInput, ListenerName } from "../inputs.ts"
 import { type Outcome, patienceMs } from "../outcome.ts"
 import type { Ports } from "../server-process.ts"
 
@@ -17,13 +17,13 @@ export interface PipelineStream {
   until<T>(waited: Promise<T>): Promise<T | Outcome>
 }
 
-/** Opens a connection and a stream on it. Resolves when the service has begun to carry it, or has refused to. */
+/** Opens a connection and a stream on it. Resolves when the service has begun to carry it, or has rejected to. */
 export async function openPipelineStream(
   ports: Ports,
-  door: DoorName,
+  transport: ListenerName,
   onAnswer: (answer: PipelineAnswer) => void,
 ): Promise<PipelineStream> {
-  const session = http2.connect(`http://127.0.0.1:${ports[door]}`)
+  const session = http2.connect(`http://127.0.0.1:${ports[transport]}`)
   session.on("error", () => {})
   const stream = session.request({
     ":method": "POST",

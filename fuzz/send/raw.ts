@@ -7,7 +7,7 @@ import type { Ports } from "../server-process.ts"
 export function sendRaw(input: RawInput, ports: Ports): Promise<Outcome> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []
-    const socket = connect(ports[input.door], "127.0.0.1", () => socket.end(input.bytes))
+    const socket = connect(ports[input.transport], "127.0.0.1", () => socket.end(input.bytes))
     const timer = setTimeout(() => {
       socket.destroy()
       resolve({ end: "hung" })

@@ -54,7 +54,7 @@ describeAdapter("accounts", (on) => {
     expect(await on.adapter.getUserByAccount(given)).toEqual(user)
   })
 
-  test("linking again updates the tokens; linking to another user is refused", async () => {
+  test("linking again updates the tokens; linking to another user is rejected", async () => {
     const [user, other] = [await on.newUser(), await on.newUser()]
     const given = { ...account(user.id), access_token: "first", refresh_token: "kept", session_state: "1" }
     await on.adapter.linkAccount(given)

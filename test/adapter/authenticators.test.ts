@@ -20,7 +20,7 @@ describeAdapter("authenticators", (on) => {
     expect(listed).toStrictEqual(given.toSorted((a, b) => (a.credentialID < b.credentialID ? -1 : 1)))
   })
 
-  test("a taken credential id and an unknown user are refused", async () => {
+  test("a taken credential id and an unknown user are rejected", async () => {
     const user = await on.newUser()
     const given = await on.adapter.createAuthenticator(authenticator(user.id))
     await expect(on.adapter.createAuthenticator(given)).rejects.toEqual(

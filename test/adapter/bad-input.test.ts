@@ -47,11 +47,11 @@ describe("every rule of the schema is enforced, and the error names the field", 
     async (_, breach) => {
       const { method, field } = breach
       const request = brokenRequest(method, breach)
-      for (const [door, transport] of Object.entries(transports)) {
+      for (const [name, transport] of Object.entries(transports)) {
         const error = await call(transport, method, request).catch((caught: unknown) => caught as ConnectError)
         expect(error).toBeInstanceOf(ConnectError)
         const { code, rawMessage } = error as ConnectError
-        expect({ door, code: Code[code] }).toEqual({ door, code: "InvalidArgument" })
+        expect({ name, code: Code[code] }).toEqual({ name, code: "InvalidArgument" })
         const violations = (error as ConnectError).findDetails(BadRequestSchema)[0]?.fieldViolations ?? []
         expect(violations.map((violation) => violation.field)).toContain(field)
         expect(rawMessage).toContain(field)
@@ -80,7 +80,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
     expect((error as ConnectError).findDetails(BadRequestSchema)[0]?.fieldViolations[0]?.field).toBe(field)
   })
 
-  test("extra over 65,536 bytes as JSON is refused, at the limit it is not", async () => {
+  test("extra over 65,536 bytes as JSON is rejected, at the limit it is not", async () => {
     const user = (blob: string) => ({ id: crypto.randomUUID(), extra: { blob } })
     const users = createClient(UserService, transports.grpc as Transport)
     const frame = JSON.stringify({ blob: "" }).length

@@ -52,10 +52,10 @@ describe("a column is at least as wide as the limit of its field", () => {
       const rules = getOption(field, fieldRules).type
       if (rules.case !== "string") throw new Error("has no limit")
       const { maxBytes, maxLen } = rules.value
-      const room = width(column?.type, column?.length)
+      const space = width(column?.type, column?.length)
       expect(maxBytes + maxLen).toBeGreaterThan(0n)
-      expect(room.bytes).toBeGreaterThanOrEqual(Number(maxBytes))
-      expect(room.characters).toBeGreaterThanOrEqual(Number(maxLen))
+      expect(space.bytes).toBeGreaterThanOrEqual(Number(maxBytes))
+      expect(space.characters).toBeGreaterThanOrEqual(Number(maxLen))
     },
   )
 

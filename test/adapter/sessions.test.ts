@@ -14,7 +14,7 @@ describeAdapter("sessions", (on) => {
     expect(JSON.stringify(rows)).not.toContain(given.sessionToken)
   })
 
-  test("a taken token and an unknown user are refused", async () => {
+  test("a taken token and an unknown user are rejected", async () => {
     const user = await on.newUser()
     const given = { sessionToken: crypto.randomUUID(), userId: user.id, expires: inAnHour() }
     await on.adapter.createSession(given)

@@ -57,7 +57,7 @@ describeAdapter("users", (on) => {
       expect(await on.count("users", "email_key IS NULL")).toBe(before + 4)
     })
 
-    test("refuses an id and an e-mail address that are taken", async () => {
+    test("rejects an id and an e-mail address that are taken", async () => {
       const user = await on.newUser({ email: "taken@example.com" })
       await expect(on.newUser({ id: user.id })).rejects.toEqual(failure("ALREADY_EXISTS", "USER_ALREADY_EXISTS"))
       await expect(on.newUser({ email: " TAKEN@example.com" })).rejects.toEqual(

@@ -9,7 +9,7 @@ import { endsAfterEach } from "../support/endings.js"
 import { everyMethod, everyScope, scopeOf } from "../support/every-method.js"
 import { createKey, revokeKey, type TestKey } from "../support/keys.js"
 import { until } from "../support/pipeline.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 import { contents, prepare, telling } from "./access/requests.js"
 import { type Outcome, type Way, ways } from "./access/ways.js"
 
@@ -27,8 +27,8 @@ describe.each(databaseTargets())("on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   const keys: Record<string, TestKey> = {}
-  const expired = givenKey(["all"], { expires: "2020-01-01T00:00:00Z" })
-  const given = givenKey(["all"])
+  const expired = staticKey(["all"], { expires: "2020-01-01T00:00:00Z" })
+  const given = staticKey(["all"])
   beforeAll(async () => {
     database = await createDatabase(target)
     server = await startServer({
@@ -98,7 +98,7 @@ describe.each(databaseTargets())("on %s", (target) => {
   describe.each(ways.map((way) => [way.name, way] as const))("over %s", (_, way) => {
     const methods = everyMethod.filter(way.carries)
 
-    test("whoever has no valid key is refused, by every method, and nothing happens", async () => {
+    test("whoever has no valid key is rejected, by every method, and nothing happens", async () => {
       const before = await contents(database)
       for (const [what, header, reason] of strangers()) {
         const outcomes = await Promise.all(
@@ -106,13 +106,13 @@ describe.each(databaseTargets())("on %s", (target) => {
             async (method) => [method.name, await way.call(server, method, telling(method.name), header)] as const,
           ),
         )
-        const refused = methods.map(({ name }) => [name, { code: "Unauthenticated", reason, scope: undefined }])
-        expect([what, outcomes.map(([name, one]) => [name, { scope: undefined, ...one }])]).toEqual([what, refused])
+        const rejected = methods.map(({ name }) => [name, { code: "Unauthenticated", reason, scope: undefined }])
+        expect([what, outcomes.map(([name, one]) => [name, { scope: undefined, ...one }])]).toEqual([what, rejected])
       }
       expect(await contents(database)).toBe(before)
     })
 
-    test("a key is let in by the methods of its scope, refused by all others, and then nothing happens", async () => {
+    test("a key is let in by the methods of its scope, rejected by all others, and then nothing happens", async () => {
       const before = await contents(database)
       const ask = async (scope: string, method: (typeof methods)[number]) => {
         const asked = scopeOf(method)
@@ -127,8 +127,8 @@ describe.each(databaseTargets())("on %s", (target) => {
         const shown = `${method.name} with ${scope}: ${JSON.stringify(outcome)}`
         if (mayDo) expect([shown, letIn(outcome)]).toEqual([shown, true])
         else {
-          const refused = { code: "PermissionDenied", reason: "SCOPE_MISSING", scope: scopeOf(method) }
-          expect([shown, outcome]).toEqual([shown, refused])
+          const rejected = { code: "PermissionDenied", reason: "SCOPE_MISSING", scope: scopeOf(method) }
+          expect([shown, outcome]).toEqual([shown, rejected])
         }
       }
       await forgetEmptyUsers()

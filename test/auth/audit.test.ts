@@ -10,7 +10,7 @@ import { createDatabase, type TestDatabase } from "../support/databases.js"
 import { unaryMethods } from "../support/every-method.js"
 import { createKey, revokeKey } from "../support/keys.js"
 import { until } from "../support/pipeline.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 import { prepare, telling } from "./access/requests.js"
 import { ways } from "./access/ways.js"
 
@@ -44,8 +44,8 @@ describe("the audit log", () => {
   let database: TestDatabase
   let server: ServerProcess
   let file: string
-  const all = givenKey(["all"])
-  const mayRead = givenKey(["users:read"])
+  const all = staticKey(["all"])
+  const mayRead = staticKey(["users:read"])
   const lines = () => linesOf(readFileSync(file, "utf8"))
   /** The lines of a request, once there is one. */
   const lineOf = async (id: string): Promise<Line> => {
@@ -158,7 +158,7 @@ describe("the audit log", () => {
     expect(readFileSync(file, "utf8")).not.toMatch(/hunter2|example\.com/)
   })
 
-  test("tells of refused calls, reads too: who comes with a revoked key, by its id", async () => {
+  test("tells of rejected calls, reads too: who comes with a revoked key, by its id", async () => {
     const revoked = await createKey(database, "all")
     await revokeKey(database, revoked)
     const { decode } = TokenService.method
@@ -187,7 +187,7 @@ describe("the audit log", () => {
       })
     }
     expect(readFileSync(file, "utf8")).not.toContain("hunter2")
-    // A token that is no good is not a caller that is refused.
+    // A token that is no good is not a caller that is rejected.
     const before = lines().length
     await unary.call(server, TokenService.method.decode, { token: "x", salt: "s" }, bearer(all.text))
     const id = crypto.randomUUID()
@@ -201,7 +201,7 @@ describe("the audit log", () => {
     expect(lines()).toHaveLength(before + 1)
   })
 
-  test("is not flooded by refused calls: beyond ten a second they are counted", async () => {
+  test("is not flooded by rejected calls: beyond ten a second they are counted", async () => {
     const counted = () => lines().filter(({ key }) => key === mayRead.id)
     const before = counted().length
     const count = 500

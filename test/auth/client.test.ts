@@ -1,15 +1,15 @@
 import type { AuthwireError } from "@authwire/client"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 import { type Carrier, carriers } from "../transports/carriers.js"
 
 // The client's apiKey, over every transport that it has.
 describe("a client", () => {
   let database: TestDatabase
   let server: ServerProcess
-  const all = givenKey(["all"])
-  const mayRead = givenKey(["users:read"])
+  const all = staticKey(["all"])
+  const mayRead = staticKey(["users:read"])
   beforeAll(async () => {
     database = await createDatabase("sqlite")
     const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, mayRead.entry]) }
@@ -48,7 +48,7 @@ describe("a client", () => {
     test("with another, or without, is told what is wrong, and never that nothing was found", async () => {
       expect(await outcome(carrier, mayRead.text)).toBe("PERMISSION_DENIED SCOPE_MISSING users:write")
       expect(await outcome(carrier, "awk_x")).toBe("UNAUTHENTICATED API_KEY_INVALID")
-      expect(await outcome(carrier, givenKey(["all"]).text)).toBe("UNAUTHENTICATED API_KEY_INVALID")
+      expect(await outcome(carrier, staticKey(["all"]).text)).toBe("UNAUTHENTICATED API_KEY_INVALID")
       expect(await outcome(carrier, undefined)).toBe("UNAUTHENTICATED API_KEY_MISSING")
       const wrong = carrier.connect(server, { apiKey: "x" })
       await expect(Promise.resolve(wrong.adapter.getUser?.("nobody"))).rejects.toMatchObject({

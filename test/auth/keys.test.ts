@@ -7,7 +7,7 @@ import { createDatabase, databaseTargets, type TestDatabase } from "../support/d
 import { endsAfterEach } from "../support/endings.js"
 import { createKey, revokeKey, type TestKey } from "../support/keys.js"
 import { until } from "../support/pipeline.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 import { logOf } from "../support/workers.js"
 import { ask, bearer, open } from "./access/asking.js"
 
@@ -98,9 +98,9 @@ describe.each(databaseTargets())("keys on %s", (target) => {
       expect(await stream.ask(getUser, {}, header)).toBe("USER_NOT_FOUND")
     }
     stream.close()
-    const refused = openBarePipeline(servers[0].grpcUrl, bearer({ text: "x" }))
-    refused.send({ calls: [frame(1, getUser, { id: "nobody" }, { header: bearer(all) })] })
-    expect((await refused.ended).reason).toBe("API_KEY_INVALID")
+    const rejected = openBarePipeline(servers[0].grpcUrl, bearer({ text: "x" }))
+    rejected.send({ calls: [frame(1, getUser, { id: "nobody" }, { header: bearer(all) })] })
+    expect((await rejected.ended).reason).toBe("API_KEY_INVALID")
     expect(await database.query("SELECT id FROM users")).toEqual([])
   })
 
@@ -108,7 +108,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     const [server] = servers
     const known = await createKey(database, "users:read")
     expect(await ask(server, known)).toBe("USER_NOT_FOUND")
-    const flood = Array.from({ length: 150 }, () => ask(server, givenKey(["all"])))
+    const flood = Array.from({ length: 150 }, () => ask(server, staticKey(["all"])))
     const fresh = await createKey(database, "users:read")
     expect(await ask(server, known)).toBe("USER_NOT_FOUND")
     await until(async () => {
@@ -121,7 +121,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
 
   test("keys of a file work beside those of the database, and change with the file; what is wrong with it is logged", async () => {
     const file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `keys-${crypto.randomUUID()}.json`)
-    const [one, other] = [givenKey(["users:read"]), givenKey(["users:read"])]
+    const [one, other] = [staticKey(["users:read"]), staticKey(["users:read"])]
     await writeFile(file, JSON.stringify([one.entry]))
     const server = await startServer({
       databaseUrl: database.url,

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { pino } from "pino"
 import { Key } from "../../server/src/auth/key.js"
 import { type Keyring, openKeyring } from "../../server/src/auth/keyring.js"
-import { parseGivenKeys } from "../../server/src/auth/static-keys.js"
+import { parseStaticKeys } from "../../server/src/auth/static-keys.js"
 import { access } from "../../server/src/rpc/interceptors/auth.js"
-import { openHttpDoor } from "../../server/src/transport/connect/http.js"
-import { openGrpcDoor } from "../../server/src/transport/grpc/grpc.js"
+import { openHttpListener } from "../../server/src/transport/connect/http.js"
+import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { formatAddress } from "../../server/src/transport/listen.js"
-import { givenKey } from "../support/server.js"
+import { staticKey } from "../support/server.js"
 import { openService } from "../support/service.js"
 import { createStoreDatabase } from "../support/store-database.js"
 import { carriers } from "../transports/carriers.js"
@@ -19,7 +19,7 @@ async function openCounting(keys: readonly object[]) {
   const store = await database.openStore()
   const log = pino({ level: "silent" })
   const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
-  keyring.give(parseGivenKeys(JSON.stringify(keys)).map((key) => new Key(key)))
+  keyring.give(parseStaticKeys(JSON.stringify(keys)).map((key) => new Key(key)))
   const looked: string[] = []
   const counting: Keyring = {
     ...keyring,
@@ -32,15 +32,17 @@ async function openCounting(keys: readonly object[]) {
       return keyring.seek(id)
     },
   }
-  const { dispatch, readiness, door } = openService(store, { access: access({ keyring: counting, now: Date.now }) })
-  const doors = [await openGrpcDoor(door), await openHttpDoor({ ...door, readiness })] as const
-  const [grpcUrl, httpUrl] = doors.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
+  const { dispatch, readiness, transport } = openService(store, {
+    access: access({ keyring: counting, now: Date.now }),
+  })
+  const transports = [await openGrpcListener(transport), await openHttpListener({ ...transport, readiness })] as const
+  const [grpcUrl, httpUrl] = transports.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
   return {
     ...{ grpcUrl, httpUrl, looked },
     async close() {
-      for (const one of doors) one.stopAccepting()
+      for (const one of transports) one.stopAccepting()
       await dispatch.drain(1_000)
-      await Promise.all(doors.map((one) => one.closed(1_000)))
+      await Promise.all(transports.map((one) => one.closed(1_000)))
       keyring.stop()
       await database.drop()
     },
@@ -48,9 +50,9 @@ async function openCounting(keys: readonly object[]) {
 }
 
 describe("the key of a call is looked up once", () => {
-  const all = givenKey(["all"])
-  const sessions = givenKey(["sessions:read"])
-  const unknown = givenKey(["all"])
+  const all = staticKey(["all"])
+  const sessions = staticKey(["sessions:read"])
+  const unknown = staticKey(["all"])
   let service: Awaited<ReturnType<typeof openCounting>>
   beforeAll(async () => {
     service = await openCounting([all.entry, sessions.entry])
@@ -62,7 +64,7 @@ describe("the key of a call is looked up once", () => {
 
   describe.each(carriers)("$name", (carrier) => {
     // A pipeline is a call too, which is let in by itself.
-    const ofTheStream = carrier.door === "pipeline" ? 1 : 0
+    const ofTheStream = carrier.way === "pipeline" ? 1 : 0
     const call = async (apiKey: string, times: number) => {
       const client = carrier.connect(service, { apiKey })
       const outcomes: number[] = []

@@ -4,7 +4,7 @@ import { createDatabase, describeServers, tcpProxy } from "../support/databases.
 import { endsAfterEach } from "../support/endings.js"
 import { createKey, revokeKey, type TestKey } from "../support/keys.js"
 import { until } from "../support/pipeline.js"
-import { givenKey, startServer } from "../support/server.js"
+import { startServer, staticKey } from "../support/server.js"
 import { logOf } from "../support/workers.js"
 import { ask, bearer, open, unary } from "./access/asking.js"
 
@@ -19,7 +19,7 @@ describeServers("an outage of %s", (engine) => {
     const proxy = await tcpProxy(Number(url.port || 3306), url.hostname)
     later(proxy.close)
     url.port = String(proxy.port)
-    const given = givenKey(["all"])
+    const given = staticKey(["all"])
     const server = await startServer({
       databaseUrl: url.href,
       keys: false,
@@ -50,7 +50,7 @@ describeServers("an outage of %s", (engine) => {
     expect(performance.now() - cut).toBeLessThan(6_000)
     expect([...seen].sort()).toEqual(["DATABASE_UNAVAILABLE", "OK"])
     // Nor is anybody told so who has no key, or one that is not known: it may be new.
-    const stranger = givenKey(["all"])
+    const stranger = staticKey(["all"])
     expect(await issue(stranger)).toBe("DATABASE_UNAVAILABLE")
     expect((await unary.call(server, SessionService.method.getSessionAndUser, {}, bearer(stranger))).code).toBe(
       "Unavailable",

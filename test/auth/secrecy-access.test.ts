@@ -13,7 +13,7 @@ import { unaryMethods } from "../support/every-method.js"
 import { http1Options } from "../support/http1.js"
 import { command, createKey, revokeKey } from "../support/keys.js"
 import { planted } from "../support/planted.js"
-import { givenKey, run, startServer } from "../support/server.js"
+import { run, startServer, staticKey } from "../support/server.js"
 
 const later = endsAfterEach()
 
@@ -37,7 +37,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
   later(database.drop)
   const secretsFile = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `secrets-${crypto.randomUUID()}.json`)
   writeFileSync(secretsFile, JSON.stringify({ acme: [plain("tenantsecret"), plain("tenantsecret")] }))
-  const given = givenKey(["all"])
+  const given = staticKey(["all"])
   const env = {
     AUTH_SECRET: plain("authsecret"),
     AUTH_SECRET_1: plain("authsecret"),
@@ -54,7 +54,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
   await command(database, "tenants", "create", "acme")
   const [ofAcme, revoked] = [await createKey(database, "all", "--tenant=acme"), await createKey(database, "all")]
   await revokeKey(database, revoked)
-  const strangers = Array.from({ length: 3 }, () => givenKey(["all"]))
+  const strangers = Array.from({ length: 3 }, () => staticKey(["all"]))
   for (const { text } of [given, ofAcme, revoked, ...strangers]) {
     // The id is public: it stands in logs.
     canaries.push(text, text.slice(21))

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
 import { endsAfterEach } from "../support/endings.js"
 import { createKey, revokeKey } from "../support/keys.js"
-import { givenKey, run, startServer, testSecret } from "../support/server.js"
+import { run, startServer, staticKey, testSecret } from "../support/server.js"
 import { logOf } from "../support/workers.js"
 import { ask, bearer, unary } from "./access/asking.js"
 
@@ -50,7 +50,7 @@ describe("without a key", () => {
     expect(stderr).toMatch(/^authwire: there is no API key, so nobody could be let in at 192\.0\.2\.1: .*keys create/)
     expect(stderr.trim().split("\n")).toHaveLength(1)
     expect(code).toBe(1)
-    const given = JSON.stringify([givenKey(["all"]).entry])
+    const given = JSON.stringify([staticKey(["all"]).entry])
     const other = await run(args, { ...env(), AUTHWIRE_API_KEYS: given })
     expect(other.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")
   })

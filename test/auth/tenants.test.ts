@@ -2,7 +2,7 @@ import { AuthwireError, createAuthwireClient } from "@authwire/client"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import * as fc from "fast-check"
 import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 
 type Adapter = ReturnType<typeof createAuthwireClient>["adapter"]
 
@@ -77,7 +77,7 @@ const operations = fc.oneof(
 describe.each(databaseTargets())("over the wire, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
-  const keys = Array.from({ length: runs * 3 }, (_, index) => givenKey(["all"], { tenant: `t${index}` }))
+  const keys = Array.from({ length: runs * 3 }, (_, index) => staticKey(["all"], { tenant: `t${index}` }))
 
   beforeAll(async () => {
     database = await createDatabase(target)

@@ -2,17 +2,17 @@ import { gzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
 import { until } from "../support/pipeline.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 import { logOf } from "../support/workers.js"
 
 const path = "authwire.v1.UserService/CreateUser"
 
 // Connect decodes a request before it calls anybody. What a stranger sends must not be decoded: not to find out that it is
 // broken, nor, which costs seconds, that it is large.
-describe("at the HTTP door, what may not be called is not read", () => {
+describe("at the HTTP transport, what may not be called is not read", () => {
   let database: TestDatabase
   let server: ServerProcess
-  const reader = givenKey(["users:read"])
+  const reader = staticKey(["users:read"])
 
   beforeAll(async () => {
     database = await createDatabase("sqlite")

@@ -6,7 +6,7 @@ import { createDatabase, describeServers } from "../support/databases.js"
 import { endsAfterEach } from "../support/endings.js"
 import { createKey, revokeKey } from "../support/keys.js"
 import { until } from "../support/pipeline.js"
-import { givenKey, startServer } from "../support/server.js"
+import { startServer, staticKey } from "../support/server.js"
 import { logOf } from "../support/workers.js"
 
 const later = endsAfterEach()
@@ -15,7 +15,7 @@ describeServers("two workers on %s", (engine) => {
   test("let in the same keys, given and of the database; one that is revoked stops in both", async () => {
     const database = await createDatabase(engine)
     later(database.drop)
-    const given = givenKey(["users:read"])
+    const given = staticKey(["users:read"])
     const env = { AUTHWIRE_API_KEYS: JSON.stringify([given.entry]) }
     const server = await startServer({ databaseUrl: database.url, keys: false, args: ["--workers=2"], env })
     later(server.stop)

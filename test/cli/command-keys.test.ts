@@ -176,7 +176,7 @@ describe("authwire keys", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
   })
 
-  test("an unknown scope is refused, and every known one named", async () => {
+  test("an unknown scope is rejected, and every known one named", async () => {
     const { code, stderr } = await run([...create, "--name=a", "--scopes=users:read,nope"])
     expect(code).toBe(2)
     for (const scope of ["all", ...everyScope]) expect(stderr).toContain(scope)

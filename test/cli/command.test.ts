@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { optionsOf } from "../../server/src/cli/config/options.js"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { givenKey, run, startServer, testSecret } from "../support/server.js"
+import { run, startServer, staticKey, testSecret } from "../support/server.js"
 
 describe("authwire", () => {
   let database: TestDatabase
@@ -138,9 +138,9 @@ describe("authwire", () => {
       AUTHWIRE_GRPC_ADDR: "127.0.0.1:0",
       AUTHWIRE_HTTP_ADDR: "127.0.0.1:0",
     }
-    const refused = await run(["serve"], env)
-    expect(refused.stderr).toMatch(/^authwire: \d+ migrations? (is|are) pending.*authwire migrate up.*--migrate\n$/)
-    expect(refused.code).toBe(1)
+    const rejected = await run(["serve"], env)
+    expect(rejected.stderr).toMatch(/^authwire: \d+ migrations? (is|are) pending.*authwire migrate up.*--migrate\n$/)
+    expect(rejected.code).toBe(1)
 
     const before = await run(["migrate", "status"], env)
     expect(before).toMatchObject({ code: 0, stderr: "" })
@@ -188,7 +188,7 @@ describe("authwire", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1)
     const gone = await run(
       [...args.filter((one) => one !== "--dev"), "--migrate", "--insecure-behind-proxy", "--grpc-addr=192.0.2.1:5"],
-      { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: JSON.stringify([givenKey(["all"]).entry]) },
+      { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: JSON.stringify([staticKey(["all"]).entry]) },
     )
     expect(gone.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")
     expect(gone.code).toBe(1)

@@ -24,12 +24,12 @@ describe("scripts/demo", () => {
   })
 
   function start(variables: Record<string, string> = {}) {
-    const doors = { AUTHWIRE_GRPC_ADDR: "127.0.0.1:0", AUTHWIRE_HTTP_ADDR: "127.0.0.1:0" }
+    const transports = { AUTHWIRE_GRPC_ADDR: "127.0.0.1:0", AUTHWIRE_HTTP_ADDR: "127.0.0.1:0" }
     const ports = { PORT: "0", OIDC_PORT: "0", SMTP_PORT: "0", MAILBOX_PORT: "0" }
     // In a folder of its own, so that the embedded database is not the one of whoever runs the tests.
     const child = spawn(script, {
       cwd: folder,
-      env: { PATH: process.env.PATH, HOME: folder, ...doors, ...ports, ...variables },
+      env: { PATH: process.env.PATH, HOME: folder, ...transports, ...ports, ...variables },
       stdio: ["ignore", "pipe", "pipe"],
     })
     demo = child

@@ -100,7 +100,7 @@ describe.each(databaseTargets())("authwire rekey on %s", (target) => {
     await expectAll()
   }, 60_000)
 
-  test("without the key that sealed, nothing is lost or shown: it says so, and the service refuses", async () => {
+  test("without the key that sealed, nothing is lost or shown: it says so, and the service rejects", async () => {
     const keyless = { ...env(), AUTHWIRE_ENCRYPTION_KEYS: old }
     const { code, stdout } = await run(["rekey"], keyless)
     expect(stdout).toBe(

@@ -5,15 +5,15 @@ import { describe, expect, test } from "@jest/globals"
 import { createDatabase, databaseTargets, describeServers } from "../support/databases.js"
 import { startServer } from "../support/server.js"
 
-const doors = ["grpc", "http"] as const
-const cases = databaseTargets().flatMap((target) => doors.map((door) => [target, door] as const))
+const transports = ["grpc", "http"] as const
+const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))
 
-describe.each(cases)("SIGTERM under load on %s, through the %s door", (target, door) => {
+describe.each(cases)("SIGTERM under load on %s, through the %s listener", (target, transport) => {
   test("every call in flight ends well or with UNAVAILABLE, no write is half done, and the server exits with 0", async () => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url })
     const client =
-      door === "grpc" ? createAuthwireClient({ url: server.grpcUrl }) : createEdgeClient({ url: server.httpUrl })
+      transport === "grpc" ? createAuthwireClient({ url: server.grpcUrl }) : createEdgeClient({ url: server.httpUrl })
     const { adapter } = client
     const created: string[] = []
     const deleted: string[] = []

@@ -23,7 +23,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
     return copy
   }
 
-  const expectRefusal = (page: Page) => {
+  const expectRejection = (page: Page) => {
     expect([page.status, page.url.pathname + page.url.search]).toEqual([403, "/error?error=Verification"])
     expect(textOf(page, "error")).toContain("It has been used already")
   }
@@ -52,7 +52,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
   test("the link works once", async () => {
     const url = await link("once@example.com")
     expect(textOf(await follow(url), "email")).toBe("once@example.com")
-    expectRefusal(await follow(url))
+    expectRejection(await follow(url))
     const [user] = await usersWithEmail(stack.database, "once@example.com")
     expect(await rows(stack.database, "sessions", "user_id = ?", [user?.id])).toHaveLength(1)
   })
@@ -62,7 +62,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
     const pages = await Promise.all(Array.from({ length: 8 }, () => follow(url)))
     const [winner, ...losers] = pages.toSorted((a, b) => a.status - b.status)
     expect(textOf(winner!, "email")).toBe("race@example.com")
-    for (const page of losers) expectRefusal(page)
+    for (const page of losers) expectRejection(page)
     expect(await usersWithEmail(stack.database, "race@example.com")).toHaveLength(1)
   })
 
@@ -79,7 +79,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
       const url = await link(email)
       const forged = changed(url, parameter, change)
       expect(forged.href).not.toBe(url.href)
-      expectRefusal(await follow(forged))
+      expectRejection(await follow(forged))
       expect(await tokensFor(email)).toHaveLength(1)
       expect(textOf(await follow(url), "email")).toBe(email)
       expect(await usersWithEmail(stack.database, "somebody.else@example.com")).toEqual([])
@@ -92,7 +92,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
       "UPDATE verification_tokens SET expires = '2001-02-03 04:05:06.789' WHERE identifier = ?",
       ["late@example.com"],
     )
-    expectRefusal(await follow(url))
+    expectRejection(await follow(url))
     expect(await tokensFor("late@example.com")).toEqual([])
     expect(await usersWithEmail(stack.database, "late@example.com")).toEqual([])
   })

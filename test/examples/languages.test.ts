@@ -3,10 +3,10 @@ import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { authority, certificateFolder, doorCertificate, stranger } from "../support/certificates.js"
+import { authority, certificateFolder, serverCertificate, stranger } from "../support/certificates.js"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
 import { buildExample, languages, runExample, type ServingExample, serveExample } from "../support/languages.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 import { sessionCookie } from "../support/sign-in.js"
 import { hasTool } from "../support/tools.js"
 
@@ -21,7 +21,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   let database: TestDatabase
   let server: ServerProcess
   let client: AuthwireClient
-  const key = givenKey(["all"])
+  const key = staticKey(["all"])
   const env = { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }
   const run = (...args: string[]) => runExample(language, args, { url: server.grpcUrl, apiKey: key.text })
 
@@ -37,9 +37,9 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     await database?.drop()
   })
 
-  test("takes and refuses every test vector that needs no frozen clock", async () => {
-    const { valid, refused, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
-    const all: { clock?: string }[] = [...valid, ...refused, ...requests]
+  test("takes and rejects every test vector that needs no frozen clock", async () => {
+    const { valid, rejected, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
+    const all: { clock?: string }[] = [...valid, ...rejected, ...requests]
     const frozen = all.filter(({ clock }) => clock === "frozen").length
     expect(await run("vectors", vectorsFile)).toEqual({
       code: 0,
@@ -49,7 +49,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   })
 
   test("with a key that is none: says what the service says", async () => {
-    const wrong = { url: server.grpcUrl, apiKey: givenKey(["all"]).text }
+    const wrong = { url: server.grpcUrl, apiKey: staticKey(["all"]).text }
     const { code, stdout, stderr } = await runExample(language, ["user", "ada@example.com"], wrong)
     expect(stderr).toMatch(/the API key is unknown, revoked or expired/)
     expect(stderr).not.toContain(wrong.apiKey)
@@ -57,11 +57,11 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   })
 
   test("with TLS: reaches a service whose authority it trusts, and no other", async () => {
-    const door = certificateFolder(doorCertificate())
+    const transport = certificateFolder(serverCertificate())
     const trusted = certificateFolder(authority)
     const untrusted = certificateFolder(stranger)
     const own = await createDatabase("sqlite")
-    const secure = await startServer({ databaseUrl: own.url, keys: false, env, args: door.args })
+    const secure = await startServer({ databaseUrl: own.url, keys: false, env, args: transport.args })
     try {
       const reach = { url: secure.grpcUrl, apiKey: key.text }
       expect(new URL(reach.url).protocol).toBe("https:")
@@ -81,7 +81,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     } finally {
       await secure.stop()
       await own.drop()
-      for (const folder of [door, trusted, untrusted]) folder.remove()
+      for (const folder of [transport, trusted, untrusted]) folder.remove()
     }
   })
 
@@ -97,10 +97,10 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   })
 
   test("counts a vector that does not hold as failed", async () => {
-    const { valid, refused, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
+    const { valid, rejected, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
     const wrong = {
       valid: [{ ...valid[0], payload: { ...valid[0].payload, sub: "somebody else" } }],
-      refused: [{ ...refused[0], code: "TOKEN_EXPIRED" }],
+      rejected: [{ ...rejected[0], code: "TOKEN_EXPIRED" }],
       requests: [{ ...requests[0], payload: null }],
     }
     const file = `${process.env.AUTHWIRE_TEST_RUN_FOLDER}/${language.folder}-vectors.json`

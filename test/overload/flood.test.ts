@@ -44,7 +44,7 @@ function httpHealth(url: string): Promise<string> {
   })
 }
 
-// Not on SQLite, which answers in the turn that asks: there nothing waits that could be refused.
+// Not on SQLite, which answers in the turn that asks: there nothing waits that could be rejected.
 describeServers("more calls than can be answered, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
@@ -52,7 +52,7 @@ describeServers("more calls than can be answered, on %s", (target) => {
   })
   afterAll(() => authwire.close())
 
-  test("health answers, what is let in is answered, the rest is refused, and then all is well", async () => {
+  test("health answers, what is let in is answered, the rest is rejected, and then all is well", async () => {
     const { server, adapter } = authwire
     const memory = () => residentBytes(server.pid) as number
     const before = memory()
@@ -85,13 +85,13 @@ describeServers("more calls than can be answered, on %s", (target) => {
     await until(() => lines.every(({ waiting }) => waiting === 0))
     expect(heard).toHaveLength(sent)
     const outcomes = tally(heard)
-    // Who has 1,024 calls under way in a pipeline breaks a rule of it; and a client may have opened more streams than it
+    // Who has 1,024 active calls in a pipeline breaks a rule of it; and a client may have opened more streams than it
     // may now, before it heard of that.
     const { TOO_MANY_CALLS: _, REFUSED_STREAM: streams = 0, ...told } = outcomes
-    const { SESSION_NOT_FOUND: answered, "OVERLOADED again": refused, ...others } = told
+    const { SESSION_NOT_FOUND: answered, "OVERLOADED again": rejected, ...others } = told
     expect(streams).toBeLessThan(1_000)
     expect(others).toEqual({})
-    expect(refused).toBeGreaterThan(1_000)
+    expect(rejected).toBeGreaterThan(1_000)
     expect(answered).toBeGreaterThan(1_000)
     expect(most - before).toBeLessThan(512 * 1024 * 1024)
     for (const line of lines) line.close()
@@ -101,9 +101,9 @@ describeServers("more calls than can be answered, on %s", (target) => {
       const calls = await Promise.allSettled(Array.from({ length: 500 }, () => adapter.getSessionAndUser("none")))
       return calls.every((call) => call.status === "fulfilled" && call.value === null)
     }, 5_000)
-    // Thousands were refused each second, and the log has a line for each second.
-    const refusals = server.output().match(/"calls refused"/g) ?? []
-    expect(refusals.length).toBeGreaterThan(0)
-    expect(refusals.length).toBeLessThan(60)
+    // Thousands were rejected each second, and the log has a line for each second.
+    const rejections = server.output().match(/"calls rejected"/g) ?? []
+    expect(rejections.length).toBeGreaterThan(0)
+    expect(rejections.length).toBeLessThan(60)
   })
 })

@@ -8,7 +8,7 @@ import { whileFull } from "../support/full.js"
 import { until } from "../support/pipeline.js"
 import { carriers } from "../transports/carriers.js"
 
-describeServers("calls that are refused before they begin, on %s", (target) => {
+describeServers("calls that are rejected before they begin, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, ["--max-active-calls=2", "--audit-log=stderr"])
@@ -39,7 +39,7 @@ describeServers("calls that are refused before they begin, on %s", (target) => {
     for (const request_id of ids) expect(audited()).toContainEqual(expect.objectContaining({ ...told, request_id }))
   })
 
-  test("are over at the gRPC door, also if their request never is", async () => {
+  test("are over at the gRPC transport, also if their request never is", async () => {
     const { createUser } = UserService.method
     const session = http2.connect(authwire.server.grpcUrl)
     await whileFull(authwire, async () => {

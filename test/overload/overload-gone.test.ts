@@ -5,18 +5,18 @@ import { type Authwire, startAuthwire } from "../support/authwire.js"
 import { describeServers } from "../support/databases.js"
 import { whileFull } from "../support/full.js"
 
-describeServers("callers that go away before they are refused, on %s", (target) => {
+describeServers("callers that go away before they are rejected, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, ["--max-active-calls=2"])
   })
   afterAll(() => authwire.close())
 
-  test.each([["grpcUrl"], ["httpUrl"]] as const)("at the door of %s leave it as it was", async (door) => {
+  test.each([["grpcUrl"], ["httpUrl"]] as const)("at the listener of %s leave it as it was", async (transport) => {
     const { createUser } = UserService.method
     await whileFull(authwire, async () => {
       for (let round = 0; round < 20; round++) {
-        const session = http2.connect(authwire.server[door])
+        const session = http2.connect(authwire.server[transport])
         session.on("error", () => {})
         const gone = Array.from({ length: 50 }, async (_, index) => {
           const stream = session.request({
@@ -27,7 +27,7 @@ describeServers("callers that go away before they are refused, on %s", (target) 
           })
           stream.on("error", () => {})
           const closed = new Promise((resolve) => stream.once("close", resolve))
-          // Some before they are refused, some in the moment, some after.
+          // Some before they are rejected, some in the moment, some after.
           setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), 5 + index)
           await closed
         })

@@ -6,10 +6,10 @@ import { type Authwire, startAuthwire } from "../support/authwire.js"
 import { errorOf, frame, messageOf, openBarePipeline } from "../support/bare-pipeline.js"
 import { describeServers } from "../support/databases.js"
 import { whileFull } from "../support/full.js"
-import { refusal } from "../support/refused.js"
+import { rejection } from "../support/rejected.js"
 import { carriers } from "../transports/carriers.js"
 
-describeServers("two calls are under way, and no more may be, on %s", (target) => {
+describeServers("two calls are active, and no more may be, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, ["--max-active-calls=2"])
@@ -17,15 +17,15 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
   afterAll(() => authwire.close())
 
   describe.each(carriers)("$name", (carrier) => {
-    test("one more is refused, and let in when there is room", async () => {
+    test("one more is rejected, and let in when there is a place", async () => {
       const client = carrier.connect(authwire.server, { timeoutMs: 1_400 })
       const getUser = () => client.users.getUser({ id: "nobody" })
       await whileFull(authwire, async () => {
         const rejected = [
-          expect(refusal(getUser())).resolves.toBe("ResourceExhausted OVERLOADED 1000"),
-          expect(refusal(client.users.createUser({}))).resolves.toMatch("OVERLOADED"),
+          expect(rejection(getUser())).resolves.toBe("ResourceExhausted OVERLOADED 1000"),
+          expect(rejection(client.users.createUser({}))).resolves.toMatch("OVERLOADED"),
           // A method that has nothing to do with the database has places of its own.
-          expect(refusal(client.tokens.encode({}))).resolves.toMatch("INVALID_FIELD"),
+          expect(rejection(client.tokens.encode({}))).resolves.toMatch("INVALID_FIELD"),
           expect(client.adapter.getUser("nobody")).rejects.toMatchObject({ reason: "OVERLOADED", retryAfterMs: 1000 }),
         ]
         await Promise.all(rejected)
@@ -44,7 +44,7 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
     })
   })
 
-  test("a refused call is not read", async () => {
+  test("a rejected call is not read", async () => {
     const stream = openBarePipeline(authwire.server.grpcUrl)
     await stream.next()
     const { getUser } = UserService.method
@@ -59,7 +59,7 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
     await stream.ended
   })
 
-  test("refused calls in a pipeline have the id that they bring, or one that the log has with their number", async () => {
+  test("rejected calls in a pipeline have the id that they bring, or one that the log has with their number", async () => {
     const stream = openBarePipeline(authwire.server.grpcUrl)
     await stream.next()
     const { getUser } = UserService.method
@@ -84,18 +84,18 @@ describeServers("two calls are under way, and no more may be, on %s", (target) =
     const lines = authwire.server
       .output()
       .split("\n")
-      .filter((line) => line.includes('"calls refused"'))
+      .filter((line) => line.includes('"calls rejected"'))
       .map(
         (line) =>
-          JSON.parse(line) as { request_id: string; refused: { method: string; door: string; calls: number }[] },
+          JSON.parse(line) as { request_id: string; rejected: { method: string; transport: string; calls: number }[] },
       )
     // Sixteen of them have waited for a moment, and have ids of their own.
     const shared = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
     expect(ids.filter((id) => !shared.has(id)).length).toBeLessThanOrEqual(16)
     for (const id of shared) expect(lines.filter((line) => line.request_id === id)).toHaveLength(1)
     const counted = lines
-      .flatMap(({ refused }) => refused)
-      .filter(({ door, method }) => door === "pipeline" && method === "authwire.v1.UserService/GetUser")
+      .flatMap(({ rejected }) => rejected)
+      .filter(({ transport, method }) => transport === "pipeline" && method === "authwire.v1.UserService/GetUser")
     expect(counted.reduce((sum, { calls }) => sum + calls, 0)).toBeGreaterThanOrEqual(301)
   })
 })

@@ -5,11 +5,11 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
 import type { Interceptor } from "../../server/src/rpc/interceptor.js"
-import { openHttpDoor } from "../../server/src/transport/connect/http.js"
-import { openGrpcDoor } from "../../server/src/transport/grpc/grpc.js"
+import { openHttpListener } from "../../server/src/transport/connect/http.js"
+import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { formatAddress } from "../../server/src/transport/listen.js"
 import { databaseTargets } from "../support/databases.js"
-import { refusal } from "../support/refused.js"
+import { rejection } from "../support/rejected.js"
 import { openService } from "../support/service.js"
 import { createStoreDatabase } from "../support/store-database.js"
 import { carriers } from "../transports/carriers.js"
@@ -22,41 +22,41 @@ const named: Interceptor = {
   },
 }
 
-/** A service with both doors, whose clock stands still unless it is told. */
-async function openDoors(target: ReturnType<typeof databaseTargets>[number]) {
+/** A service with both listeners, whose clock stands still unless it is told. */
+async function openListeners(target: ReturnType<typeof databaseTargets>[number]) {
   const database = await createStoreDatabase(target)
   const store = await database.openStore()
   const time = { now: 0 }
   const lines: string[] = []
-  const { dispatch, readiness, door } = openService(store, {
+  const { dispatch, readiness, transport } = openService(store, {
     clock: () => time.now,
     log: pino({ base: null }, { write: (line: string) => lines.push(line) }),
     access: named,
     rateLimit: 1_000,
     rateLimitOverrides: { "UserService.GetUser": 1 },
   })
-  const doors = [await openGrpcDoor(door), await openHttpDoor({ ...door, readiness })] as const
-  const [grpcUrl, httpUrl] = doors.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
+  const transports = [await openGrpcListener(transport), await openHttpListener({ ...transport, readiness })] as const
+  const [grpcUrl, httpUrl] = transports.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
   return {
     ...{ grpcUrl, httpUrl, time, lines },
     async close() {
-      for (const door of doors) door.stopAccepting()
+      for (const transport of transports) transport.stopAccepting()
       await dispatch.drain(1_000)
-      await Promise.all(doors.map((door) => door.closed(1_000)))
+      await Promise.all(transports.map((transport) => transport.closed(1_000)))
       await database.drop()
     },
   }
 }
 
 describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on %s", (target) => {
-  let service: Awaited<ReturnType<typeof openDoors>>
+  let service: Awaited<ReturnType<typeof openListeners>>
   beforeAll(async () => {
-    service = await openDoors(target)
+    service = await openListeners(target)
   })
   afterAll(() => service.close())
 
   describe.each(carriers)("$name", (carrier) => {
-    // Less than the pause that the service asks for: refusals are not tried again.
+    // Less than the pause that the service asks for: rejections are not tried again.
     const open = (apiKey: string | undefined) => carrier.connect(service, { apiKey, timeoutMs: 950 })
     let client: ReturnType<typeof open>
     let other: ReturnType<typeof open>
@@ -70,14 +70,14 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
     })
     const getUser = (one = client) => one.users.getUser({ id: "nobody" })
 
-    test("it is refused with the time of the next call, and let in then", async () => {
+    test("it is rejected with the time of the next call, and let in then", async () => {
       await expect(getUser()).rejects.toMatchObject({ code: 5 })
-      expect(await refusal(getUser())).toBe("ResourceExhausted RATE_LIMITED 1000")
+      expect(await rejection(getUser())).toBe("ResourceExhausted RATE_LIMITED 1000")
       service.time.now += 999
-      expect(await refusal(getUser())).toBe("ResourceExhausted RATE_LIMITED 1")
+      expect(await rejection(getUser())).toBe("ResourceExhausted RATE_LIMITED 1")
       service.time.now += 1
       await expect(getUser()).rejects.toMatchObject({ code: 5 })
-      expect(await refusal(getUser())).toBe("ResourceExhausted RATE_LIMITED 1000")
+      expect(await rejection(getUser())).toBe("ResourceExhausted RATE_LIMITED 1000")
     })
 
     test("the adapter throws: nobody is taken for unknown", async () => {
@@ -92,7 +92,7 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
 
     test("other methods and other keys are let in", async () => {
       await Promise.allSettled([getUser()])
-      expect(await refusal(getUser())).toMatch("RATE_LIMITED")
+      expect(await rejection(getUser())).toMatch("RATE_LIMITED")
       expect(await client.adapter.getSessionAndUser("none")).toBeNull()
       await expect(getUser(other)).rejects.toMatchObject({ code: 5 })
     })
@@ -111,7 +111,7 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
     for (const { status } of await Promise.all(calls)) expect(status).toBe(1)
   })
 
-  test("what is refused has no line of its own in the log", () => {
+  test("what is rejected has no line of its own in the log", () => {
     const codes = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>)
     expect(codes.filter(({ msg }) => msg === "call").length).toBeGreaterThan(0)
     expect(codes.filter(({ reason }) => reason === "RATE_LIMITED")).toEqual([])

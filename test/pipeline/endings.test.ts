@@ -9,8 +9,8 @@ import { linesOf } from "../transports/world.js"
 
 const { getUser, updateUser } = UserService.method
 const ok = { code: "OK", reason: undefined }
-const doors = ["grpc", "http"] as const
-const cases = databaseTargets().flatMap((target) => doors.map((door) => [target, door] as const))
+const transports = ["grpc", "http"] as const
+const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))
 
 describeServers("calls of a pipeline that wait, on %s", (target) => {
   let authwire: Authwire
@@ -19,9 +19,9 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
   })
   afterAll(() => authwire.close())
 
-  describe.each(doors)("through the %s door", (door) => {
+  describe.each(transports)("through the %s listener", (transport) => {
     const opened = async () => {
-      const stream = openBarePipeline(authwire.server[`${door}Url`])
+      const stream = openBarePipeline(authwire.server[`${transport}Url`])
       expect((await stream.next()).settings).toBeDefined()
       return stream
     }
@@ -125,13 +125,13 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
         breakIt(stream)
         expect(await stream.ended).toMatchObject({ code })
         for (const { id } of calls)
-          expect(await linesOf(authwire.server, id)).toMatchObject([{ door: "pipeline", code: "CANCELLED" }])
+          expect(await linesOf(authwire.server, id)).toMatchObject([{ transport: "pipeline", code: "CANCELLED" }])
       })
     })
   })
 })
 
-describe.each(cases)("when the service is about to stop, on %s, through the %s door", (target, door) => {
+describe.each(cases)("when the service is about to stop, on %s, through the %s listener", (target, transport) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target)
@@ -139,7 +139,7 @@ describe.each(cases)("when the service is about to stop, on %s, through the %s d
   afterAll(() => authwire.close())
   const openedAt = async () => {
     const server = await startServer({ databaseUrl: authwire.database.url })
-    const stream = openBarePipeline(server[`${door}Url`])
+    const stream = openBarePipeline(server[`${transport}Url`])
     expect((await stream.next()).settings).toBeDefined()
     return { server, stream }
   }

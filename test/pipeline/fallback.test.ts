@@ -32,8 +32,8 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
   const both = async (count: number) =>
     tally(await Promise.all(Array.from({ length: count }, (_, index) => (index % 2 === 0 ? read() : write()))))
 
-  const refusals: Passage[] = ["unknown", 404, 502, 503, 403]
-  test.each(refusals)(
+  const rejections: Passage[] = ["unknown", 404, 502, 503, 403]
+  test.each(rejections)(
     "that has no pipelines (%s) makes every call on its own, and tries again later",
     async (passage) => {
       proxy.passage = passage

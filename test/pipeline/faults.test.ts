@@ -14,7 +14,7 @@ async function namesOf(database: TestDatabase): Promise<Set<string>> {
 }
 
 describeServers("a server of two on %s, killed", (target) => {
-  // What one server refuses that has all the calls of two is not what this is about.
+  // What one server rejects that has all the calls of two is not what this is about.
   const args = ["--log-level=warn", "--max-active-calls=2000"]
 
   test("with 1,000 calls in flight: reads succeed on the other, writes are done once or not at all", async () => {
@@ -29,7 +29,7 @@ describeServers("a server of two on %s, killed", (target) => {
     const calls = thousand.map((index) =>
       outcome(index % 2 === 0 ? client.adapter.getUser("nobody") : client.adapter.createUser(named(`${index}`))),
     )
-    // Needs no database: when it is answered, those before it are under way.
+    // Needs no database: when it is answered, those before it are active.
     await client.tokens.encode({ payload: {}, salt: "s" })
     hosts = [...replicas.hosts]
     laterMs += 31_000
@@ -66,7 +66,7 @@ describeServers("a server of two on %s, killed", (target) => {
     await Promise.all(thousand.map(caller))
     await killed
     const names = await namesOf(database)
-    // The server that is left may be asked too much at once: what it refuses for that was not done.
+    // The server that is left may be asked too much at once: what it rejects for that was not done.
     const { OK = 0, UNAVAILABLE = 0, RESOURCE_EXHAUSTED = 0, ...others } = tally([...created.values()])
     expect(others).toEqual({})
     expect(OK + UNAVAILABLE + RESOURCE_EXHAUSTED).toBe(3000)

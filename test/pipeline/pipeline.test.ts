@@ -10,21 +10,21 @@ const { getUser, createUser } = UserService.method
 const { check } = Health.method
 const ok = { code: "OK", reason: undefined }
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
-const doors = ["grpc", "http"] as const
-const cases = databaseTargets().flatMap((target) => doors.map((door) => [target, door] as const))
+const transports = ["grpc", "http"] as const
+const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))
 
 /** A frame of a call that fails with USER_NOT_FOUND. */
 const nobody = (id: number, more: Parameters<typeof frame>[3] = {}) => frame(id, getUser, { id: "nobody" }, more)
 const idsOf = (answers: readonly { id: number }[]) => answers.map(({ id }) => id).sort((a, b) => a - b)
 const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => from + n)
 
-describe.each(cases)("PipelineService.Pipeline on %s, through the %s door", (target, door) => {
+describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", (target, transport) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, ["--max-message-bytes=1048576"])
   })
   afterAll(() => authwire.close())
-  const open = (header?: Record<string, string>) => openBarePipeline(authwire.server[`${door}Url`], header)
+  const open = (header?: Record<string, string>) => openBarePipeline(authwire.server[`${transport}Url`], header)
   /** A stream whose settings have come. */
   const opened = async (header?: Record<string, string>): Promise<BarePipeline> => {
     const stream = open(header)
@@ -123,7 +123,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s door", (tar
 
   const long = "x".repeat(256)
   test.each([
-    ["an id that is under way", { calls: [nobody(1), nobody(2), nobody(1)] }, "calls.id"],
+    ["an id that is active", { calls: [nobody(1), nobody(2), nobody(1)] }, "calls.id"],
     ["4097 calls", { calls: numbers(1, 4097).map((id) => nobody(id)) }, "calls"],
     ["4097 ids given up", { cancelledIds: numbers(1, 4097) }, "cancelled_ids"],
     ["a call without a method", { calls: [{ ...nobody(1), method: "" }] }, "calls[0].method"],
@@ -146,7 +146,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s door", (tar
       fields: expect.arrayContaining([field]),
     })
     expect(await linesOf(authwire.server, requestId)).toMatchObject([
-      { method: "authwire.v1.PipelineService/Pipeline", door, code: "INVALID_ARGUMENT" },
+      { method: "authwire.v1.PipelineService/Pipeline", transport, code: "INVALID_ARGUMENT" },
     ])
     await expectWell()
   })
@@ -169,23 +169,23 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s door", (tar
     await expectWell()
   })
 
-  test("more calls than may be under way: the rest is TOO_MANY_CALLS, the others are answered", async () => {
+  test("more calls than may be active: the rest is TOO_MANY_CALLS, the others are answered", async () => {
     const stream = await opened()
     stream.send({ calls: numbers(1, 1500).map((id) => frame(id, check, {})) })
     const answers = await stream.answers(1500)
     expect(idsOf(answers)).toEqual(numbers(1, 1500))
-    const refused = answers.filter(({ outcome }) => outcome.case === "error")
-    expect(idsOf(refused)).toEqual(numbers(1025, 476))
-    for (const one of refused)
+    const rejected = answers.filter(({ outcome }) => outcome.case === "error")
+    expect(idsOf(rejected)).toEqual(numbers(1025, 476))
+    for (const one of rejected)
       expect(errorOf(one)).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "TOO_MANY_CALLS" })
     for (const one of answers.filter(({ id }) => id <= 1024)) expect(messageOf(check, one).status).toBe(Status.SERVING)
-    // And there is room again.
+    // And there is space again.
     stream.send({ calls: numbers(1, 1024).map((id) => frame(id, check, {})) })
     for (const one of await stream.answers(1024)) expect(messageOf(check, one).status).toBe(Status.SERVING)
     await finish(stream)
   })
 
-  test("the calls under way are answered when the client has closed its side, then the stream is OK", async () => {
+  test("the active calls are answered when the client has closed its side, then the stream is OK", async () => {
     const stream = await opened()
     stream.send({ calls: numbers(1, 100).map((id) => nobody(id)) })
     stream.end()
@@ -212,7 +212,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s door", (tar
     expect(new Set([ofStream, first, ...others]).size).toBe(4)
     await finish(stream)
     expect(await linesOf(authwire.server, ofStream)).toMatchObject([
-      { method: "authwire.v1.PipelineService/Pipeline", door, code: "OK" },
+      { method: "authwire.v1.PipelineService/Pipeline", transport, code: "OK" },
     ])
   })
 

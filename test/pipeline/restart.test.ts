@@ -94,7 +94,7 @@ describeServers("two servers on %s", (target) => {
     await database.drop()
   })
 
-  test("of one that stops while a call is long under way, that is answered, and the next calls go to the other", async () => {
+  test("of one that stops while a call is long active, that is answered, and the next calls go to the other", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url])
     let hosts = replicas.hosts.slice(0, 1)

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals"
 import { createDatabase } from "../support/databases.js"
 import { createNetworkNamespace, hasNetworkNamespaces } from "../support/network-namespace.js"
 import { outcome, pipelineClient, tally, until } from "../support/pipeline.js"
-import { givenKey, startServer } from "../support/server.js"
+import { startServer, staticKey } from "../support/server.js"
 
 /** How long a client waits until it asks whether a connection is alive, and then for the answer. */
 const keepaliveMs = 20_000 + 5_000
@@ -15,7 +15,7 @@ withNetworks(
     const network = createNetworkNamespace()
     resources.defer(network.remove)
     // Not loopback, so not with --dev.
-    const key = givenKey(["all"])
+    const key = staticKey(["all"])
     const env = { AUTHWIRE_INSECURE_BEHIND_PROXY: "true", AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }
     const start = async (options: { args: string[]; prefix?: readonly string[] }) => {
       const database = await createDatabase("sqlite")

@@ -7,7 +7,7 @@ import { pipelineClient, tally } from "../support/pipeline.js"
 import { type RawPipeline, rawPipelines } from "../support/raw-pipeline.js"
 import { type ServerProcess, startServer } from "../support/server.js"
 
-const doors = ["grpc", "http"] as const
+const transports = ["grpc", "http"] as const
 
 describe.each(databaseTargets().slice(-1))("a client that does not read its answers, on %s", (target) => {
   let database: TestDatabase
@@ -26,7 +26,7 @@ describe.each(databaseTargets().slice(-1))("a client that does not read its answ
     await database.drop()
   })
 
-  const refused = Array.from({ length: 1000 }, (_, id) => ({ id, method: "none", message: new Uint8Array() }))
+  const rejected = Array.from({ length: 1000 }, (_, id) => ({ id, method: "none", message: new Uint8Array() }))
 
   /** Resolves when others have had so many answers that whoever still waits is not listened to. */
   const whileOthersAreServed = async () => {
@@ -38,56 +38,62 @@ describe.each(databaseTargets().slice(-1))("a client that does not read its answ
   async function fill(stream: RawPipeline, most: number, request: (index: number) => object): Promise<number> {
     await stream.opened
     for (let index = 0; index < most; index++) {
-      const hasRoom = stream.send(request(index))
-      // It is grpc-js's turn, which takes a mebibyte before it says that there is no room.
+      const hasSpace = stream.send(request(index))
+      // It is grpc-js's turn, which takes a mebibyte before it says that there is no space.
       await new Promise((resolve) => setImmediate(resolve))
-      if (hasRoom) continue
-      const heard = stream.room().then(() => "heard")
+      if (hasSpace) continue
+      const heard = stream.space().then(() => "heard")
       if ((await Promise.race([heard, whileOthersAreServed()])) === "not heard") return index + 1
     }
     return most
   }
 
-  test.each(doors)("and asks for more and more through the %s door is not listened to until it reads", async (door) => {
-    const raw = rawPipelines(door === "grpc" ? server.grpcUrl : server.httpUrl)
-    const stream = raw.open()
-    const message = toBinary(GetUserRequestSchema, create(GetUserRequestSchema, { id: "large" }))
-    const header = { "x-padding": "x".repeat(4000) }
-    const method = "authwire.v1.UserService/GetUser"
-    const before = residentMb(server.pid)
-    const sent = await fill(stream, 20_000, (id) => ({ calls: [{ id, method, message, header }] }))
-    expect(sent).toBeLessThan(20_000)
-    expect(residentMb(server.pid) - before).toBeLessThan(500)
+  test.each(transports)(
+    "and asks for more and more through the %s listener is not listened to until it reads",
+    async (transport) => {
+      const raw = rawPipelines(transport === "grpc" ? server.grpcUrl : server.httpUrl)
+      const stream = raw.open()
+      const message = toBinary(GetUserRequestSchema, create(GetUserRequestSchema, { id: "large" }))
+      const header = { "x-padding": "x".repeat(4000) }
+      const method = "authwire.v1.UserService/GetUser"
+      const before = residentMb(server.pid)
+      const sent = await fill(stream, 20_000, (id) => ({ calls: [{ id, method, message, header }] }))
+      expect(sent).toBeLessThan(20_000)
+      expect(residentMb(server.pid) - before).toBeLessThan(500)
 
-    const outcomes: string[] = []
-    await new Promise<void>((resolve) => {
-      stream.read(({ outcome }) => {
-        outcomes.push(outcome.case === "message" && outcome.value.length > 200_000 ? "large" : String(outcome.case))
-        if (outcomes.length === sent) resolve()
+      const outcomes: string[] = []
+      await new Promise<void>((resolve) => {
+        stream.read(({ outcome }) => {
+          outcomes.push(outcome.case === "message" && outcome.value.length > 200_000 ? "large" : String(outcome.case))
+          if (outcomes.length === sent) resolve()
+        })
       })
-    })
-    expect(tally(outcomes)).toEqual({ large: sent })
-    stream.finish()
-    expect((await stream.ended).code).toBe(0)
-    raw.close()
-  })
+      expect(tally(outcomes)).toEqual({ large: sent })
+      stream.finish()
+      expect((await stream.ended).code).toBe(0)
+      raw.close()
+    },
+  )
 
-  test.each(doors)("and is refused again and again through the %s door is not listened to either", async (door) => {
-    const raw = rawPipelines(door === "grpc" ? server.grpcUrl : server.httpUrl)
-    const stream = raw.open()
-    const sent = await fill(stream, 500, () => ({ calls: refused }))
-    expect(sent).toBeLessThan(500)
-    // Whoever goes without a word is forgotten with all that waited for it.
-    stream.cancel()
-    raw.close()
-    await whileOthersAreServed()
-  })
+  test.each(transports)(
+    "and is rejected again and again through the %s listener is not listened to either",
+    async (transport) => {
+      const raw = rawPipelines(transport === "grpc" ? server.grpcUrl : server.httpUrl)
+      const stream = raw.open()
+      const sent = await fill(stream, 500, () => ({ calls: rejected }))
+      expect(sent).toBeLessThan(500)
+      // Whoever goes without a word is forgotten with all that waited for it.
+      stream.cancel()
+      raw.close()
+      await whileOthersAreServed()
+    },
+  )
 
-  test.each(doors)("and waits at the %s door does not keep the server from stopping", async (door) => {
+  test.each(transports)("and waits at the %s listener does not keep the server from stopping", async (transport) => {
     const one = await startServer({ databaseUrl: database.url, args: ["--log-level=warn", "--shutdown-grace-ms=500"] })
-    const raw = rawPipelines(door === "grpc" ? one.grpcUrl : one.httpUrl)
+    const raw = rawPipelines(transport === "grpc" ? one.grpcUrl : one.httpUrl)
     const stream = raw.open()
-    await fill(stream, 500, () => ({ calls: refused }))
+    await fill(stream, 500, () => ({ calls: rejected }))
     expect(await one.stop("SIGTERM")).toBe(0)
     raw.close()
   })

@@ -7,8 +7,8 @@ import { expect, test } from "@jest/globals"
 
 const config = fileURLToPath(new URL("../../biome.json", import.meta.url))
 
-/** Whether the linter refuses an import in a file at that path. */
-function refused(file: string, module: string): boolean {
+/** Whether the linter rejects an import in a file at that path. */
+function rejected(file: string, module: string): boolean {
   const folder = mkdtempSync(join(tmpdir(), "authwire-walls-"))
   try {
     copyFileSync(config, join(folder, "biome.json"))
@@ -40,7 +40,7 @@ test.each([
   ["token/src/x.ts", "@authwire/proto"],
   ["token/src/x.ts", "node:crypto"],
 ])("%s must not import %s", (file, module) => {
-  expect(refused(file, module)).toBe(true)
+  expect(rejected(file, module)).toBe(true)
 })
 
 test.each([
@@ -49,5 +49,5 @@ test.each([
   ["server/src/bootstrap/x.ts", "../store/sql/index.js"],
   ["client/src/x.ts", "@authwire/proto"],
 ])("%s may import %s", (file, module) => {
-  expect(refused(file, module)).toBe(false)
+  expect(rejected(file, module)).toBe(false)
 })

@@ -10,7 +10,7 @@ import { describeServers } from "../support/databases.js"
 import { endsAfterEach } from "../support/endings.js"
 import { whileFull } from "../support/full.js"
 import { until } from "../support/pipeline.js"
-import { givenKey } from "../support/server.js"
+import { staticKey } from "../support/server.js"
 
 /** A message that has no end, as far as this test can tell: more than comes through before the stream is closed. */
 const endless = { bytes: 2 ** 32 - 1 }
@@ -31,7 +31,7 @@ describe("who may not call is told so by the header alone", () => {
   const strangers: [who: string, key: () => string | undefined, status: string][] = [
     ["without a key", () => undefined, "16"],
     ["with a key that is none", () => "nonsense", "16"],
-    ["with a key that nobody knows", () => givenKey(["all"]).text, "16"],
+    ["with a key that nobody knows", () => staticKey(["all"]).text, "16"],
   ]
   const callers: typeof strangers = [...strangers, ["with a key that lacks the scope", () => target.keys.sessions, "7"]]
 

@@ -45,7 +45,7 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     const call = connection.open(header(paths.pipeline, { key: target.keys.sessions }))
     await areServed([call])
     expect(connection.openStreams).toBe(calls.length + 1)
-    // One that has gone makes room for another.
+    // One that has gone makes space for another.
     calls[0]?.stream.close()
     await connection.seen()
     await areServed([watch(connection)])

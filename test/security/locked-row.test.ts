@@ -53,7 +53,7 @@ describeServers("rows that another transaction has locked on %s", (target) => {
       return longest
     }
 
-    test("40 writers of one row do not keep others waiting, nor is anybody refused", async () => {
+    test("40 writers of one row do not keep others waiting, nor is anybody rejected", async () => {
       const id = await user()
       const account = { provider: "p", type: "oauth" as const, userId: id }
       const writes = range(40).map((n) => [

@@ -6,7 +6,7 @@ import { run } from "../support/server.js"
 describeServers(
   "migrate up on %s",
   (engine) => {
-    test("ends with a line that says why, whichever statement is the first to be refused", async () => {
+    test("ends with a line that says why, whichever statement is the first to be rejected", async () => {
       const server = await startPrivateDatabase(engine)
       if (server === null) throw new Error(`no ${engine}`)
       try {
@@ -18,7 +18,7 @@ describeServers(
           AUTHWIRE_DATABASE_URL: Object.assign(url, { username: "authwire", password: "password" }).href,
           AUTH_SECRET: "of the test",
         }
-        // The server refuses the first statement, the second one, and so on: of the probe, of the pool, of the session.
+        // The server rejects the first statement, the second one, and so on: of the probe, of the pool, of the session.
         for (let statements = 1; statements <= 8; statements++) {
           await database.query(`ALTER USER authwire@'%' WITH MAX_QUERIES_PER_HOUR ${statements}`)
           await database.query("FLUSH USER_RESOURCES")

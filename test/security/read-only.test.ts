@@ -130,12 +130,12 @@ describe("a database of SQLite that takes no writes", () => {
     await store.ping({})
     const connection = await store.database.dataSource.createQueryRunner().connect()
     connection.pragma("query_only = 1")
-    const refused = {
+    const rejected = {
       reason: "DATABASE_UNAVAILABLE",
       message: expect.stringMatching(/^the database takes no writes: /),
     }
-    await expect(store.ping({})).rejects.toMatchObject(refused)
-    await expect(store.users.delete(anyone, user.id)).rejects.toMatchObject(refused)
+    await expect(store.ping({})).rejects.toMatchObject(rejected)
+    await expect(store.users.delete(anyone, user.id)).rejects.toMatchObject(rejected)
     expect(await store.users.get(anyone, user.id)).toEqual(user)
     connection.pragma("query_only = 0")
     await store.ping({})

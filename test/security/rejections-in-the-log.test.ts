@@ -4,14 +4,14 @@ import { attackConnection, endOf } from "../support/attack/streams.ts"
 import { listeners, startTarget, type Target } from "../support/attack/target.ts"
 import { openBarePipeline } from "../support/bare-pipeline.js"
 import { until } from "../support/pipeline.js"
-import { givenKey } from "../support/server.js"
+import { staticKey } from "../support/server.js"
 import { logOf } from "../support/workers.js"
 
 const calls = 1_000
 
 /** A line that counts calls that were rejected. */
 interface Counted {
-  refused?: { calls: number }[]
+  rejected?: { calls: number }[]
 }
 
 describe.each(listeners)("calls that are rejected at the %s listener", (listener) => {
@@ -34,8 +34,8 @@ describe.each(listeners)("calls that are rejected at the %s listener", (listener
     lines()
       .filter((line) => !isOfAudit(line))
       .reduce((sum, line) => {
-        const { refused } = line as Counted
-        return sum + (refused?.reduce((all, { calls }) => all + calls, 0) ?? (line.code === undefined ? 0 : 1))
+        const { rejected } = line as Counted
+        return sum + (rejected?.reduce((all, { calls }) => all + calls, 0) ?? (line.code === undefined ? 0 : 1))
       }, 0)
 
   // Ten a second and the line that counts; those of the first second and of the last begin and end somewhere in it.
@@ -48,7 +48,7 @@ describe.each(listeners)("calls that are rejected at the %s listener", (listener
 
   const keys = [
     ["have no key", () => undefined, "16"],
-    ["have an unknown one", () => givenKey(["all"]).text, "16"],
+    ["have an unknown one", () => staticKey(["all"]).text, "16"],
     ["lack the scope", () => target.keys.sessions, "7"],
   ] as const
 
@@ -81,6 +81,6 @@ describe.each(listeners)("calls that are rejected at the %s listener", (listener
     pipeline.cancel()
     const own = () => lines().filter(({ request_id }) => request_id === requestId)
     await until(() => own().length > 0)
-    expect(own()[0]).toMatchObject({ door: "pipeline", code: "UNIMPLEMENTED", msg: "call refused" })
+    expect(own()[0]).toMatchObject({ transport: "pipeline", code: "UNIMPLEMENTED", msg: "call rejected" })
   })
 })

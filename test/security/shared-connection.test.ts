@@ -9,14 +9,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { inAnHour } from "../support/adapter.js"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
 import { until } from "../support/pipeline.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 import { type TcpProxy, tcpProxy } from "../support/tcp-proxy.js"
 
 const repository = fileURLToPath(new URL("../..", import.meta.url))
 
 // Each test has a proxy of its own, whose URL no other test has: so no channel of another test serves it.
 describe("clients of one process", () => {
-  const [first, second] = [givenKey(["all"]), givenKey(["all"])]
+  const [first, second] = [staticKey(["all"]), staticKey(["all"])]
   let database: TestDatabase
   let server: ServerProcess
   let proxy: TcpProxy
@@ -63,7 +63,7 @@ describe("clients of one process", () => {
 
   test("a key that the service does not know gets nothing from a connection that another key opened", async () => {
     expect(await AuthwireAdapter(options).getUser("nobody")).toBeNull()
-    const unknown = { ...options, apiKey: givenKey(["all"]).text }
+    const unknown = { ...options, apiKey: staticKey(["all"]).text }
     await expect(AuthwireAdapter(unknown).getUser("nobody")).rejects.toMatchObject({ reason: "API_KEY_INVALID" })
     await expect(AuthwireAdapter({ url: options.url }).getUser("nobody")).rejects.toMatchObject({
       reason: "API_KEY_MISSING",

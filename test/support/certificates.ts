@@ -5,15 +5,15 @@ import { type Certificate, type CertificateOptions, certificate } from "../../cl
 
 export { type Certificate, certificate }
 
-/** The names under which the tests reach a door. */
+/** The names under which the tests reach a listener. */
 const loopback = ["DNS:localhost", "IP:127.0.0.1"]
 
 /** Those who sign: one whom both sides trust, one whom nobody does. */
 export const authority = certificate("Authority of the tests")
 export const stranger = certificate("Somebody else")
 
-/** A certificate for a door on loopback. */
-export function doorCertificate(options: CertificateOptions & { name?: string } = {}): Certificate {
+/** A certificate for a listener on loopback. */
+export function serverCertificate(options: CertificateOptions & { name?: string } = {}): Certificate {
   return certificate(options.name ?? "authwire", { issuer: authority, names: loopback, ...options })
 }
 

@@ -10,12 +10,12 @@ export class FakeStream implements PipelineStream {
   settled = false
   finished = false
   maxMessageBytes = 1_000
-  room = Number.POSITIVE_INFINITY
+  space = Number.POSITIVE_INFINITY
   get isOpen() {
     return this.settled && !this.finished
   }
-  get hasRoom() {
-    return this.isOpen && this.calls.length < this.room
+  get hasSpace() {
+    return this.isOpen && this.calls.length < this.space
   }
   get load() {
     return this.calls.length
@@ -39,7 +39,7 @@ export class FakeMember implements Member {
   stream: FakeStream | undefined
   leaving: FakeStream | undefined
   isResting = false
-  refusesPipeline = false
+  rejectsPipeline = false
   error: ConnectError | undefined
   mayOpen = true
   hurries = 0
@@ -64,10 +64,10 @@ export class FakeMember implements Member {
     this.closed = true
   }
   /** The service carries the stream. */
-  settle(room = Number.POSITIVE_INFINITY): FakeStream {
+  settle(space = Number.POSITIVE_INFINITY): FakeStream {
     const stream = this.stream as FakeStream
     stream.settled = true
-    stream.room = room
+    stream.space = space
     this.events.changed([])
     return stream
   }
@@ -83,7 +83,7 @@ export class FakeMember implements Member {
   fail(code = Code.Unavailable, unsent: PipelinedCall[] = []) {
     this.stream = undefined
     this.mayOpen = false
-    this.refusesPipeline = code !== Code.Unavailable
+    this.rejectsPipeline = code !== Code.Unavailable
     this.error = new ConnectError("it failed", code)
     this.events.changed(unsent)
     this.events.failed()

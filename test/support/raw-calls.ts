@@ -35,7 +35,7 @@ function endOf(error: Buffer): RawOutcome {
 const authorization = (apiKey: string | undefined) =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
 
-/** Calls through one pipeline on a connection of its own: message after message, whatever the service says of room. */
+/** Calls through one pipeline on a connection of its own: message after message, whatever the service says of its limits. */
 export function rawPipelineCalls(url: string, tokens: readonly string[], heard: Heard, apiKey?: string): RawCalls {
   const session = http2.connect(url)
   session.on("error", () => {})

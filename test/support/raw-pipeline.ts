@@ -6,10 +6,10 @@ import { Client, credentials, type StatusObject } from "@grpc/grpc-js"
 export interface RawPipeline {
   /** Resolves when the service carries the stream. */
   readonly opened: Promise<unknown>
-  /** Sends a message. False if the next one should wait until there is room. */
+  /** Sends a message. False if the next one should wait until there is space. */
   send(request: MessageInitShape<typeof PipelineRequestSchema>): boolean
-  /** Resolves when there is room. */
-  room(): Promise<void>
+  /** Resolves when there is space. */
+  space(): Promise<void>
   /** Begins to read, and hands on what comes. */
   read(onAnswer: (answer: PipelineAnswer) => void): void
   /** Says that no more will be sent. */
@@ -46,7 +46,7 @@ export function rawPipelines(url: string) {
         opened,
         send: (request) =>
           stream.write(Buffer.from(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, request)))),
-        room: () => new Promise((resolve) => stream.once("drain", resolve)),
+        space: () => new Promise((resolve) => stream.once("drain", resolve)),
         read(onAnswer) {
           hand = onAnswer
           opened.then(() => stream.resume())

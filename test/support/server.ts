@@ -4,9 +4,9 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 
 export interface ServerProcess {
-  /** URL of the gRPC door, for AuthwireAdapter and others: `http://127.0.0.1:…`, `https://` with `--tls-cert`. */
+  /** URL of the gRPC listener, for AuthwireAdapter and others: `http://127.0.0.1:…`, `https://` with `--tls-cert`. */
   readonly grpcUrl: string
-  /** URL of the HTTP door. */
+  /** URL of the HTTP listener. */
   readonly httpUrl: string
   readonly pid: number
   /** A key that lets callers in; undefined where none is needed. */
@@ -26,7 +26,7 @@ const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.met
 
 /**
  * Starts `authwire serve` as a process of its own, on free loopback ports, with pending migrations applied. It needs no
- * keys (`--dev`) unless `keys` says so. Rejects with its output when it ends before both doors listen.
+ * keys (`--dev`) unless `keys` says so. Rejects with its output when it ends before both listeners listen.
  */
 export async function startServer(options: {
   databaseUrl: string
@@ -42,7 +42,7 @@ export async function startServer(options: {
   prefix?: readonly string[]
 }): Promise<ServerProcess> {
   const { keys } = options
-  const key = keys === undefined || keys === false ? undefined : givenKey(keys === true ? ["all"] : keys)
+  const key = keys === undefined || keys === false ? undefined : staticKey(keys === true ? ["all"] : keys)
   const mode = keys === undefined ? ["--dev", "--log-format=json"] : ["--migrate"]
   const child = authwire(
     ["serve", ...mode, "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
@@ -57,18 +57,18 @@ export async function startServer(options: {
   const tls = options.args?.some((argument) => argument.startsWith("--tls-cert")) ?? false
   let output = ""
   let log = ""
-  const doors: Record<string, string> = {}
+  const transports: Record<string, string> = {}
   const closed = once(child, "close") as Promise<[number | null]>
   const listening = new Promise<void>((resolve) => {
     const collect = (chunk: Buffer) => {
       output += chunk.toString()
-      if (doors.grpc !== undefined && doors.http !== undefined) return
-      for (const [, door, address] of output.matchAll(
-        /^authwire: (grpc|http) door listening on (?:https?:\/\/)?(\S+)$/gm,
+      if (transports.grpc !== undefined && transports.http !== undefined) return
+      for (const [, transport, address] of output.matchAll(
+        /^authwire: (grpc|http) listener at (?:https?:\/\/)?(\S+)$/gm,
       )) {
-        if (door !== undefined) doors[door] = `${tls ? "https" : "http"}://${address}`
+        if (transport !== undefined) transports[transport] = `${tls ? "https" : "http"}://${address}`
       }
-      if (doors.grpc !== undefined && doors.http !== undefined) resolve()
+      if (transports.grpc !== undefined && transports.http !== undefined) resolve()
     }
     child.stdout?.on("data", collect)
     child.stderr?.on("data", (chunk: Buffer) => {
@@ -77,10 +77,11 @@ export async function startServer(options: {
     })
   })
   await Promise.race([listening, closed])
-  if (doors.grpc === undefined || doors.http === undefined) throw new Error(`authwire serve did not start:\n${output}`)
+  if (transports.grpc === undefined || transports.http === undefined)
+    throw new Error(`authwire serve did not start:\n${output}`)
   return {
-    grpcUrl: doors.grpc,
-    httpUrl: doors.http,
+    grpcUrl: transports.grpc,
+    httpUrl: transports.http,
     pid: child.pid as number,
     apiKey: key?.text,
     output: () => output,
@@ -94,7 +95,7 @@ export async function startServer(options: {
 }
 
 /** A key, and its entry in AUTHWIRE_API_KEYS. */
-export function givenKey(scopes: readonly string[], more: { tenant?: string; expires?: string; name?: string } = {}) {
+export function staticKey(scopes: readonly string[], more: { tenant?: string; expires?: string; name?: string } = {}) {
   const id = randomBytes(8).toString("hex")
   const secret = randomBytes(32).toString("base64url")
   const secretSha256 = createHash("sha256").update(secret).digest("hex")

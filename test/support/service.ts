@@ -14,7 +14,7 @@ const anybody: ServiceOptions["access"] = {
   },
 }
 
-/** A service in this process, behind no door yet, that is ready. Its options are those of the command, or given. */
+/** A service in this process, behind no listener yet, that is ready. Its options are those of the command, or given. */
 export function openService(store: Store, options: Partial<ServiceOptions> = {}) {
   const readiness: ReadinessSwitch = readinessSwitch()
   readiness.set(true)
@@ -39,7 +39,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     rateLimitOverrides: {},
     ...options,
   })
-  const door = {
+  const transport = {
     dispatch,
     maxMessageBytes: 1_000_000,
     address: { host: "127.0.0.1", port: 0 },
@@ -51,5 +51,5 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     idleTimeoutMs: 60_000,
     log: options.log ?? pino({ level: "silent" }),
   }
-  return { dispatch, readiness, door }
+  return { dispatch, readiness, transport }
 }

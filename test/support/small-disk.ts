@@ -12,7 +12,7 @@ export interface SmallDisk {
   readonly prefix: readonly string[]
 }
 
-/** @param path of a folder; removing the file `filler` in it makes room for 32 KiB more. */
+/** @param path of a folder; removing the file `filler` in it makes space for 32 KiB more. */
 export function smallDisk(path: string): SmallDisk {
   return { path, prefix: ["unshare", "--mount", "sh", "-c", script, path] }
 }

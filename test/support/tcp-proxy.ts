@@ -9,7 +9,7 @@ export interface TcpProxy {
   readonly accepted: number
   /** How many of them are open. */
   readonly open: number
-  /** Resets every connection and refuses new ones. */
+  /** Resets every connection and rejects new ones. */
   cut(): Promise<void>
   /** Accepts connections and passes nothing, on old ones neither. What was sent meanwhile arrives after restore(). */
   hang(): void

@@ -54,7 +54,7 @@ export function connection(baseUrl: string) {
   }
 }
 
-/** What health answers over `count` new connections through each door, and the probe `/readyz` over as many. */
+/** What health answers over `count` new connections through each listener, and the probe `/readyz` over as many. */
 export async function healthAnswers(server: ServerProcess, count = 6): Promise<string[]> {
   const check = async (url: string) => {
     const { health, close } = connection(url)

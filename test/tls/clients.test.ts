@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { AuthwireError, createAuthwireClient, type TlsOptions } from "@authwire/client"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
-import { authority, certificate, certificateFolder, doorCertificate, stranger } from "../support/certificates.js"
+import { authority, certificate, certificateFolder, serverCertificate, stranger } from "../support/certificates.js"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
 import { type ServerProcess, startServer } from "../support/server.js"
 
@@ -25,10 +25,10 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
     database = await createDatabase("sqlite")
     resources.defer(() => database.drop())
     const folders = {
-      tls: certificateFolder(doorCertificate()),
-      expired: certificateFolder(doorCertificate({ to: Date.now() - 1000 })),
-      misnamed: certificateFolder(doorCertificate({ names: ["DNS:other.test", "IP:127.0.0.9"] })),
-      mtls: certificateFolder(doorCertificate(), authority.cert),
+      tls: certificateFolder(serverCertificate()),
+      expired: certificateFolder(serverCertificate({ to: Date.now() - 1000 })),
+      misnamed: certificateFolder(serverCertificate({ names: ["DNS:other.test", "IP:127.0.0.9"] })),
+      mtls: certificateFolder(serverCertificate(), authority.cert),
       trusted: certificateFolder(authority),
       untrusted: certificateFolder(stranger),
     }
@@ -50,7 +50,7 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
       required: { requestCert: true, ca: authority.cert },
       required12: { requestCert: true, ca: authority.cert, maxVersion: "TLSv1.2" },
     } as Record<string, tls.TlsOptions>)) {
-      const server = tls.createServer({ ...doorCertificate(), ALPNProtocols: ["h2", "http/1.1"], ...options })
+      const server = tls.createServer({ ...serverCertificate(), ALPNProtocols: ["h2", "http/1.1"], ...options })
       server.on("tlsClientError", (_, socket) => socket.destroy())
       server.on("secureConnection", (socket) => socket.on("error", () => {}))
       await once(server.listen(0, "127.0.0.1"), "listening")
@@ -152,19 +152,19 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
       name: "a certificate that does not verify",
       server: "mtls",
       tls: { ...trusting, cert: theirs.cert, key: theirs.key },
-      says: /may refuse the client's certificate \(the options tls\.cert and tls\.key\)/,
+      says: /may reject the client's certificate \(the options tls\.cert and tls\.key\)/,
       fetch: false,
     },
     {
       name: "a certificate that has expired",
       server: "mtls",
       tls: { ...trusting, cert: late.cert, key: late.key },
-      says: /may refuse the client's certificate \(the options tls\.cert and tls\.key\)/,
+      says: /may reject the client's certificate \(the options tls\.cert and tls\.key\)/,
       fetch: false,
     },
   ]
-  const urlOf = ({ server, url }: Case, door: "grpc" | "http") => {
-    const address = (urls[server] as { grpc: string; http: string })[door]
+  const urlOf = ({ server, url }: Case, transport: "grpc" | "http") => {
+    const address = (urls[server] as { grpc: string; http: string })[transport]
     return url === undefined ? address : address.replace(url.from, url.to)
   }
   const tlsOf = (one: Case) => (urlOf(one, "grpc").startsWith("https:") ? { tls: one.tls } : {})
@@ -180,18 +180,18 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
     expect(performance.now() - since).toBeLessThan(4_000)
   }
 
-  describe.each(["grpc", "http"] as const)("at the %s door", (door) => {
+  describe.each(["grpc", "http"] as const)("at the %s listener", (name) => {
     test.each(cases)("in the pipeline: $name", async (one) => {
       const since = performance.now()
-      const client = createAuthwireClient({ url: urlOf(one, door), ...tlsOf(one) })
+      const client = createAuthwireClient({ url: urlOf(one, name), ...tlsOf(one) })
       expectHelp(await client.adapter.getUser("nobody").catch((error: unknown) => error), one, since)
       client.close()
     })
 
     test.each(cases)("in calls of their own: $name", async (one) => {
       const since = performance.now()
-      const transport = grpcTransport({ url: urlOf(one, door), ...tlsOf(one) })
-      const client = createAuthwireClient({ url: urlOf(one, door), transport })
+      const transport = grpcTransport({ url: urlOf(one, name), ...tlsOf(one) })
+      const client = createAuthwireClient({ url: urlOf(one, name), transport })
       expectHelp(await client.adapter.getUser("nobody").catch((error: unknown) => error), one, since)
       transport.close()
     })
@@ -221,7 +221,7 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
     ["without a certificate, where it need not have one", trusting],
     ["with one that verifies", { ...trusting, cert: mine.cert, key: mine.key }],
     ["with the name of the service's certificate as serverName", { ...trusting, serverName: "localhost" }],
-  ])("%s, a client is answered at both doors", async (_, options) => {
+  ])("%s, a client is answered at both transports", async (_, options) => {
     for (const url of Object.values(urls.mtls as object) as string[]) {
       const client = createAuthwireClient({ url, tls: options })
       expect(await client.adapter.getUser("nobody")).toBeNull()

@@ -8,11 +8,11 @@ import {
   type CertificateFolder,
   certificate,
   certificateFolder,
-  doorCertificate,
+  serverCertificate,
   stranger,
 } from "../support/certificates.js"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { givenKey, type ServerProcess, startServer } from "../support/server.js"
+import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 
 // As in production, over real TLS: a client's certificate stands for a key.
 describe("a certificate of a client", () => {
@@ -25,7 +25,7 @@ describe("a certificate of a client", () => {
   const nobody = named("DNS:nobody.internal")
   const expired = named("DNS:expired.internal")
   const forged = named("URI:spiffe://example.com/shop", stranger)
-  const key = givenKey(["users:read"])
+  const key = staticKey(["users:read"])
   const entry = (id: string, certificateName: string, scopes: string[], more = {}) => ({
     ...{ id, name: id, scopes, certificateName },
     ...more,
@@ -33,7 +33,7 @@ describe("a certificate of a client", () => {
 
   beforeAll(async () => {
     database = await createDatabase("sqlite")
-    folder = certificateFolder(doorCertificate(), authority.cert)
+    folder = certificateFolder(serverCertificate(), authority.cert)
     const keys = [
       entry("aaaaaaaaaaaaaaa1", "URI:spiffe://example.com/shop", ["all"], { tenant: "shop" }),
       entry("aaaaaaaaaaaaaaa2", "DNS:reader.internal", ["users:read"]),
@@ -101,7 +101,7 @@ describe("a certificate of a client", () => {
   const path = "/authwire.v1.UserService/GetUser"
   const body = '{"id": "nobody"}'
 
-  test("counts at the HTTP door too, over HTTP/1.1 and HTTP/2", async () => {
+  test("counts at the HTTP listener too, over HTTP/1.1 and HTTP/2", async () => {
     for (const [client, status] of [
       [shop, 404],
       [reader, 404],

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { pino } from "pino"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
 import type { Incoming } from "../../server/src/rpc/active-calls.js"
-import { openHttpDoor } from "../../server/src/transport/connect/http.js"
-import { openGrpcDoor } from "../../server/src/transport/grpc/grpc.js"
+import { openHttpListener } from "../../server/src/transport/connect/http.js"
+import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { watchCertificate } from "../../server/src/transport/tls/certificate.js"
 import { namesOf } from "../../server/src/transport/tls/tls.js"
-import type { Door } from "../../server/src/transport/transport.js"
-import { authority, certificate, certificateFolder, doorCertificate } from "../support/certificates.js"
+import type { Listener } from "../../server/src/transport/transport.js"
+import { authority, certificate, certificateFolder, serverCertificate } from "../support/certificates.js"
 import { openService } from "../support/service.js"
 import { createStoreDatabase } from "../support/store-database.js"
 
@@ -21,20 +21,20 @@ const nameless = certificate("admin.test", { issuer: authority, names: [] })
 describe("the dispatch learns whom a verified certificate names", () => {
   const resources = new AsyncDisposableStack()
   let incoming: Incoming[] = []
-  const doors: Record<string, Door> = {}
+  const transports: Record<string, Listener> = {}
   const trust = { ca: authority.cert }
   const withMine = { ...trust, cert: mine.cert, key: mine.key }
 
   beforeAll(async () => {
     const database = await createStoreDatabase("sqlite")
     resources.defer(() => database.drop())
-    const folder = certificateFolder(doorCertificate(), authority.cert)
+    const folder = certificateFolder(serverCertificate(), authority.cert)
     resources.defer(folder.remove)
     const log = pino({ level: "silent" })
     const { certFile: cert, keyFile: key, clientCaFile: clientCa } = folder
     const source = watchCertificate({ cert, key, clientCa }, log)
     resources.defer(source.stop)
-    const { dispatch: real, readiness, door } = openService(await database.openStore())
+    const { dispatch: real, readiness, transport } = openService(await database.openStore())
     const listening = real.services.map(({ desc, methods }) => ({
       desc,
       methods: methods.map((method) => ({
@@ -45,13 +45,13 @@ describe("the dispatch learns whom a verified certificate names", () => {
         },
       })),
     }))
-    const options = { ...door, dispatch: { ...real, services: listening }, certificate: source }
-    doors.grpc = await openGrpcDoor(options)
-    doors.http = await openHttpDoor({ ...options, readiness })
-    for (const door of Object.values(doors)) {
+    const options = { ...transport, dispatch: { ...real, services: listening }, certificate: source }
+    transports.grpc = await openGrpcListener(options)
+    transports.http = await openHttpListener({ ...options, readiness })
+    for (const transport of Object.values(transports)) {
       resources.defer(async () => {
-        door.stopAccepting()
-        await door.closed(0)
+        transport.stopAccepting()
+        await transport.closed(0)
       })
     }
   })
@@ -59,13 +59,13 @@ describe("the dispatch learns whom a verified certificate names", () => {
   beforeEach(() => {
     incoming = []
   })
-  const urlOf = (door: string) => `https://127.0.0.1:${doors[door]?.address.port}`
+  const urlOf = (transport: string) => `https://127.0.0.1:${transports[transport]?.address.port}`
   const ofCalls = () => incoming.map((one) => one.certificateNames)
 
-  describe.each(["grpc", "http"])("at the %s door", (door) => {
+  describe.each(["grpc", "http"])("at the %s listener", (name) => {
     const call = async (tls: object) => {
-      const transport = grpcTransport({ url: urlOf(door), tls })
-      const client = createAuthwireClient({ url: urlOf(door), transport })
+      const transport = grpcTransport({ url: urlOf(name), tls })
+      const client = createAuthwireClient({ url: urlOf(name), transport })
       await client.adapter.getUser("nobody")
       transport.close()
     }
@@ -76,7 +76,7 @@ describe("the dispatch learns whom a verified certificate names", () => {
     })
 
     test("for the stream of a pipeline", async () => {
-      const client = createAuthwireClient({ url: urlOf(door), tls: withMine })
+      const client = createAuthwireClient({ url: urlOf(name), tls: withMine })
       await client.adapter.getUser("nobody")
       client.close()
       expect(ofCalls()[0]).toEqual(names)

@@ -5,7 +5,7 @@ import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
 import { expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
-import { authority, type Certificate, certificateFolder, doorCertificate } from "../support/certificates.js"
+import { authority, type Certificate, certificateFolder, serverCertificate } from "../support/certificates.js"
 import { createDatabase, databaseTargets, describeServers } from "../support/databases.js"
 import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
 import { until } from "../support/workers.js"
@@ -18,7 +18,7 @@ test.each(shapes)(
   "on %s, %s workers: certificates change under load, and no call fails",
   async (target, workers) => {
     const database = await createDatabase(target)
-    let current = doorCertificate()
+    let current = serverCertificate()
     const folder = certificateFolder(current)
     const args = [...folder.args, `--workers=${workers}`, "--log-level=warn"]
     const server = await startServer({ databaseUrl: database.url, args })
@@ -26,10 +26,10 @@ test.each(shapes)(
     const load = startLoad(server)
 
     for (let i = 0; i < 3; i++) {
-      current = doorCertificate()
+      current = serverCertificate()
       folder.swap(current)
       await untilServed(server, current, workers)
-      current = doorCertificate()
+      current = serverCertificate()
       folder.write(current)
       await untilServed(server, current, workers)
     }
@@ -51,11 +51,11 @@ test.each(shapes)(
 
 test("files that do not fit together are logged once, and the certificate before them stays until they do", async () => {
   const database = await createDatabase("sqlite")
-  const first = doorCertificate()
+  const first = serverCertificate()
   const folder = certificateFolder(first)
   const server = await startServer({ databaseUrl: database.url, args: folder.args })
   const complaints = () => server.output().match(/"msg":"the TLS files cannot be used[^\n]*/g) ?? []
-  const second = doorCertificate()
+  const second = serverCertificate()
   folder.write({ cert: second.cert, key: first.key })
   await until(async () => complaints().length === 1)
   expect(server.output()).toMatch(/tls\.key","reason":"is not the key of the first certificate"/)
@@ -75,9 +75,9 @@ test("files that do not fit together are logged once, and the certificate before
 describeServers("--workers on %s", (target) => {
   test("a certificate that cannot be used: one line, exit code 1", async () => {
     const database = await createDatabase(target)
-    const folder = certificateFolder({ cert: doorCertificate().cert, key: doorCertificate().key })
-    const doors = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", "--log-level=silent"]
-    const args = ["serve", "--migrate", "--workers=2", `--database-url=${database.url}`, ...doors, ...folder.args]
+    const folder = certificateFolder({ cert: serverCertificate().cert, key: serverCertificate().key })
+    const transports = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", "--log-level=silent"]
+    const args = ["serve", "--migrate", "--workers=2", `--database-url=${database.url}`, ...transports, ...folder.args]
     const { code, stderr } = await run(args, { AUTH_SECRET: testSecret })
     expect(stderr).toMatch(/^authwire: --tls-key: .+ is not the key of the first certificate\n$/)
     expect(code).toBe(1)
@@ -88,7 +88,7 @@ describeServers("--workers on %s", (target) => {
 
 const fingerprint = ({ cert }: Pick<Certificate, "cert">) => new X509Certificate(cert).fingerprint256
 
-/** The fingerprints of the certificates that the doors give to new connections. */
+/** The fingerprints of the certificates that the listeners give to new connections. */
 function served(server: ServerProcess): Promise<string[]> {
   return Promise.all(
     [server.grpcUrl, server.httpUrl].map(

@@ -3,14 +3,14 @@ import net from "node:net"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { authority, type CertificateFolder, certificateFolder, doorCertificate } from "../support/certificates.js"
+import { authority, type CertificateFolder, certificateFolder, serverCertificate } from "../support/certificates.js"
 import { createDatabase, type TestDatabase } from "../support/databases.js"
 import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
 
 const sha256 = (pem: string) => pem.replace(/-----[^-]+-----|\s/g, "")
 
-describe("both doors with TLS", () => {
-  const certificate = doorCertificate()
+describe("both transports with TLS", () => {
+  const certificate = serverCertificate()
   let folder: CertificateFolder
   let database: TestDatabase
   let server: ServerProcess
@@ -24,11 +24,11 @@ describe("both doors with TLS", () => {
     await database.drop()
     folder.remove()
   })
-  const port = (door: Door) => Number(new URL(door === "grpc" ? server.grpcUrl : server.httpUrl).port)
+  const port = (transport: Listener) => Number(new URL(transport === "grpc" ? server.grpcUrl : server.httpUrl).port)
   /** What was agreed on in a handshake, or the code of the error. */
-  const handshake = (door: Door, options: tls.ConnectionOptions) =>
+  const handshake = (transport: Listener, options: tls.ConnectionOptions) =>
     new Promise<{ protocol: string | null; alpn: string | false | null } | string>((resolve) => {
-      const socket = tls.connect({ host: "127.0.0.1", port: port(door), ca: authority.cert, ...options })
+      const socket = tls.connect({ host: "127.0.0.1", port: port(transport), ca: authority.cert, ...options })
       socket.once("secureConnect", () => {
         resolve({ protocol: socket.getProtocol(), alpn: socket.alpnProtocol })
         socket.destroy()
@@ -36,30 +36,30 @@ describe("both doors with TLS", () => {
       socket.once("error", (error: Error & { code?: string }) => resolve(error.code ?? error.message))
     })
 
-  describe.each(["grpc", "http"] as const)("the %s door", (door) => {
+  describe.each(["grpc", "http"] as const)("the %s listener", (transport) => {
     test("speaks TLS 1.3, and 1.2 to those who have no better", async () => {
       const ALPNProtocols = ["h2"]
-      expect(await handshake(door, { ALPNProtocols })).toEqual({ protocol: "TLSv1.3", alpn: "h2" })
-      const older = await handshake(door, { ALPNProtocols, maxVersion: "TLSv1.2" })
+      expect(await handshake(transport, { ALPNProtocols })).toEqual({ protocol: "TLSv1.3", alpn: "h2" })
+      const older = await handshake(transport, { ALPNProtocols, maxVersion: "TLSv1.2" })
       expect(older).toEqual({ protocol: "TLSv1.2", alpn: "h2" })
     })
 
-    test("refuses TLS 1.1, and the ciphers that HTTP/2 forbids", async () => {
+    test("rejects TLS 1.1, and the ciphers that HTTP/2 forbids", async () => {
       const old = { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const
-      expect(await handshake(door, old)).toBe("ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION")
+      expect(await handshake(transport, old)).toBe("ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION")
       const weak = { maxVersion: "TLSv1.2", ciphers: "ECDHE-ECDSA-AES128-SHA256" } as const
-      expect(await handshake(door, weak)).toMatch(/HANDSHAKE_FAILURE/)
+      expect(await handshake(transport, weak)).toMatch(/HANDSHAKE_FAILURE/)
     })
 
     test("closes a connection without TLS", async () => {
-      const socket = net.connect(port(door), "127.0.0.1")
+      const socket = net.connect(port(transport), "127.0.0.1")
       socket.end("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
       expect((await received(socket)).toString("latin1")).not.toContain("HTTP/")
     })
 
     test("closes a connection that does not begin a handshake, and one that begins it and then is silent", async () => {
-      await received(net.connect(port(door), "127.0.0.1"))
-      const slow = net.connect(port(door), "127.0.0.1")
+      await received(net.connect(port(transport), "127.0.0.1"))
+      const slow = net.connect(port(transport), "127.0.0.1")
       slow.write(Buffer.from([0x16, 3, 1, 2, 0, 1]))
       await received(slow)
     })
@@ -67,7 +67,7 @@ describe("both doors with TLS", () => {
     test("closes a connection that says nothing after the handshake", async () => {
       const socket = tls.connect({
         host: "127.0.0.1",
-        port: port(door),
+        port: port(transport),
         ca: authority.cert,
         ALPNProtocols: ["h2"],
       })
@@ -75,7 +75,7 @@ describe("both doors with TLS", () => {
     })
   })
 
-  test("only the HTTP door speaks anything but HTTP/2", async () => {
+  test("only the HTTP listener speaks anything but HTTP/2", async () => {
     const http1 = { ALPNProtocols: ["http/1.1"] }
     expect(await handshake("http", http1)).toMatchObject({ alpn: "http/1.1" })
     expect(await handshake("grpc", http1)).toMatch(/NO_APPLICATION_PROTOCOL/)
@@ -112,8 +112,8 @@ describe("both doors with TLS", () => {
 })
 
 describe("authwire serve does not start", () => {
-  const right = doorCertificate()
-  const other = doorCertificate()
+  const right = serverCertificate()
+  const other = serverCertificate()
   const both = (cert: string, key: string) => ({ cert, key })
   test.each([
     ["with the key of another certificate", both(right.cert, other.key), /^authwire: --tls-key: .+ is not the key/],
@@ -171,7 +171,7 @@ describe("authwire serve does not start", () => {
   })
 })
 
-type Door = "grpc" | "http"
+type Listener = "grpc" | "http"
 
 const start = (args: string[], env: Record<string, string> = {}) =>
   run(["serve", "--database-url=sqlite::memory:", "--migrate", "--log-level=silent", ...args], {

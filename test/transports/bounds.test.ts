@@ -15,23 +15,23 @@ const empty = Buffer.alloc(5)
 /** The same with the id "nobody". */
 const nobody = Buffer.from([0, 0, 0, 0, 8, 10, 6, ...Buffer.from("nobody")])
 
-describe("a door bounds what clients can take", () => {
+describe("a transport bounds what clients can take", () => {
   let database: TestDatabase
   let server: ServerProcess
-  let roomy: ServerProcess
+  let lenient: ServerProcess
   beforeAll(async () => {
     database = await createDatabase("sqlite")
     const few = ["--max-connections=5", "--handshake-timeout-ms=300"]
     server = await startServer({ databaseUrl: database.url, args: few })
-    roomy = await startServer({ databaseUrl: database.url, args: ["--idle-timeout-ms=400"] })
+    lenient = await startServer({ databaseUrl: database.url, args: ["--idle-timeout-ms=400"] })
   })
   afterAll(async () => {
-    await Promise.all([server.stop("SIGKILL"), roomy.stop("SIGKILL")])
+    await Promise.all([server.stop("SIGKILL"), lenient.stop("SIGKILL")])
     await database.drop()
   })
-  const urlOf = (door: string, of = server) => (door === "grpc" ? of.grpcUrl : of.httpUrl)
-  const connect = (door: string) => {
-    const socket = net.connect(Number(new URL(urlOf(door)).port), "127.0.0.1")
+  const urlOf = (transport: string, of = server) => (transport === "grpc" ? of.grpcUrl : of.httpUrl)
+  const connect = (transport: string) => {
+    const socket = net.connect(Number(new URL(urlOf(transport)).port), "127.0.0.1")
     socket.on("error", () => {})
     return socket
   }
@@ -40,18 +40,18 @@ describe("a door bounds what clients can take", () => {
     return once(socket, "close")
   }
 
-  describe.each(["grpc", "http"])("the %s door", (door) => {
+  describe.each(["grpc", "http"])("the %s listener", (transport) => {
     test("turns connections away beyond --max-connections, and takes them again when others have gone", async () => {
-      const five = Array.from({ length: 5 }, () => http2.connect(urlOf(door)))
+      const five = Array.from({ length: 5 }, () => http2.connect(urlOf(transport)))
       const holds = five.map((session) => session.request(watch).on("error", () => {}))
       for (const stream of holds) stream.end(empty)
       await Promise.all(holds.map((stream) => once(stream, "response")))
-      const sixth = connect(door)
+      const sixth = connect(transport)
       await closed(sixth)
       expect(sixth.bytesRead).toBe(0)
       await until(() => server.output().includes("turning connections away"))
       for (const session of five) session.destroy()
-      await until(async () => (await status(urlOf(door), grpc, nobody)) === "5")
+      await until(async () => (await status(urlOf(transport), grpc, nobody)) === "5")
     })
 
     test.each([
@@ -60,13 +60,13 @@ describe("a door bounds what clients can take", () => {
       ["says half of a request line", "POST /auth"],
       ["says half of a header", "POST / HTTP/1.1\r\nhost: a\r\nx-lo"],
     ])("closes a connection that %s, and then is silent", async (_, words) => {
-      const socket = connect(door)
+      const socket = connect(transport)
       socket.write(words)
       await closed(socket)
     })
 
     test("closes a connection that says it a byte at a time", async () => {
-      const socket = connect(door)
+      const socket = connect(transport)
       const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
       let sent = 0
       const timer = setInterval(() => socket.write(preface[sent++] ?? "x"), 50)
@@ -76,15 +76,15 @@ describe("a door bounds what clients can take", () => {
     })
 
     test("closes a connection of HTTP/2 without streams, and none with", async () => {
-      const used = http2.connect(urlOf(door, roomy))
+      const used = http2.connect(urlOf(transport, lenient))
       const stream = used.request(watch)
       stream.end(empty)
       await once(stream, "response")
-      const idle = http2.connect(urlOf(door, roomy))
+      const idle = http2.connect(urlOf(transport, lenient))
       const [code] = (await once(idle, "goaway")) as [number]
       expect(code).toBe(http2.constants.NGHTTP2_NO_ERROR)
       // One that has answered and has nothing to do is idle too.
-      const done = http2.connect(urlOf(door, roomy))
+      const done = http2.connect(urlOf(transport, lenient))
       const answered = done.request(grpc)
       answered.end(nobody)
       answered.resume()
@@ -98,7 +98,7 @@ describe("a door bounds what clients can take", () => {
     })
 
     test("lets a connection have 8 pipelines at the same time; those beyond are rejected", async () => {
-      const session = http2.connect(urlOf(door, roomy))
+      const session = http2.connect(urlOf(transport, lenient))
       await once(session, "remoteSettings")
       expect(session.remoteSettings.maxConcurrentStreams).toBe(1_000)
       let responses = 0
@@ -131,16 +131,16 @@ describe("a door bounds what clients can take", () => {
 
     test("takes headers of 16 KiB in all, and no more", async () => {
       const padded = (length: number) => ({ ...grpc, "x-padding": "a".repeat(length) })
-      expect(await status(urlOf(door), padded(15_000), nobody)).toBe("5")
-      expect(await status(urlOf(door), padded(17_000), nobody)).toBe("reset")
+      expect(await status(urlOf(transport), padded(15_000), nobody)).toBe("5")
+      expect(await status(urlOf(transport), padded(17_000), nobody)).toBe("reset")
       // Who does not wait for the settings gets away with a little more.
-      expect(await status(urlOf(door), padded(70_000), nobody, false)).toBe("reset")
+      expect(await status(urlOf(transport), padded(70_000), nobody, false)).toBe("reset")
       const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x-${i}`, ""]))
-      expect(await status(urlOf(door), { ...grpc, ...many }, nobody)).toBe("reset")
+      expect(await status(urlOf(transport), { ...grpc, ...many }, nobody)).toBe("reset")
     })
 
     test("ends a connection that opens and resets streams rapidly", async () => {
-      const session = http2.connect(urlOf(door, roomy))
+      const session = http2.connect(urlOf(transport, lenient))
       session.on("error", () => {})
       await once(session, "remoteSettings")
       // The test's own time-out is the end of it where nobody ends it.
@@ -150,18 +150,18 @@ describe("a door bounds what clients can take", () => {
         stream.close(http2.constants.NGHTTP2_CANCEL)
         if (resets % 50 === 0) await new Promise((resolve) => setImmediate(resolve))
       }
-      expect(await status(urlOf(door, roomy), grpc, nobody)).toBe("5")
+      expect(await status(urlOf(transport, lenient), grpc, nobody)).toBe("5")
     })
 
     test.each(["99999999H", "99999999S", "2147484000m", "3000000S", "99999999m", "1H"])(
       "answers a call with a grpc-timeout of %s",
       async (timeout) => {
-        expect(await status(urlOf(door), { ...grpc, "grpc-timeout": timeout }, nobody)).toBe("5")
+        expect(await status(urlOf(transport), { ...grpc, "grpc-timeout": timeout }, nobody)).toBe("5")
       },
     )
   })
 
-  test("the HTTP door answers a header of HTTP/1.1 that is too long with 431, and says no more", async () => {
+  test("the HTTP listener answers a header of HTTP/1.1 that is too long with 431, and says no more", async () => {
     const socket = connect("http")
     socket.write(`GET /healthz HTTP/1.1\r\nhost: a\r\nx-padding: ${"a".repeat(17_000)}\r\n\r\n`)
     let answer = ""

@@ -9,21 +9,21 @@ import { http1Options } from "../support/http1.js"
 import type { ServerProcess } from "../support/server.js"
 
 type Options = Omit<ConnectionOptions, "url" | "transport">
-type Doors = Pick<ServerProcess, "grpcUrl" | "httpUrl">
+type Addresses = Pick<ServerProcess, "grpcUrl" | "httpUrl">
 
 /** One way to carry calls to the service. */
 export interface Carrier {
   readonly name: string
   /** What the log calls the way in. */
-  readonly door: "grpc" | "http" | "pipeline"
+  readonly way: "grpc" | "http" | "pipeline"
   /** The way in of the calls that go by themselves. */
-  readonly doorAlone: "grpc" | "http"
+  readonly ownWay: "grpc" | "http"
   /** Whether the calls are gRPC's, so that their headers are. */
   readonly isGrpc: boolean
   readonly hasStreams: boolean
-  connect(server: Doors, options?: Options): AuthwireClient
+  connect(server: Addresses, options?: Options): AuthwireClient
   /** The transport by itself. */
-  transport(server: Doors): Transport & { close?(): void }
+  transport(server: Addresses): Transport & { close?(): void }
 }
 
 /** A call of its own over gRPC: what every other way has to be like. */
@@ -31,9 +31,9 @@ export const unary: Carrier = grpc("unary gRPC", "grpc", "grpcUrl")
 
 export const carriers: readonly Carrier[] = [
   pipeline("the pipeline", "grpc", "grpcUrl"),
-  pipeline("the pipeline, through the HTTP door", "http", "httpUrl"),
+  pipeline("the pipeline, through the HTTP listener", "http", "httpUrl"),
   unary,
-  grpc("unary gRPC, through the HTTP door", "http", "httpUrl"),
+  grpc("unary gRPC, through the HTTP listener", "http", "httpUrl"),
   {
     ...overHttp("Connect over fetch", ({ httpUrl }) => fetchTransport({ url: httpUrl })),
     connect: ({ httpUrl }, options) => createEdgeClient({ ...options, url: httpUrl }),
@@ -44,38 +44,38 @@ export const carriers: readonly Carrier[] = [
   overHttp("gRPC-Web", ({ httpUrl }) => createGrpcWebTransport({ baseUrl: httpUrl })),
 ]
 
-function pipeline(name: string, doorAlone: "grpc" | "http", door: keyof Doors): Carrier {
+function pipeline(name: string, ownWay: "grpc" | "http", address: keyof Addresses): Carrier {
   return {
     name,
-    door: "pipeline",
-    doorAlone,
+    way: "pipeline",
+    ownWay,
     isGrpc: true,
     hasStreams: false,
-    connect: (server, options) => createAuthwireClient({ ...options, url: server[door] }),
-    transport: (server) => pipelineTransport({ url: server[door] }),
+    connect: (server, options) => createAuthwireClient({ ...options, url: server[address] }),
+    transport: (server) => pipelineTransport({ url: server[address] }),
   }
 }
 
-function grpc(name: string, way: "grpc" | "http", door: keyof Doors): Carrier {
+function grpc(name: string, way: "grpc" | "http", address: keyof Addresses): Carrier {
   return {
     name,
-    door: way,
-    doorAlone: way,
+    way: way,
+    ownWay: way,
     isGrpc: true,
     hasStreams: false,
     connect(server, options) {
-      const transport = grpcTransport({ url: server[door] })
-      return { ...createAuthwireClient({ ...options, url: server[door], transport }), close: transport.close }
+      const transport = grpcTransport({ url: server[address] })
+      return { ...createAuthwireClient({ ...options, url: server[address], transport }), close: transport.close }
     },
-    transport: (server) => grpcTransport({ url: server[door] }),
+    transport: (server) => grpcTransport({ url: server[address] }),
   }
 }
 
 function overHttp(name: string, transport: Carrier["transport"]): Carrier {
   return {
     name,
-    door: "http",
-    doorAlone: "http",
+    way: "http",
+    ownWay: "http",
     isGrpc: false,
     hasStreams: true,
     connect: (server, options) =>

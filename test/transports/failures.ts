@@ -4,10 +4,10 @@ import { create, toBinary } from "@bufbuild/protobuf"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 import { type Breach, breachesOf, brokenRequest } from "../support/breaches.js"
 import type { Carrier } from "./carriers.js"
-import { prepareRefusals, refusals } from "./refusals.js"
+import { prepareRejections, rejections } from "./rejections.js"
 import { call, failureOf, linesOf, maxMessageBytes, maxPipelinedBytes, methods, type World } from "./world.js"
 
-/** Those that a call can have through any door, and those of nothing but the pipeline or the service's own state. */
+/** Those that a call can have through any listener, and those of nothing but the pipeline or the service's own state. */
 const elsewhere = [
   ["UNSPECIFIED", "INVALID_FIELD", "INTERNAL", "DEADLINE_EXCEEDED", "CANCELLED", "SHUTTING_DOWN"],
   ["CONFLICT", "DATABASE_UNAVAILABLE", "STATEMENT_TIMEOUT", "QUEUE_FULL", "SERVICE_UNKNOWN"],
@@ -22,7 +22,7 @@ const elsewhere = [
   ],
   // The tests of access have them, over every way in.
   ["API_KEY_MISSING", "API_KEY_INVALID", "SCOPE_MISSING"],
-  // The tests of the tokens have them, through both doors.
+  // The tests of the tokens have them, through both listeners.
   ["MISSING_SECRET", "TOKEN_ALGORITHM_NOT_ALLOWED", "NO_MATCHING_SECRET", "TOKEN_EXPIRED", "TOKEN_NOT_YET_VALID"],
 ].flat()
 
@@ -51,18 +51,18 @@ export function describeFailures(world: World, carrier: Carrier): void {
     })
   })
 
-  describe("a refusal has the same code, words and reason", () => {
+  describe("a rejection has the same code, words and reason", () => {
     beforeAll(async () => {
       const prepared = await world.reference.adapter.getUser("here")
-      if (prepared === null) await prepareRefusals(world.reference)
+      if (prepared === null) await prepareRejections(world.reference)
     })
 
     test("of all reasons that there are", () => {
       const reasons = Object.keys(ErrorReason).filter((name) => Number.isNaN(Number(name)))
-      expect(new Set([...refusals.map(([reason]) => reason), ...elsewhere])).toEqual(new Set(reasons))
+      expect(new Set([...rejections.map(([reason]) => reason), ...elsewhere])).toEqual(new Set(reasons))
     })
 
-    test.each(refusals.map((refusal) => [`${refusal[1].name}: ${refusal[0]}`, refusal] as const))(
+    test.each(rejections.map((rejection) => [`${rejection[1].name}: ${rejection[0]}`, rejection] as const))(
       "%s",
       async (_, [reason, method, request]) => {
         const expected = await failureOf(call(world.reference, method, request, options))
@@ -78,10 +78,10 @@ export function describeFailures(world: World, carrier: Carrier): void {
 
   describe("a request", () => {
     test.each([
-      ["that fills the largest one that a pipeline carries", maxPipelinedBytes, "door"],
-      ["one byte larger than a pipeline carries", maxPipelinedBytes + 1, "doorAlone"],
-      ["as large as the service takes", maxMessageBytes, "doorAlone"],
-    ] as const)("%s is answered", async (_, bytes, door) => {
+      ["that fills the largest one that a pipeline carries", maxPipelinedBytes, "way"],
+      ["one byte larger than a pipeline carries", maxPipelinedBytes + 1, "ownWay"],
+      ["as large as the service takes", maxMessageBytes, "ownWay"],
+    ] as const)("%s is answered", async (_, bytes, way) => {
       const id = crypto.randomUUID()
       // Its header comes on top of it in a pipeline, so it goes with that of the client.
       const own = carrier.connect(world.server, { headers: { "x-a": "b" } })
@@ -92,7 +92,10 @@ export function describeFailures(world: World, carrier: Carrier): void {
       )
       const [line] = await linesOf(world.server, id)
       // With its own header it does not quite fit.
-      expect(line).toMatchObject({ code: "OK", door: bytes === maxPipelinedBytes ? carrier.doorAlone : carrier[door] })
+      expect(line).toMatchObject({
+        code: "OK",
+        transport: bytes === maxPipelinedBytes ? carrier.ownWay : carrier[way],
+      })
     })
 
     test("one byte larger than the service takes is RESOURCE_EXHAUSTED, and those beside and after it are answered", async () => {
@@ -101,7 +104,7 @@ export function describeFailures(world: World, carrier: Carrier): void {
       expect(beside).toEqual([null, null])
       expect((await large).code).toBe("ResourceExhausted")
       for (let count = 0; count < 20; count++) expect(await client().adapter.getUser("nobody")).toBeNull()
-      if (carrier.doorAlone === "grpc")
+      if (carrier.ownWay === "grpc")
         expect(await large).toEqual(await failureOf(world.reference.tokens.getToken(requestOf(maxMessageBytes + 1))))
     })
   })

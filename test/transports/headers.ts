@@ -21,7 +21,9 @@ export function describeHeaders(world: World, carrier: Carrier): void {
       expect(failed.map(idOf)).toEqual(ids)
       await logged(world)
       for (const id of ids)
-        expect(await linesOf(world.server, id)).toMatchObject([{ method: name, door: carrier.door, code: "NOT_FOUND" }])
+        expect(await linesOf(world.server, id)).toMatchObject([
+          { method: name, transport: carrier.way, code: "NOT_FOUND" },
+        ])
     })
 
     test("is a UUID of each call that brings none, or a strange one", async () => {
@@ -49,8 +51,8 @@ export function describeHeaders(world: World, carrier: Carrier): void {
       ask({ "x-request-id": ids[1] }, own),
     ])
     expect([idOf(with_), idOf(without)]).toEqual(ids)
-    expect(await linesOf(world.server, ids[0])).toMatchObject([{ door: carrier.doorAlone, code: "NOT_FOUND" }])
-    expect(await linesOf(world.server, ids[1])).toMatchObject([{ door: carrier.door, code: "NOT_FOUND" }])
+    expect(await linesOf(world.server, ids[0])).toMatchObject([{ transport: carrier.ownWay, code: "NOT_FOUND" }])
+    expect(await linesOf(world.server, ids[1])).toMatchObject([{ transport: carrier.way, code: "NOT_FOUND" }])
     own.close()
   })
 

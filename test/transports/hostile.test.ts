@@ -42,10 +42,10 @@ describe("a request that means no good", () => {
   })
 
   test.each(["grpc", "http"] as const)(
-    "two million entries that break a rule each are refused in a word: %s",
-    async (door) => {
+    "two million entries that break a rule each are rejected in a word: %s",
+    async (way) => {
       const transport =
-        door === "grpc"
+        way === "grpc"
           ? createGrpcTransport({ baseUrl: server.grpcUrl })
           : createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "2" })
       const { tokens, headers } = {
@@ -71,7 +71,7 @@ describe("a request that means no good", () => {
     },
   )
 
-  test("what is refused before it is read does not stay open", async () => {
+  test("what is rejected before it is read does not stay open", async () => {
     const body = Buffer.from(
       toBinary(GetTokenRequestSchema, create(GetTokenRequestSchema, { cookieName: "x".repeat(2_000_000) })),
     )

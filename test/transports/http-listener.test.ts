@@ -9,7 +9,7 @@ import { type Authwire, startAuthwire } from "../support/authwire.js"
 const path = "/authwire.v1.UserService/GetUser"
 const json = { "content-type": "application/json" }
 
-describe("the HTTP door", () => {
+describe("the HTTP listener", () => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire("sqlite")

@@ -127,7 +127,7 @@ describe("health and reflection", () => {
 
   const withGrpcurl = hasTool("grpcurl") ? test : test.skip
   withGrpcurl(
-    "grpcurl describes every method with its comment, and a request with its rules, at both doors",
+    "grpcurl describes every method with its comment, and a request with its rules, at both transports",
     async () => {
       for (const url of [authwire.server.grpcUrl, authwire.server.httpUrl]) {
         const describe = async (symbol: string) =>

@@ -41,7 +41,7 @@ const passkey: AdapterAuthenticator = {
 /** A call of the adapter, by the name of its method. */
 type Step = readonly [method: keyof Adapter, make: (adapter: Adapter) => unknown]
 
-/** The life of a user: every method of the adapter, what it finds, what it does not find, and what it refuses. */
+/** The life of a user: every method of the adapter, what it finds, what it does not find, and what it rejects. */
 const life: readonly Step[] = [
   ["getUser", (adapter) => adapter.getUser(user.id)],
   ["getUserByEmail", (adapter) => adapter.getUserByEmail(user.email)],

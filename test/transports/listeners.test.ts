@@ -9,9 +9,9 @@ import { startServer } from "../support/server.js"
 
 const path = "/authwire.v1.UserService/GetUser"
 
-describe("both doors", () => {
+describe("both transports", () => {
   let authwire: Authwire
-  const doors = () => [new URL(authwire.server.grpcUrl), new URL(authwire.server.httpUrl)]
+  const transports = () => [new URL(authwire.server.grpcUrl), new URL(authwire.server.httpUrl)]
   beforeAll(async () => {
     authwire = await startAuthwire("sqlite")
   })
@@ -28,7 +28,7 @@ describe("both doors", () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), fc.boolean(), async (bytes, withPreface) => {
         const opening = withPreface ? [Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")] : []
-        for (const door of doors()) leaksNothing(await talk(door, Buffer.concat([...opening, bytes])))
+        for (const transport of transports()) leaksNothing(await talk(transport, Buffer.concat([...opening, bytes])))
       }),
       { numRuns: 100 },
     )
@@ -44,7 +44,7 @@ describe("both doors", () => {
         .nat({ max: 0xffffffff })
         .chain((length) => fc.uint8Array({ maxLength: 20 }).map((body) => framed(body, length))),
     )
-    const sessions = doors().map((door) => http2.connect(door))
+    const sessions = transports().map((transport) => http2.connect(transport))
     await fc.assert(
       fc.asyncProperty(anything, async (body) => {
         for (const session of sessions) {
@@ -61,8 +61,8 @@ describe("both doors", () => {
     await expectWell()
   })
 
-  test("the HTTP door answers broken JSON, broken gRPC-Web and broken Connect with an error", async () => {
-    const [, door] = doors()
+  test("the HTTP listener answers broken JSON, broken gRPC-Web and broken Connect with an error", async () => {
+    const [, transport] = transports()
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(
@@ -73,7 +73,7 @@ describe("both doors", () => {
         ),
         fc.uint8Array({ minLength: 1, maxLength: 200 }),
         async (contentType, body) => {
-          const response = await fetch(new URL(path, door), {
+          const response = await fetch(new URL(path, transport), {
             method: "POST",
             headers: { "content-type": contentType },
             body: Buffer.from(body),
@@ -90,7 +90,7 @@ describe("both doors", () => {
   })
 
   test("answer bytes that are no message with INVALID_ARGUMENT in our own words, and log it", async () => {
-    const session = doors().map((door) => http2.connect(door))
+    const session = transports().map((transport) => http2.connect(transport))
     for (const one of session) {
       const { status, text } = await post(one, "application/grpc", framed(Uint8Array.of(0x0a, 0xff)))
       expect(status).toBe("3")
@@ -116,14 +116,14 @@ describe("both doors", () => {
       })
     }
     // The log comes after the answer.
-    const refusals = () =>
+    const rejections = () =>
       authwire.server
         .log()
         .split("\n")
         .filter((line) => line.includes("of-the-test"))
-    await until(() => refusals().length >= 3)
-    expect(refusals()).toHaveLength(3)
-    expect(refusals()[0]).toContain("INVALID_ARGUMENT")
+    await until(() => rejections().length >= 3)
+    expect(rejections()).toHaveLength(3)
+    expect(rejections()[0]).toContain("INVALID_ARGUMENT")
   })
 
   test("a deadline beyond what a timer can hold is a long one", async () => {
@@ -153,9 +153,9 @@ describe("both doors", () => {
     expect(await server.stop()).toBe(0)
   })
 
-  test("refuse a message over the limit, whatever it promises", async () => {
-    for (const door of doors()) {
-      const session = http2.connect(door)
+  test("reject a message over the limit, whatever it promises", async () => {
+    for (const transport of transports()) {
+      const session = http2.connect(transport)
       expect((await post(session, "application/grpc", framed(new Uint8Array(10), 2 ** 31))).status).toBe("8")
       session.close()
     }
@@ -163,8 +163,8 @@ describe("both doors", () => {
   })
 
   test("an unknown method is UNIMPLEMENTED, an unknown path 404", async () => {
-    for (const door of doors()) {
-      const session = http2.connect(door)
+    for (const transport of transports()) {
+      const session = http2.connect(transport)
       expect(
         (await post(session, "application/grpc", framed(new Uint8Array()), "/authwire.v1.UserService/No")).status,
       ).toMatch(/^(12|404)$/)
@@ -173,7 +173,7 @@ describe("both doors", () => {
     expect((await fetch(new URL("/no/such", authwire.server.httpUrl))).status).toBe(404)
   })
 
-  test("the HTTP door speaks HTTP/1.1 on a connection that begins byte by byte", async () => {
+  test("the HTTP listener speaks HTTP/1.1 on a connection that begins byte by byte", async () => {
     const { port } = new URL(authwire.server.httpUrl)
     const socket = net.connect(Number(port), "127.0.0.1")
     let text = ""
@@ -187,7 +187,7 @@ describe("both doors", () => {
     expect(text).toMatch(/^HTTP\/1\.1 404 /)
   })
 
-  test("the HTTP door keeps an HTTP/1.1 connection open for more requests", async () => {
+  test("the HTTP listener keeps an HTTP/1.1 connection open for more requests", async () => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
     const get = () =>
       new Promise<number>((resolve, reject) => {
@@ -211,10 +211,10 @@ function framed(body: Uint8Array, length = body.length): Uint8Array {
 }
 
 /** Sends bytes on a fresh connection, and returns what came back until the other side closed it or fell silent. */
-function talk(door: URL, bytes: Uint8Array): Promise<string> {
+function talk(transport: URL, bytes: Uint8Array): Promise<string> {
   return new Promise((resolve) => {
     let text = ""
-    const socket = net.connect(Number(door.port), door.hostname)
+    const socket = net.connect(Number(transport.port), transport.hostname)
     const done = () => {
       socket.destroy()
       resolve(text)

@@ -27,7 +27,7 @@ export function describeMessages(world: World, carrier: Carrier): void {
             level: 30,
             time: expect.any(String),
             method: `${method.parent.typeName}/${method.name}`,
-            door: carrier.door,
+            transport: carrier.way,
             code: "OK",
             tenant: "default",
             duration_ms: expect.any(Number),

@@ -43,7 +43,7 @@ function sum(samples: readonly Sample[], name: string, labels: Record<string, st
 
 const getUser = { grpc_type: "unary", grpc_service: "authwire.v1.UserService", grpc_method: "GetUser" }
 
-/** Calls of GetUser over connections of their own, and through a pipeline. How often each status was, by door. */
+/** Calls of GetUser over connections of their own, and through a pipeline. How often each status was, by listener. */
 async function makeCalls(server: ServerProcess) {
   const connections = Array.from({ length: 4 }, () => connection(server.grpcUrl))
   const client = pipelineClient({ url: server.grpcUrl, connections: 2 })
@@ -64,10 +64,10 @@ async function expectCalls(server: ServerProcess): Promise<void> {
   const before = await samplesOf(server)
   const made = await makeCalls(server)
   const after = await samplesOf(server)
-  for (const door of ["pipeline", "grpc"] as const) {
+  for (const transport of ["pipeline", "grpc"] as const) {
     const more = (name: string, labels = {}) =>
-      sum(after, name, { ...getUser, door, ...labels }) - sum(before, name, { ...getUser, door, ...labels })
-    expect(made[door]).toEqual({ OK: 7, [Code.NotFound]: 13 })
+      sum(after, name, { ...getUser, transport, ...labels }) - sum(before, name, { ...getUser, transport, ...labels })
+    expect(made[transport]).toEqual({ OK: 7, [Code.NotFound]: 13 })
     expect(more("grpc_server_handled_total", { grpc_code: "OK" })).toBe(7)
     expect(more("grpc_server_handled_total", { grpc_code: "NOT_FOUND" })).toBe(13)
     expect(more("grpc_server_handling_seconds_count")).toBe(20)
@@ -92,7 +92,7 @@ describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) =
     await database.drop()
   })
 
-  test("counts and times each call, by method, door and status", () => expectCalls(server))
+  test("counts and times each call, by method, transport and status", () => expectCalls(server))
 
   test("says that the database answers, and what the process takes", async () => {
     const samples = await samplesOf(server)
@@ -110,7 +110,7 @@ describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) =
 })
 
 describeServers("on %s", (target) => {
-  test("calls that are refused before they begin are counted too", async () => {
+  test("calls that are rejected before they begin are counted too", async () => {
     const database = await createDatabase(target)
     const args = [metrics, "--max-active-calls=4"]
     const server = await startServer({ databaseUrl: database.url, args })
@@ -122,23 +122,27 @@ describeServers("on %s", (target) => {
     close()
     const samples = await samplesOf(server)
     const counted = (grpc_code: string) =>
-      sum(samples, "grpc_server_handled_total", { ...getUser, door: "grpc", grpc_code })
+      sum(samples, "grpc_server_handled_total", { ...getUser, transport: "grpc", grpc_code })
     expect(codes[Code.ResourceExhausted]).toBeGreaterThan(0)
     expect(codes).toEqual({
       [Code.NotFound]: counted("NOT_FOUND"),
       [Code.ResourceExhausted]: counted("RESOURCE_EXHAUSTED"),
     })
 
-    // A pipeline refuses without beginning.
+    // A pipeline rejects without beginning.
     const heard: RawOutcome[] = []
     const line = rawPipelineCalls(server.grpcUrl, ["none"], (outcome) => heard.push(outcome))
     const sent = line.send(250)
     await until(() => line.waiting === 0)
     line.close()
-    const { SESSION_NOT_FOUND: answered = 0, ...refused } = tally(heard)
-    expect(Object.keys(refused)).toEqual(["OVERLOADED again"])
+    const { SESSION_NOT_FOUND: answered = 0, ...rejected } = tally(heard)
+    expect(Object.keys(rejected)).toEqual(["OVERLOADED again"])
     const afterwards = await samplesOf(server)
-    const lookUps = { grpc_service: "authwire.v1.SessionService", grpc_method: "GetSessionAndUser", door: "pipeline" }
+    const lookUps = {
+      grpc_service: "authwire.v1.SessionService",
+      grpc_method: "GetSessionAndUser",
+      transport: "pipeline",
+    }
     const carried = (grpc_code: string) => sum(afterwards, "grpc_server_handled_total", { ...lookUps, grpc_code })
     expect([carried("NOT_FOUND"), carried("RESOURCE_EXHAUSTED")]).toEqual([answered, sent - answered])
     expect(await server.stop()).toBe(0)
@@ -195,9 +199,9 @@ test.each([[[]], [["--workers=2"]]])("an address that is taken is said, with %j"
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
   const { port } = other.address() as { port: number }
-  const doors = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", `--metrics-addr=127.0.0.1:${port}`]
+  const transports = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", `--metrics-addr=127.0.0.1:${port}`]
   const env = { AUTHWIRE_DATABASE_URL: database.url }
-  const { code, stderr } = await run(["serve", "--dev", ...doors, ...args], env)
+  const { code, stderr } = await run(["serve", "--dev", ...transports, ...args], env)
   other.close()
   await database.drop()
   expect(code).toBe(1)

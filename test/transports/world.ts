@@ -119,7 +119,7 @@ export async function failureOf(pending: Promise<unknown>): Promise<Failed> {
 /** A line of the log that stands for a call. */
 export interface Line {
   method: string
-  door: string
+  transport: string
   code: string
   reason?: string
   request_id: string

@@ -113,7 +113,7 @@ describeServers("a worker of two ends, on %s", (target) => {
   })
 })
 
-describeServers("two workers with calls under way, on %s", (target) => {
+describeServers("two workers with active calls, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   let callers: ReturnType<typeof connection>[]

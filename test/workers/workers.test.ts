@@ -53,10 +53,10 @@ async function limitedUser(database: TestDatabase, connections: number) {
 }
 
 describeServers("--workers on %s", (target) => {
-  test("the doors are announced once; both workers get connections of both, and write whole lines", async () => {
+  test("the listeners are announced once; both workers get connections of both, and write whole lines", async () => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url, args: ["--workers=2"] })
-    expect(server.output().match(/door listening/g)).toHaveLength(2)
+    expect(server.output().match(/transport listening/g)).toHaveLength(2)
     expect(logOf(server).filter(({ msg }) => msg === "migration applied").length).toBeGreaterThan(0)
     expect(logOf(server).filter(({ msg, worker }) => msg === "migration applied" && worker !== undefined)).toEqual([])
     // The first answer after the announcement is already the truth.
@@ -64,11 +64,11 @@ describeServers("--workers on %s", (target) => {
     const called = () => logOf(server).filter(({ msg }) => msg === "call")
     await until(() => called().length === 20)
     // Of any ten, one may get none: who is busy gets the next connection when it has taken the last.
-    const served = () => new Set(called().map(({ door, worker }) => `${door} ${worker}`))
+    const served = () => new Set(called().map(({ transport, worker }) => `${transport} ${worker}`))
     await until(async () => served().size === 4 || (await healthAnswers(server, 10)).length === 0)
     expect([...served()].sort()).toEqual(["grpc 1", "grpc 2", "http 1", "http 2"])
     expect(await server.stop()).toBe(0)
-    for (const msg of ["stopping: finishing the calls under way", "stopped"]) {
+    for (const msg of ["stopping: finishing the active calls", "stopped"]) {
       expect(logOf(server).filter((line) => line.msg === msg)).toHaveLength(1)
     }
     await database.drop()

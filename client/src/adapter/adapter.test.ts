@@ -196,7 +196,7 @@ describe.each(names)("%s", (name) => {
     ["an outage", failure(Code.Unavailable), "UNAVAILABLE"],
     ["an outage of the database", failure(Code.Unavailable, "DATABASE_UNAVAILABLE"), "UNAVAILABLE"],
     ["a time-out", failure(Code.DeadlineExceeded, "STATEMENT_TIMEOUT"), "DEADLINE_EXCEEDED"],
-    ["a refusal", failure(Code.Unauthenticated), "UNAUTHENTICATED"],
+    ["a rejection", failure(Code.Unauthenticated), "UNAUTHENTICATED"],
     ["an older service", failure(Code.Unimplemented), "UNIMPLEMENTED"],
     ["a failure", failure(Code.Internal, "INTERNAL"), "INTERNAL"],
   ])("throws at %s", async (_, fail, code) => {

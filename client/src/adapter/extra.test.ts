@@ -72,16 +72,16 @@ describe("extraToWire", () => {
     ["a set", new Set([1]), "extra.foo.bar must be a value of JSON"],
     ["bytes", new Uint8Array(2), "extra.foo.bar must be a value of JSON"],
     ["half a surrogate pair", "\ud800", "extra.foo.bar must be well-formed Unicode"],
-  ])("refuses %s and names its path", (_, value, message) => {
+  ])("rejects %s and names its path", (_, value, message) => {
     expect(failure({ foo: { bar: value } })).toBe(message)
     expect(failure({ foo: [[value]] })).toBe(message.replace(".bar", "[0][0]"))
   })
 
-  test("refuses a key that is not Unicode", () => {
+  test("rejects a key that is not Unicode", () => {
     expect(failure({ "a\udc00": 1 })).toBe("extra.a\ufffd must be well-formed Unicode")
   })
 
-  test("refuses what contains itself, not what stands twice", () => {
+  test("rejects what contains itself, not what stands twice", () => {
     const cycle: Record<string, unknown> = {}
     cycle.self = [cycle]
     expect(failure({ cycle })).toBe("extra.cycle.self[0] must not contain itself")
@@ -89,7 +89,7 @@ describe("extraToWire", () => {
     expect(extraToWire({ a: rest, b: rest })).toEqual({ a: rest, b: rest })
   })
 
-  test("refuses what is nested too deep for the wire", () => {
+  test("rejects what is nested too deep for the wire", () => {
     expect(failure(nested(maxDepth - 1))).toBeUndefined()
     expect(failure(nested(maxDepth))).toMatch(/^extra(\.a){32} must not be nested deeper than 32 levels$/)
     const endless = { toJSON: () => ({ endless }) }

@@ -13,7 +13,7 @@ export interface Member {
   /** Whether the last stream ended because it had nothing to do: a new one can have calls at once or soon. */
   readonly isResting: boolean
   /** Whether the place answers, but not to a pipeline: a proxy or an older server. */
-  readonly refusesPipeline: boolean
+  readonly rejectsPipeline: boolean
   /** Why it had no stream when it last wanted one. */
   readonly error: ConnectError | undefined
   /** Opens a stream if there is none and it is not too early. */
@@ -24,13 +24,13 @@ export interface Member {
   rest(): void
   /** Lets the stream go that the service asked to leave. */
   leave(): void
-  /** Lets what is under way end, and takes no more. */
+  /** Lets what is active end, and takes no more. */
   close(): void
 }
 
 /** What its owner hears of a member. */
 export interface MemberEvents {
-  /** There is room for calls, or an end to the hope for it. `unsent` calls must go elsewhere. */
+  /** There is space for calls, or an end to the hope for it. `unsent` calls must go elsewhere. */
   changed(unsent: PipelinedCall[]): void
   /** A stream is about to be left. */
   leaving(): void
@@ -52,7 +52,7 @@ export interface MemberOptions {
 /** How long the service may take to say that it carries a stream, in milliseconds. */
 const settingsTimeoutMs = 2_000
 /** How long a place is left in peace that does not carry pipelines, or does not say so, in milliseconds. */
-const refusedMs = 60_000
+const rejectedMs = 60_000
 const silentMs = 5_000
 /** The pause after a failure, in milliseconds: doubled with each, less up to a half by chance. */
 const minPauseMs = 100
@@ -66,7 +66,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
   let leaving: PipelineStream | undefined
   let known: PipelineSettings | undefined
   let resting = false
-  let refusesPipeline = false
+  let rejectsPipeline = false
   let failures = 0
   let retryAt = Number.NEGATIVE_INFINITY
   let error: ConnectError | undefined
@@ -90,7 +90,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
     events.changed([])
   }
 
-  /** A proxy that ends a connection says so (GOAWAY) before it cuts what is under way. */
+  /** A proxy that ends a connection says so (GOAWAY) before it cuts what is active. */
   function watch(): void {
     if (client === undefined || watched === client) return
     const current = client
@@ -111,11 +111,11 @@ export function createMember({ connect, explain, metadata, events, now, random }
     const reachable = isConnected()
     const down = cause.code === Code.Unavailable
     // What carried pipelines before and is silent now has not become an old server: it is down.
-    refusesPipeline = silent ? known === undefined : !down || reachable
+    rejectsPipeline = silent ? known === undefined : !down || reachable
     const growingMs = Math.min(maxPauseMs, minPauseMs * 2 ** (failures - 1))
-    const pauseMs = !refusesPipeline || down ? growingMs : silent ? silentMs : refusedMs
+    const pauseMs = !rejectsPipeline || down ? growingMs : silent ? silentMs : rejectedMs
     retryAt = now() + pauseMs * (1 - random() / 2)
-    if (reachable && refusesPipeline) return
+    if (reachable && rejectsPipeline) return
     client?.close()
     client = undefined
   }
@@ -140,7 +140,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
         known = settings
         failures = 0
         error = undefined
-        refusesPipeline = false
+        rejectsPipeline = false
         leave()
         watch()
         events.changed([])
@@ -148,7 +148,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
       draining() {
         if (stream === opening) moveOn()
       },
-      room: () => events.changed([]),
+      space: () => events.changed([]),
       closed(unsent, cause) {
         clearTimeout(timer)
         if (stream === opening) stream = undefined
@@ -171,15 +171,15 @@ export function createMember({ connect, explain, metadata, events, now, random }
     get isResting() {
       return resting
     },
-    get refusesPipeline() {
-      return refusesPipeline
+    get rejectsPipeline() {
+      return rejectsPipeline
     },
     get error() {
       return error
     },
     open,
     hurry() {
-      if (!refusesPipeline) {
+      if (!rejectsPipeline) {
         failures = 0
         retryAt = Number.NEGATIVE_INFINITY
       }

@@ -71,22 +71,22 @@ describe("createPipelinePool", () => {
     expect(streams.map(({ load }) => load)).toEqual([3, 3, 3, 3])
   })
 
-  test("calls that are made together go together, up to sixteen and as long as there is room", async () => {
+  test("calls that are made together go together, up to sixteen and as long as there is space", async () => {
     const { send, streams, turn } = await setUpOpen(["a", "b"])
     for (let index = 0; index < 20; index++) send(`${index}`)
     expect(streams.map(({ load }) => load).sort()).toEqual([16, 4])
     await turn()
     for (const stream of streams) stream.calls = []
-    streams[0]!.room = 3
+    streams[0]!.space = 3
     for (let index = 0; index < 8; index++) send(`${index}`)
     expect(streams.map(({ load }) => load).reduce((sum, load) => sum + load)).toBe(8)
     expect(streams[0]!.load).toBeLessThanOrEqual(3)
   })
 
-  test("calls beyond the room wait, and go in order when there is room; one that is given up leaves the queue", async () => {
+  test("calls beyond the space wait, and go in order when there is space; one that is given up leaves the queue", async () => {
     const { send, streams, members } = await setUpOpen(["a"])
     const [stream] = streams
-    stream!.room = 2
+    stream!.space = 2
     const giveUp = new AbortController()
     for (const id of ["1", "2", "3"]) send(id)
     const given = send("4", giveUp.signal)
@@ -159,7 +159,7 @@ describe("createPipelinePool", () => {
     expect(ends.map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable])
   })
 
-  test("where pipelines are refused calls are made on their own; so is one that is too large", async () => {
+  test("where pipelines are rejected calls are made on their own; so is one that is too large", async () => {
     const { send, members, fallen, streams } = await setUpOpen(["a"])
     streams[0]!.maxMessageBytes = 10
     send("longer than ten bytes")

@@ -9,7 +9,7 @@ export interface PipelinePool {
   send(call: PipelinedCall): void
   /** Whether it has neither a stream nor a call that waits for one. */
   readonly isIdle: boolean
-  /** Lets the calls under way end, and takes no more. */
+  /** Lets the active calls end, and takes no more. */
   close(): void
 }
 
@@ -82,14 +82,14 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     members = [...membersOf.values()].flat()
   }
 
-  /** A stream that has room: for calls that are made together, the same. */
+  /** A stream that has space: for calls that are made together, the same. */
   function pick(): PipelineStream | undefined {
-    if (group !== undefined && group.left > 0 && group.stream.hasRoom) {
+    if (group !== undefined && group.left > 0 && group.stream.hasSpace) {
       group.left--
       return group.stream
     }
     const stream = pickLeastLoaded()
-    if (members.length > 1 && stream?.hasRoom) {
+    if (members.length > 1 && stream?.hasSpace) {
       if (group === undefined) process.nextTick(endGroup)
       group = { stream, left: together - 1 }
     }
@@ -109,7 +109,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     for (let i = 0; i < members.length; i++) {
       const one = members[(turn + i) % members.length] as Member
       if (one.stream === undefined && !one.isResting) one.open()
-      const load = one.isResting ? 0 : one.stream?.hasRoom ? one.stream.load : Number.POSITIVE_INFINITY
+      const load = one.isResting ? 0 : one.stream?.hasSpace ? one.stream.load : Number.POSITIVE_INFINITY
       if (load < leastLoad) {
         best = one
         leastLoad = load
@@ -118,9 +118,9 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     if (best?.isResting) {
       best.open()
       // It has to hear from the service first: others may serve at once.
-      if (best.stream?.hasRoom !== true) return pickLeastLoaded()
+      if (best.stream?.hasSpace !== true) return pickLeastLoaded()
     }
-    return best?.stream ?? members.find((one) => one.leaving?.hasRoom)?.leaving
+    return best?.stream ?? members.find((one) => one.leaving?.hasSpace)?.leaving
   }
 
   /** Gives a call to whoever can take it now, or fails it; false if it has to wait. */
@@ -132,7 +132,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
       return true
     }
     if ((looking && members.length === 0) || members.some((one) => one.stream?.isOpen)) return false
-    if (members.some((one) => one.refusesPipeline)) fallback(call)
+    if (members.some((one) => one.rejectsPipeline)) fallback(call)
     else if (members.some((one) => one.stream !== undefined)) return false
     else call.fail(unavailable())
     return true

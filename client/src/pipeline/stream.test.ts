@@ -6,15 +6,15 @@ import { describe, expect, test } from "@jest/globals"
 import { makeCall } from "../../../test/support/pipeline-fakes.js"
 import { openPipelineStream } from "./stream.js"
 
-/** A stream over a wire that takes what it is given, as long as it has room. */
+/** A stream over a wire that takes what it is given, as long as it has space. */
 function setUp(maxInFlight = 1024) {
   const requests: PipelineRequest[] = []
   const wire = Object.assign(new EventEmitter(), {
-    hasRoom: true,
+    hasSpace: true,
     isEnded: false,
     write(bytes: Buffer) {
       requests.push(fromBinary(PipelineRequestSchema, bytes))
-      return wire.hasRoom
+      return wire.hasSpace
     },
     end: () => {
       wire.isEnded = true
@@ -22,7 +22,7 @@ function setUp(maxInFlight = 1024) {
     cancel() {},
   })
   const client = { makeBidiStreamRequest: () => wire } as unknown as Client
-  const events = { opened() {}, draining() {}, room() {}, closed() {} }
+  const events = { opened() {}, draining() {}, space() {}, closed() {} }
   const stream = openPipelineStream(client, new Metadata(), undefined, events)
   const answer = (response: MessageInitShape<typeof PipelineResponseSchema>) =>
     wire.emit("data", Buffer.from(toBinary(PipelineResponseSchema, create(PipelineResponseSchema, response))))
@@ -58,27 +58,27 @@ describe("openPipelineStream", () => {
 
   test("the service hears of every call that was given up before it hears of the next", async () => {
     const { wire, requests, send, turn } = setUp(300)
-    wire.hasRoom = false
+    wire.hasSpace = false
     const calls = send(300)
     await turn()
     for (const call of calls) call.abort()
     send(300)
     await turn()
     expect(requests).toHaveLength(1)
-    wire.hasRoom = true
+    wire.hasSpace = true
     wire.emit("drain")
     await turn()
-    let underWay = 0
+    let active = 0
     for (const { calls, cancelledIds } of requests) {
-      underWay += calls.length - cancelledIds.length
-      expect(underWay).toBeLessThanOrEqual(300)
+      active += calls.length - cancelledIds.length
+      expect(active).toBeLessThanOrEqual(300)
     }
-    expect(underWay).toBe(300)
+    expect(active).toBe(300)
   })
 
-  test("nothing is sent while the wire has no room", async () => {
+  test("nothing is sent while the wire has no space", async () => {
     const { wire, requests, send, turn } = setUp()
-    wire.hasRoom = false
+    wire.hasSpace = false
     send(1)
     await turn()
     send(2)
@@ -91,13 +91,13 @@ describe("openPipelineStream", () => {
 
   test("finished, it sends what it has, and then ends its side", async () => {
     const { wire, requests, stream, send, turn } = setUp()
-    wire.hasRoom = false
+    wire.hasSpace = false
     send(1)
     await turn()
     send(1)
     stream.finish()
     await turn()
-    expect([stream.hasRoom, wire.isEnded]).toEqual([false, false])
+    expect([stream.hasSpace, wire.isEnded]).toEqual([false, false])
     wire.emit("drain")
     await turn()
     expect([requests.length, wire.isEnded]).toEqual([2, true])

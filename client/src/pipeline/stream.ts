@@ -16,7 +16,7 @@ import type { Holder, PipelinedCall, Slot } from "./call.js"
 /** One stream of PipelineService. */
 export interface PipelineStream extends Holder {
   /** Whether it takes a call now. */
-  readonly hasRoom: boolean
+  readonly hasSpace: boolean
   /** Whether it takes calls, now or when others have ended. */
   readonly isOpen: boolean
   /** The largest message of a call that it carries, in bytes. */
@@ -39,7 +39,7 @@ export interface StreamEvents {
   /** The service asks for the next calls to be made on another stream. */
   draining(): void
   /** Calls have ended. */
-  room(): void
+  space(): void
   /** It is over. `unsent` calls never left; the others have failed. No error if it was finished. */
   closed(unsent: PipelinedCall[], error: ConnectError | undefined): void
 }
@@ -59,7 +59,7 @@ export function openPipelineStream(
   events: StreamEvents,
 ): PipelineStream {
   const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
-  const underWay = new Map<number, Slot>()
+  const active = new Map<number, Slot>()
   const unsent = new Set<Slot>()
   const cancelledIds: number[] = []
   let lastId = 0
@@ -101,9 +101,9 @@ export function openPipelineStream(
       if (calls.length > 0 && bytes > most) break
       unsent.delete(slot)
       do lastId = (lastId + 1) >>> 0
-      while (underWay.has(lastId))
+      while (active.has(lastId))
       call.id = lastId
-      underWay.set(lastId, slot)
+      active.set(lastId, slot)
       const { id, method, message, timeoutMs, header } = call
       calls.push({
         $typeName: "authwire.v1.PipelineCall",
@@ -123,9 +123,9 @@ export function openPipelineStream(
       events.opened(settings)
     }
     for (const { id, outcome } of response.answers) {
-      const call = underWay.get(id)?.call
+      const call = active.get(id)?.call
       if (call === undefined) continue
-      underWay.delete(id)
+      active.delete(id)
       call.holder = undefined
       if (outcome.case === "message") call.answer(outcome.value)
       else if (outcome.case === "error") {
@@ -137,7 +137,7 @@ export function openPipelineStream(
       } else call.fail(new ConnectError("the answer has no message", Code.Internal))
     }
     if (response.draining) events.draining()
-    if (response.answers.length > 0) events.room()
+    if (response.answers.length > 0) events.space()
   }
 
   function close(error: ConnectError | undefined): void {
@@ -145,12 +145,12 @@ export function openPipelineStream(
     ended = true
     const left = [...unsent].flatMap(({ call }) => call ?? [])
     unsent.clear()
-    for (const { call } of underWay.values()) {
+    for (const { call } of active.values()) {
       if (call === undefined) continue
       call.holder = undefined
       call.fail(lostCall(error))
     }
-    underWay.clear()
+    active.clear()
     for (const call of left) call.holder = undefined
     events.closed(left, error)
   }
@@ -173,11 +173,11 @@ export function openPipelineStream(
   })
   // The status says what the error says.
   stream.on("error", () => {})
-  stream.on("status", (end: StatusObject) => close(toStreamError(end, underWay.size > 0)))
+  stream.on("status", (end: StatusObject) => close(toStreamError(end, active.size > 0)))
 
   return {
-    get hasRoom() {
-      return settings !== undefined && this.isOpen && underWay.size + unsent.size < settings.maxInFlight
+    get hasSpace() {
+      return settings !== undefined && this.isOpen && active.size + unsent.size < settings.maxInFlight
     },
     get isOpen() {
       return settings !== undefined && !finishing && !ended
@@ -186,7 +186,7 @@ export function openPipelineStream(
       return settings?.maxMessageBytes ?? 0
     },
     get load() {
-      return underWay.size + unsent.size
+      return active.size + unsent.size
     },
     send(call) {
       call.holder = this
@@ -195,13 +195,13 @@ export function openPipelineStream(
       schedule()
     },
     drop(call) {
-      if (unsent.delete(call.slot) || !underWay.delete(call.id)) return
+      if (unsent.delete(call.slot) || !active.delete(call.id)) return
       cancelledIds.push(call.id)
       schedule()
-      events.room()
+      events.space()
     },
     idle() {
-      const idle = !used && underWay.size + unsent.size === 0
+      const idle = !used && active.size + unsent.size === 0
       used = false
       return idle
     },
@@ -224,8 +224,8 @@ function toStreamError(end: StatusObject, losesCalls: boolean): ConnectError | u
 
 /** What a call fails with whose stream broke: whether it was carried out, nobody knows. */
 function lostCall(cause: ConnectError | undefined): ConnectError {
-  const refused = cause?.code === Code.Unauthenticated || cause?.code === Code.PermissionDenied
-  const error = new ConnectError(cause?.rawMessage ?? "the stream ended", refused ? cause.code : Code.Unavailable)
+  const rejected = cause?.code === Code.Unauthenticated || cause?.code === Code.PermissionDenied
+  const error = new ConnectError(cause?.rawMessage ?? "the stream ended", rejected ? cause.code : Code.Unavailable)
   error.isWireError = true
   error.details = cause?.details ?? []
   return error

@@ -118,7 +118,7 @@ function difference(header: HeadersInit | undefined, base: Headers): Record<stri
   let length = 0
   for (const [name, value] of new Headers(header)) {
     if (base.get(name) === value && name !== "x-request-id") continue
-    // The stream was let in by its own key; and what gRPC does not carry the other transport refuses.
+    // The stream was let in by its own key; and what gRPC does not carry the other transport rejects.
     if (name === "authorization" || name.endsWith("-bin")) return undefined
     if (!/^[0-9a-z_.-]{1,255}$/.test(name) || !/^[\x20-\x7e]*$/.test(value)) return undefined
     own[name] = value

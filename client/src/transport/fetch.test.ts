@@ -91,7 +91,7 @@ describe("AuthwireAdapter over fetch", () => {
 
   test.each([
     [
-      "refuses",
+      "rejects",
       async () => Promise.reject(new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED") })),
     ],
     [

@@ -5,10 +5,10 @@ import { parseHttpUrl } from "../options.js"
 import { explainTls, fetchAdvice, type Security } from "./tls-error.js"
 import { cacheMode, uniqueRequests } from "./uncached.js"
 
-/** Where the service's HTTP door is. */
+/** Where the service's HTTP listener is. */
 export interface FetchOptions {
   /**
-   * The service's HTTP door: `http://host:port` or `https://host`, with a path in front of the service's own if a proxy
+   * The service's HTTP listener: `http://host:port` or `https://host`, with a path in front of the service's own if a proxy
    * has one. Required. How TLS is checked is up to the runtime: Node trusts its own authorities and those in the file that
    * NODE_EXTRA_CA_CERTS names.
    *
@@ -37,7 +37,7 @@ export function fetchTransport(options: FetchOptions): Transport {
     baseUrl: baseUrl.href,
     useBinaryFormat: true,
     interceptors: [networkErrors(security), uniqueRequests],
-    // Never followed, since the request holds tokens. Connect asks for "error", which workerd refuses; a redirect that
+    // Never followed, since the request holds tokens. Connect asks for "error", which workerd rejects; a redirect that
     // is not followed fails as well, for it is no answer of the service.
     fetch: (input, init) => (fetch ?? globalThis.fetch)(input, { ...init, ...fixed }),
   })

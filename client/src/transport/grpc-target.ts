@@ -3,10 +3,10 @@ import { wrongOption } from "../error.js"
 import { parseHttpUrl } from "../options.js"
 import { grpcAdvice, type Security } from "./tls-error.js"
 
-/** Where the service's gRPC door is, and how its TLS is checked. */
+/** Where the service's gRPC listener is, and how its TLS is checked. */
 export interface GrpcTargetOptions {
   /**
-   * The service's gRPC door: `http://host:port` without TLS, `https://host:port` with TLS, or `dns:///host:port` to
+   * The service's gRPC listener: `http://host:port` without TLS, `https://host:port` with TLS, or `dns:///host:port` to
    * spread the calls over all addresses of the name, with TLS if the option `tls` is there. Required.
    *
    * @example "http://127.0.0.1:50051"

@@ -47,7 +47,7 @@ export function toHeaders(metadata: Metadata | undefined): Headers {
       try {
         headers.append(name, typeof value === "string" ? value : value.toString("base64"))
       } catch {
-        // gRPC may carry what Headers refuse. Such a header is nothing to fail for.
+        // gRPC may carry what Headers reject. Such a header is nothing to fail for.
       }
     }
   }

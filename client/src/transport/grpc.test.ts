@@ -69,7 +69,7 @@ describe("grpcTransport", () => {
     expect((await users.getUser({ id: "ü\u0000" })).user?.id).toBe("ü\u0000")
   })
 
-  test("carries answers of several megabytes, and refuses more than 16 MiB", async () => {
+  test("carries answers of several megabytes, and rejects more than 16 MiB", async () => {
     const { users } = await connect({
       GetUser: (call, callback) => callback(null, user("u1", "x".repeat(Number(idOf(call))))),
     })

@@ -97,7 +97,7 @@ describe("retryTransport", () => {
     },
   )
 
-  describe("a refusal that says when to come again", () => {
+  describe("a rejection that says when to come again", () => {
     const overloaded = (ms: number, domain = "authwire") =>
       new ConnectError("too much", Code.ResourceExhausted, undefined, [
         { desc: ErrorInfoSchema, value: { domain, reason: "OVERLOADED" } },
@@ -148,7 +148,7 @@ describe("retryTransport", () => {
     })
   })
 
-  test("not when the deadline leaves no room", async () => {
+  test("not when the deadline leaves no time", async () => {
     const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 900, timeoutMs: 1_000 })
     await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
     expect(timeouts).toHaveLength(1)

@@ -23,12 +23,12 @@ export interface RetryOptions {
 
 /**
  * A transport that gives every call a deadline and repeats a unary call once when the service is UNAVAILABLE, if the
- * schema says that the method may run twice (`idempotency_level`) and the deadline leaves room for it. Every reason for
+ * schema says that the method may run twice (`idempotency_level`) and the deadline leaves time for it. Every reason for
  * UNAVAILABLE makes that worthwhile: another connection, another replica or the database may be there a moment later.
  * Other writes are never repeated: they may have happened although the answer was lost.
  *
- * What the service refuses because there is too much (RESOURCE_EXHAUSTED) is repeated in the same way, but not before the
- * time that the service names: without one, or when the deadline comes before it, the refusal is the answer. So a service
+ * What the service rejects because there is too much (RESOURCE_EXHAUSTED) is repeated in the same way, but not before the
+ * time that the service names: without one, or when the deadline comes before it, the rejection is the answer. So a service
  * that is overloaded gets no call twice within that time, and each at the most once more.
  */
 export function retryTransport(inner: Transport, options: RetryOptions): Transport {

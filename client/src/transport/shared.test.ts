@@ -92,7 +92,7 @@ describe("sharedTransport", () => {
     transport.close()
   })
 
-  test("a wrong option is refused although a channel without it is open", () => {
+  test("a wrong option is rejected although a channel without it is open", () => {
     const options = { url, header: new Headers() }
     const transport = sharedTransport(options)
     for (const wrong of [{ connections: Number.NaN }, { tls: {} }])

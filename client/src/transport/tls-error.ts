@@ -62,7 +62,7 @@ function faultOf(said: string, { secure, hasCertificate, advice }: Security): st
   const certain = (fault: string) => `${tlsHeading}${fault}`
   if (/unable to verify|unable to get (local )?issuer|self[- ]signed certificate/i.test(said))
     return certain(`the service's certificate is signed by nobody whom this client trusts; ${advice.trust}`)
-  if (/alert|handshake failure/i.test(said)) return certain(refusalOf(said, hasCertificate, advice))
+  if (/alert|handshake failure/i.test(said)) return certain(rejectionOf(said, hasCertificate, advice))
   if (/certificate (has expired|is not yet valid)/i.test(said))
     return certain("the service's certificate has expired or is not yet valid; it must be renewed at the service")
   if (/altnames/i.test(said)) return certain(`the service's certificate is for another name; ${advice.name}`)
@@ -71,7 +71,7 @@ function faultOf(said: string, { secure, hasCertificate, advice }: Security): st
   if (/unsupported protocol/i.test(said)) return certain(oldProtocol)
   if (!closed) return undefined
   const why = hasCertificate
-    ? `may refuse the client's certificate (${advice.certificate}): it must be signed by an authority of the service, and not have expired`
+    ? `may reject the client's certificate (${advice.certificate}): it must be signed by an authority of the service, and not have expired`
     : `may require a certificate of the client: ${advice.certificate}`
   return `${said}; ${turnedAway}; or the service ${why}`
 }
@@ -81,9 +81,9 @@ const turnedAway = "the connection was closed at once, as the service does when 
 const oldProtocol = "the service speaks only versions before 1.2, which are not safe; it must be changed there"
 
 /** What the other side says when it ends the handshake (RFC 8446, section 6.2). */
-function refusalOf(said: string, hasCertificate: boolean, advice: Advice): string {
+function rejectionOf(said: string, hasCertificate: boolean, advice: Advice): string {
   if (/protocol version/i.test(said)) return oldProtocol
   if (/no application protocol/i.test(said)) return "what listens at this address does not speak HTTP/2"
-  if (hasCertificate) return `the service refuses the client's certificate; check ${advice.certificate}`
+  if (hasCertificate) return `the service rejects the client's certificate; check ${advice.certificate}`
   return `the service requires a certificate of the client; give ${advice.certificate}`
 }

@@ -15,7 +15,7 @@ export interface Config {
   smtpPort: number
   /** Port of the page that shows the mails. Default 3002. */
   mailboxPort: number
-  /** The gRPC door of Authwire. Default `http://127.0.0.1:50051`. */
+  /** The gRPC listener of Authwire. Default `http://127.0.0.1:50051`. */
   authwireUrl: string
   /** The API key of this application; an Authwire with --dev needs none. Default: none. */
   authwireApiKey: string | undefined

@@ -45,7 +45,7 @@ function configuration(config: Config): Configuration {
     pkce: { required: () => true },
     renderError: (context, out) => {
       context.type = "html"
-      context.body = html`<!doctype html><title>Refused</title><p>${out.error}: ${out.error_description}</p>`.markup
+      context.body = html`<!doctype html><title>Rejected</title><p>${out.error}: ${out.error_description}</p>`.markup
     },
     ttl: {
       AccessToken: hour,
@@ -94,8 +94,8 @@ ${people.map(
     }
     const person = people.find(({ sub }) => sub === request.body?.person)
     if (!person) {
-      const refusal = { error: "access_denied", error_description: "Nobody was chosen" }
-      return provider.interactionFinished(request, response, refusal)
+      const rejection = { error: "access_denied", error_description: "Nobody was chosen" }
+      return provider.interactionFinished(request, response, rejection)
     }
     // The application belongs to the same house as the provider, so choosing a person is consent enough.
     const grant = new provider.Grant({ accountId: person.sub, clientId: String(params.client_id) })

@@ -16,7 +16,7 @@ export async function currentSession(request: Request, auth: ExpressAuthConfig):
   const logger = {
     ...auth.logger,
     error(error: Error) {
-      if (error instanceof SessionTokenError || (error instanceof JWTSessionError && !isRefusal(error)))
+      if (error instanceof SessionTokenError || (error instanceof JWTSessionError && !isRejection(error)))
         failures.push(error)
       auth.logger?.error?.(error)
     },
@@ -26,8 +26,8 @@ export async function currentSession(request: Request, auth: ExpressAuthConfig):
   return session
 }
 
-/** Whether a token was read and refused: it has expired, say. Then nobody is signed in, and that is no failure. */
-function isRefusal(error: JWTSessionError): boolean {
+/** Whether a token was read and rejected: it has expired, say. Then nobody is signed in, and that is no failure. */
+function isRejection(error: JWTSessionError): boolean {
   const cause = error.cause?.err
   return !(cause instanceof AuthwireError) || cause.code === "UNAUTHENTICATED"
 }

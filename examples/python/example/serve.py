@@ -14,7 +14,7 @@ from .signed_in import who_is_signed_in
 
 
 def serve(authwire: Authwire, address: str, cookie: str) -> None:
-    """Answers until SIGTERM or SIGINT, and then finishes the requests under way."""
+    """Answers until SIGTERM or SIGINT, and then finishes the requests active."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = 10  # seconds for a request to arrive
@@ -45,7 +45,7 @@ def serve(authwire: Authwire, address: str, cookie: str) -> None:
             """Keeps quiet about every single request."""
 
     class Server(ThreadingHTTPServer):
-        daemon_threads = False  # the end waits for the requests under way
+        daemon_threads = False  # the end waits for the requests active
 
     host, _, port = address.rpartition(":")
     with Server((host, int(port)), Handler) as server:

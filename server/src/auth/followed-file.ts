@@ -2,7 +2,7 @@ import type { Logger } from "pino"
 import { watchFiles } from "../util/watch-file.js"
 
 /**
- * Watches a file, and hands its text on when it is another. A text that is refused (`onText` throws), or a file that
+ * Watches a file, and hands its text on when it is another. A text that is rejected (`onText` throws), or a file that
  * cannot be read, changes nothing and is logged, once: what held before holds on.
  *
  * @param options.text what is in use already

@@ -80,9 +80,9 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
 
   test("no more than so many wait for a list: who comes then may come again", async () => {
     const many = await Promise.allSettled(Array.from({ length: 2_000 }, () => keyring.seek(newKey().id)))
-    const refused = many.filter((one) => one.status === "rejected").map(({ reason }) => reason)
-    expect(refused.length).toBeGreaterThan(1_900)
-    for (const one of refused) expect(one).toMatchObject({ reason: "OVERLOADED", retryAfterMs: 2_000 })
+    const rejected = many.filter((one) => one.status === "rejected").map(({ reason }) => reason)
+    expect(rejected.length).toBeGreaterThan(1_900)
+    for (const one of rejected) expect(one).toMatchObject({ reason: "OVERLOADED", retryAfterMs: 2_000 })
   })
 
   test("what is revoked or has expired is not found", async () => {

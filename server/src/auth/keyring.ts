@@ -39,7 +39,7 @@ const patienceMs = 2_000
 const freshMs = 4_500
 /**
  * How many unknown ids are looked up in a second, and how many calls with others wait for the next list: few, because
- * they are under way meanwhile, and must not make the service look slow to those whose keys it knows.
+ * they are active meanwhile, and must not make the service look slow to those whose keys it knows.
  */
 const lookupsPerSecond = 20
 const maxWaiting = 8

@@ -4,7 +4,7 @@ import { scopes } from "./scopes.js"
 import { GivenError } from "./static-key-error.js"
 
 /** A key as it was given in the configuration. */
-export type GivenKey = Omit<ApiKey, "created" | "revoked">
+export type StaticKey = Omit<ApiKey, "created" | "revoked">
 
 /** The name that a tenant may have. */
 export const tenantName = /^[a-z0-9][a-z0-9-]{0,62}$/
@@ -18,7 +18,7 @@ const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateNa
  * Reads a JSON list of keys: `[{ "id", "name", "tenant"?, "scopes": […], "secretSha256"?, "certificateName"?,
  * "expires"? }]`, at least one of `secretSha256` (hexadecimal) and `certificateName` in each. Throws GivenError.
  */
-export function parseGivenKeys(text: string): GivenKey[] {
+export function parseStaticKeys(text: string): StaticKey[] {
   let entries: unknown
   try {
     entries = JSON.parse(text)
@@ -34,7 +34,7 @@ export function parseGivenKeys(text: string): GivenKey[] {
   return keys
 }
 
-function readEntry(entry: unknown, index: number): GivenKey {
+function readEntry(entry: unknown, index: number): StaticKey {
   const broken = (field: string, rule: string) => new GivenError(`[${index}]${field}: ${rule}`)
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw broken("", "must be an object")
   const given = entry as Record<string, unknown>

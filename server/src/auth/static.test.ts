@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import { GivenError } from "./static-key-error.js"
-import { parseGivenKeys } from "./static-keys.js"
+import { parseStaticKeys } from "./static-keys.js"
 import { parseTenantSecrets } from "./tenant-secrets.js"
 
 const entry = { id: "0123456789abcdef", name: "app", scopes: ["users:read"], secretSha256: "0".repeat(64) }
@@ -20,10 +20,10 @@ function complaint(parse: () => unknown): string {
 describe("keys that are given", () => {
   test("are read, with a tenant and an end or without", () => {
     const full = { ...entry, id: "f".repeat(16), tenant: "acme", certificateName: "DNS:a.b", expires: "2030-01-31" }
-    const [one, other] = parseGivenKeys(JSON.stringify([entry, full]))
+    const [one, other] = parseStaticKeys(JSON.stringify([entry, full]))
     expect(one).toMatchObject({ id: entry.id, tenant: "default", scopes: ["users:read"], secretHash: Buffer.alloc(32) })
     expect(other).toMatchObject({ tenant: "acme", certificateName: "DNS:a.b", expires: new Date("2030-01-31") })
-    expect(parseGivenKeys("[]")).toEqual([])
+    expect(parseStaticKeys("[]")).toEqual([])
   })
 
   test.each([
@@ -31,7 +31,7 @@ describe("keys that are given", () => {
     ["no list", `{"id": "${canary}"}`, "must be a list in JSON"],
     ["no object", `["${canary}"]`, "[0]: must be an object"],
   ])("%s", (_, text, rule) => {
-    expect(complaint(() => parseGivenKeys(text))).toBe(rule)
+    expect(complaint(() => parseStaticKeys(text))).toBe(rule)
   })
 
   test.each([
@@ -55,7 +55,7 @@ describe("keys that are given", () => {
     [canary, 1, "[1]: the fields are id, name, tenant, scopes, secretSha256, certificateName, expires, and field 5"],
   ])("a wrong %s is named by its index and its rule, and not repeated", (field, value, rule) => {
     const other = { ...entry, id: "f".repeat(16), [field]: value }
-    const said = complaint(() => parseGivenKeys(JSON.stringify([entry, other])))
+    const said = complaint(() => parseStaticKeys(JSON.stringify([entry, other])))
     expect(said.slice(0, rule.length)).toBe(rule)
     expect(said).not.toContain(canary)
   })

@@ -2,7 +2,7 @@ import type { Logger } from "pino"
 import { followFile } from "../auth/followed-file.js"
 import { Key } from "../auth/key.js"
 import { openKeyring } from "../auth/keyring.js"
-import { parseGivenKeys } from "../auth/static-keys.js"
+import { parseStaticKeys } from "../auth/static-keys.js"
 import type { Configuration } from "../cli/config/configuration.js"
 import type { Interceptor } from "../rpc/interceptor.js"
 import { access } from "../rpc/interceptors/auth.js"
@@ -18,7 +18,7 @@ export async function openAccess(
   { store, log }: { store: Store; log: Logger },
 ): Promise<{ interceptor: Interceptor; stop(): void }> {
   const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
-  const give = (text: string) => keyring.give(parseGivenKeys(text).map((key) => new Key(key)))
+  const give = (text: string) => keyring.give(parseStaticKeys(text).map((key) => new Key(key)))
   const text = givenText(configuration)
   if (text !== undefined) give(text)
   const { apiKeysFile: path } = configuration
@@ -44,7 +44,7 @@ export async function requireKeys(
   { store, log }: { store: Store; log: Logger },
 ): Promise<void> {
   const text = givenText(configuration)
-  if (configuration.dev || (text !== undefined && parseGivenKeys(text).length > 0)) return
+  if (configuration.dev || (text !== undefined && parseStaticKeys(text).length > 0)) return
   const keys = await store.apiKeys.listValid({}, new Date()).catch((error: unknown) => {
     throw new StartError(`cannot read the API keys: ${causeOf(error)}`, { cause: error })
   })
@@ -62,5 +62,5 @@ export async function requireKeys(
 /** The list of keys as it was given or stands in its file; undefined if there is none. */
 function givenText({ apiKeys, apiKeysFile }: Configuration): string | undefined {
   if (apiKeysFile === undefined) return apiKeys
-  return readGiven("--api-keys-file", apiKeysFile, parseGivenKeys)
+  return readGiven("--api-keys-file", apiKeysFile, parseStaticKeys)
 }

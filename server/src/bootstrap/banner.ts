@@ -24,8 +24,8 @@ export function announce(addresses: Addresses, options: AnnounceOptions) {
   for (const address of [addresses.grpc, addresses.http]) if (address !== undefined) warnIfOpen(address, tls, log)
   if (addresses.metrics !== undefined) warnIfOpen(addresses.metrics, false, log)
   print(
-    (grpc === undefined ? "" : `authwire: grpc door listening on ${grpc}\n`) +
-      (http === undefined ? "" : `authwire: http door listening on ${tls ? "https" : "http"}://${http}\n`) +
+    (grpc === undefined ? "" : `authwire: grpc listener at ${grpc}\n`) +
+      (http === undefined ? "" : `authwire: http listener at ${tls ? "https" : "http"}://${http}\n`) +
       (addresses.metrics === undefined
         ? ""
         : `authwire: metrics at http://${formatAddress(addresses.metrics)}/metrics\n`) +
@@ -37,7 +37,7 @@ function warnIfOpen(address: Address, tls: boolean, log: Logger): void {
   if (isLoopback(address) || tls) return
   log.warn(
     { address: formatAddress(address) },
-    "this door has no TLS: keep it inside a trusted network, behind a proxy that has",
+    "this listener has no TLS: keep it inside a trusted network, behind a proxy that has",
   )
 }
 

@@ -14,7 +14,7 @@ export interface BoundedLines {
 }
 
 export interface BoundedLinesOptions {
-  /** Called when there is room again, where lines were lost. What it writes stands where they would. */
+  /** Called when there is space again, where lines were lost. What it writes stands where they would. */
   onLost: (count: number) => void
   /** Called when the sink begins to fail, and with undefined when it takes lines again. */
   onFailure?: (error: Error | undefined) => void

@@ -5,18 +5,18 @@ import { monitorDatabase, type ReadinessSwitch } from "../health/readiness.js"
 import { expose, type Metrics } from "../metrics/metrics.js"
 import type { Store } from "../store/store.js"
 import { openMethods } from "../transport/budgets/open-methods.js"
-import { openHttpDoor } from "../transport/connect/http.js"
+import { openHttpListener } from "../transport/connect/http.js"
 import { keyBudgets } from "../transport/connection.js"
-import { openGrpcDoor } from "../transport/grpc/grpc.js"
+import { openGrpcListener } from "../transport/grpc/grpc.js"
 import type { Address } from "../transport/listen.js"
-import { openMetricsDoor } from "../transport/metrics.js"
+import { openMetricsListener } from "../transport/metrics.js"
 import {
   CertificateError,
   type CertificateFiles,
   type CertificateSource,
   watchCertificate,
 } from "../transport/tls/certificate.js"
-import type { Door, DoorOptions } from "../transport/transport.js"
+import type { Listener, ListenerOptions } from "../transport/transport.js"
 import { openAudit } from "./audit-log.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"
@@ -48,7 +48,7 @@ export interface ServeOptions {
 export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, readiness, metrics } = options
   tuneMemory()
-  const doors: Door[] = []
+  const listeners: Listener[] = []
   let certificate: CertificateSource | undefined
   try {
     certificate = readCertificate(configuration, log)
@@ -97,35 +97,35 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const open = async (
       flag: string,
       address: Address | undefined,
-      opener: (options: DoorOptions) => Promise<Door>,
+      opener: (options: ListenerOptions) => Promise<Listener>,
     ) => {
       if (address === undefined) return undefined
-      const door = await opener({ ...common, address }).catch((error: unknown) => {
+      const listener = await opener({ ...common, address }).catch((error: unknown) => {
         throw listenError(flag, address, error)
       })
-      doors.push(door)
-      return door.address
+      listeners.push(listener)
+      return listener.address
     }
-    const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcDoor)
-    const http = await open("--http-addr", configuration.httpAddr, (one) => openHttpDoor({ ...one, readiness }))
+    const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcListener)
+    const http = await open("--http-addr", configuration.httpAddr, (one) => openHttpListener({ ...one, readiness }))
     const read = async () => expose(metrics === undefined ? [] : [await metrics.values()])
     const metricsAddress = await open("--metrics-addr", configuration.metricsAddr, (one) =>
-      openMetricsDoor({ ...one, read }),
+      openMetricsListener({ ...one, read }),
     )
     options.onListening({ grpc, http, metrics: metricsAddress })
 
     await options.stopped
     readiness.stop()
     monitor.stop()
-    for (const door of doors) door.stopAccepting()
+    for (const listener of listeners) listener.stopAccepting()
     await dispatch.drain(configuration.shutdownGraceMs)
     access.stop()
     secrets.stop()
     audit?.flush()
   } finally {
-    for (const door of doors) door.stopAccepting()
+    for (const listener of listeners) listener.stopAccepting()
     // The calls are over; a second is plenty for their last bytes to leave.
-    await Promise.all(doors.map((door) => door.closed(1000)))
+    await Promise.all(listeners.map((listener) => listener.closed(1000)))
     certificate?.stop()
     await store.close()
   }

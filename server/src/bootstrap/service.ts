@@ -24,8 +24,8 @@ import { logging } from "../rpc/interceptors/logging.js"
 import { rateLimit } from "../rpc/interceptors/rate-limit.js"
 import { validation } from "../rpc/interceptors/validation.js"
 import { isOwnMethod } from "../rpc/own-methods.js"
-import { type Refuser, refuser } from "../rpc/rejection.js"
-import { refusals } from "../rpc/rejection-log.js"
+import { type Rejecter, rejecter } from "../rpc/rejection.js"
+import { rejections } from "../rpc/rejection-log.js"
 import { createDispatch, type Dispatch, register } from "../rpc/router.js"
 import { accountService } from "../services/account.js"
 import { authenticatorService } from "../services/authenticator.js"
@@ -58,7 +58,7 @@ export interface ServiceOptions {
   /** How many decrypted tokens are remembered; 0 for none. */
   tokenCacheSize: number
   maxDeadlineMs: number
-  /** The largest request that a door takes, in bytes. */
+  /** The largest request that a listener takes, in bytes. */
   maxMessageBytes: number
   /** See ConcurrencyLimitOptions. */
   maxActiveCalls: number
@@ -67,9 +67,9 @@ export interface ServiceOptions {
   rateLimitOverrides: Readonly<Record<string, number>>
 }
 
-/** How many calls of one pipeline may be under way, and what a message of it may hold beside one call's, in bytes. */
+/** How many calls of one pipeline may be active, and what a message of it may hold beside one call's, in bytes. */
 export const maxInFlight = 1024
-const frameRoomBytes = 64 * 1024
+const frameExtraBytes = 64 * 1024
 
 /** Everything that Authwire serves, behind one dispatch. */
 export function createService(options: ServiceOptions): Dispatch {
@@ -93,23 +93,23 @@ export function createService(options: ServiceOptions): Dispatch {
     })
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
-  const refused = refusals(options.log)
+  const rejected = rejections(options.log)
   const { audit, metrics } = options
-  const logger = logging(options.log, options.clock, refused, (method, call, failure, ms) => {
+  const logger = logging(options.log, options.clock, rejected, (method, call, failure, ms) => {
     audit?.ended(method, call, failure)
-    metrics?.ended(method, call.door, failure, ms)
+    metrics?.ended(method, call.transport, failure, ms)
   })
-  const refuseOnRecord = refuser({ refusals: refused, observer: logger, audit: audit?.refused })
-  const refuse: Refuser = (failure, method, door, givenId) => {
-    const error = refuseOnRecord(failure, method, door, givenId)
-    metrics?.refused(method, door, error.status.code)
+  const rejectOnRecord = rejecter({ rejections: rejected, observer: logger, audit: audit?.rejected })
+  const reject: Rejecter = (failure, method, transport, givenId) => {
+    const error = rejectOnRecord(failure, method, transport, givenId)
+    metrics?.rejected(method, transport, error.status.code)
     return error
   }
   const observer: Observer = {
     ...logger,
-    refused(method, door, requestId, code) {
-      logger.refused(method, door, requestId, code)
-      metrics?.refused(method, door, code)
+    rejected(method, transport, requestId, code) {
+      logger.rejected(method, transport, requestId, code)
+      metrics?.rejected(method, transport, code)
     },
   }
   const limitOptions = { maxCalls: options.maxActiveCalls, now: options.clock }
@@ -125,13 +125,13 @@ export function createService(options: ServiceOptions): Dispatch {
   const dispatch = createDispatch({
     services,
     carrier: (inside) => {
-      const room = Math.min(frameRoomBytes, Math.ceil(options.maxMessageBytes / 2))
-      const maxMessageBytes = options.maxMessageBytes - room
+      const space = Math.min(frameExtraBytes, Math.ceil(options.maxMessageBytes / 2))
+      const maxMessageBytes = options.maxMessageBytes - space
       const implementation = pipelineService({
         ...inside,
         maxInFlight,
         maxMessageBytes,
-        refuse,
+        reject,
         limitUnknown: (stream) => unknownRate?.(stream),
         pauseAfter: rejectionPause(),
       })
@@ -151,7 +151,7 @@ export function createService(options: ServiceOptions): Dispatch {
     ...dispatch,
     async drain(graceMs) {
       await dispatch.drain(graceMs)
-      refused.flush()
+      rejected.flush()
     },
   }
 }

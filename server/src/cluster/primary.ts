@@ -5,8 +5,8 @@ import { listenError } from "../bootstrap/listen-error.js"
 import { StartError } from "../bootstrap/start-error.js"
 import type { Configuration } from "../cli/config/configuration.js"
 import { expose, workersMetric } from "../metrics/metrics.js"
-import { openMetricsDoor } from "../transport/metrics.js"
-import type { Door } from "../transport/transport.js"
+import { openMetricsListener } from "../transport/metrics.js"
+import type { Listener } from "../transport/transport.js"
 import { forkWorker, type WorkerEnd, type WorkerProcess } from "./fork.js"
 import { type Heartbeat, heartbeat } from "./heartbeat.js"
 import type { ToPrimary } from "./messages.js"
@@ -74,7 +74,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
   let bound: Addresses | undefined
 
   const gatherer = metricsGatherer()
-  let metricsDoor: Door | undefined
+  let metricsListener: Listener | undefined
 
   const listening = () => [...living.values()].filter(({ listeningSince }) => listeningSince !== undefined)
 
@@ -220,29 +220,29 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     return expose([await workersMetric(workers.length), ...values])
   }
 
-  const openMetrics = async (): Promise<Door | undefined> => {
+  const openMetrics = async (): Promise<Listener | undefined> => {
     const { metricsAddr: address, maxConnections, handshakeTimeoutMs } = configuration
     if (address === undefined) return undefined
     try {
-      return await openMetricsDoor({ address, maxConnections, handshakeTimeoutMs, log, read: readMetrics })
+      return await openMetricsListener({ address, maxConnections, handshakeTimeoutMs, log, read: readMetrics })
     } catch (error) {
       throw listenError("--metrics-addr", address, error)
     }
   }
 
   try {
-    metricsDoor = await openMetrics()
+    metricsListener = await openMetrics()
     fill()
     const addresses = await Promise.race([allListening.promise, startFailed.promise, stopped])
     if (addresses !== undefined) {
       phase = "serving"
-      options.onListening({ ...addresses, metrics: metricsDoor?.address })
+      options.onListening({ ...addresses, metrics: metricsListener?.address })
       await stopped
     }
   } finally {
     await stop()
-    metricsDoor?.stopAccepting()
-    await metricsDoor?.closed(1_000)
+    metricsListener?.stopAccepting()
+    await metricsListener?.closed(1_000)
   }
   return endedWell
 }

@@ -72,7 +72,7 @@ export async function worker(): Promise<void> {
         tell({ type: "listening", addresses })
       },
       stopped: stopped.promise.then((why) => {
-        if (why === "primary gone") log.error("the primary is gone: finishing the calls under way, then ending")
+        if (why === "primary gone") log.error("the primary is gone: finishing the active calls, then ending")
       }),
     })
   } catch (error) {

@@ -9,9 +9,9 @@ export type MetricValues = object[]
 /** Counts and times calls, for Prometheus. */
 export interface Metrics {
   /** Hears of a call that is over; with a failure if it failed. `ms`: how long it took, in milliseconds. */
-  ended(method: DescMethod, door: string, failure: Failure | undefined, ms: number): void
-  /** Hears of a call that was refused before it began. `code`: the status of gRPC. */
-  refused(method: DescMethod, door: string, code: number): void
+  ended(method: DescMethod, transport: string, failure: Failure | undefined, ms: number): void
+  /** Hears of a call that was rejected before it began. `code`: the status of gRPC. */
+  rejected(method: DescMethod, transport: string, code: number): void
   /** Hears whether the database answers and takes writes. */
   database(answers: boolean): void
   values(): Promise<MetricValues>
@@ -29,16 +29,16 @@ export function createMetrics(worker?: number): Metrics {
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
   // The names are those of the gRPC ecosystem, so that its dashboards fit.
-  const labelNames = ["grpc_type", "grpc_service", "grpc_method", "door"] as const
+  const labelNames = ["grpc_type", "grpc_service", "grpc_method", "transport"] as const
   const handled = new Counter({
     name: "grpc_server_handled_total",
-    help: "Calls that are over, by their status. Calls in a pipeline have the door pipeline.",
+    help: "Calls that are over, by their status. Calls in a pipeline have the transport pipeline.",
     labelNames: [...labelNames, "grpc_code"] as const,
     registers,
   })
   const handling = new Histogram({
     name: "grpc_server_handling_seconds",
-    help: "How long calls took from when they began until they were answered, those that were refused at once left out.",
+    help: "How long calls took from when they began until they were answered, those that were rejected at once left out.",
     labelNames,
     buckets,
     registers,
@@ -49,19 +49,19 @@ export function createMetrics(worker?: number): Metrics {
     registers,
   })
 
-  const labelsOf = ({ methodKind, parent, name }: DescMethod, door: string) => ({
+  const labelsOf = ({ methodKind, parent, name }: DescMethod, transport: string) => ({
     grpc_type: methodKind === "bidi_streaming" ? "bidi_stream" : types[methodKind],
     grpc_service: parent.typeName,
     grpc_method: name,
-    door,
+    transport,
   })
-  /** What counts the calls of a method, a door and a code: there are as many as these. */
+  /** What counts the calls of a method, a listener and a code: there are as many as these. */
   const series = new Map<string, { inc(): void; observe(seconds: number): void }>()
-  const seriesOf = (method: DescMethod, door: string, code: string) => {
-    const key = `${method.parent.typeName}/${method.name} ${door} ${code}`
+  const seriesOf = (method: DescMethod, transport: string, code: string) => {
+    const key = `${method.parent.typeName}/${method.name} ${transport} ${code}`
     let one = series.get(key)
     if (one === undefined) {
-      const labels = labelsOf(method, door)
+      const labels = labelsOf(method, transport)
       const [count, time] = [handled.labels({ ...labels, grpc_code: code }), handling.labels(labels)]
       one = { inc: () => count.inc(), observe: (seconds) => time.observe(seconds) }
       series.set(key, one)
@@ -70,12 +70,12 @@ export function createMetrics(worker?: number): Metrics {
   }
 
   return {
-    ended(method, door, failure, ms) {
-      const one = seriesOf(method, door, failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? ""))
+    ended(method, transport, failure, ms) {
+      const one = seriesOf(method, transport, failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? ""))
       one.inc()
       one.observe(ms / 1000)
     },
-    refused: (method, door, code) => seriesOf(method, door, status[code] ?? "").inc(),
+    rejected: (method, transport, code) => seriesOf(method, transport, status[code] ?? "").inc(),
     database: (answers) => database.set(answers ? 1 : 0),
     async values() {
       // No two processes have the same labels: nothing is added up, and nothing need be left out because it cannot be.

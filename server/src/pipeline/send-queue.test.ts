@@ -55,21 +55,21 @@ describe("outbox", () => {
     expect(batch?.length).toBeGreaterThan(100)
   })
 
-  test("has room until a mebibyte waits, and again when less does", async () => {
+  test("has space until a mebibyte waits, and again when less does", async () => {
     const box = outbox<string>()
     box.put("a", 1_000_000, true)
-    await box.room()
+    await box.space()
     box.put("b", 100_000, true)
-    const room = box.room()
-    expect(await isSettled(room)).toBe(false)
+    const space = box.space()
+    expect(await isSettled(space)).toBe(false)
     expect(await box.take()).toEqual(["a"])
-    await room
+    await space
   })
 
-  test("has no room for any number of things without bytes of their own", async () => {
+  test("has no space for any number of things without bytes of their own", async () => {
     const box = outbox<string>()
     for (let index = 0; index < 100_000; index++) box.put("a", 0, true)
-    expect(await isSettled(box.room())).toBe(false)
+    expect(await isSettled(box.space())).toBe(false)
   })
 
   test("that is closed hands on what waits, and then ends", async () => {
@@ -95,11 +95,11 @@ describe("outbox", () => {
     await expect(reader).rejects.toThrow("gone")
     box.put("a", 2_000_000, true)
     await expect(box.take()).rejects.toThrow("gone")
-    await box.room()
+    await box.space()
 
     const full = outbox<string>()
     full.put("a", 2_000_000, true)
-    const writer = full.room()
+    const writer = full.space()
     full.fail(new Error("gone"))
     await writer
   })

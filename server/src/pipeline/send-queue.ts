@@ -10,7 +10,7 @@ export interface Outbox<T> {
   /** Ends the outbox with an error, whatever waits. */
   fail(error: unknown): void
   /** Resolves while little enough waits. */
-  room(): Promise<void>
+  space(): Promise<void>
   /** What waits, in order and at the most about a batch of it; undefined at the end. */
   take(): Promise<T[] | undefined>
 }
@@ -51,7 +51,7 @@ export function outbox<T>(): Outbox<T> {
       wake()
       wakeWriter?.()
     },
-    async room() {
+    async space() {
       if (bytes < waitingBytes || ended !== undefined) return
       await new Promise<void>((resolve) => {
         wakeWriter = resolve

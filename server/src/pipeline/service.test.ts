@@ -3,8 +3,8 @@ import { create, type DescMethod } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
 import { pino } from "pino"
 import type { Call } from "../rpc/call.js"
-import { refuser } from "../rpc/rejection.js"
-import { refusals } from "../rpc/rejection-log.js"
+import { rejecter } from "../rpc/rejection.js"
+import { rejections } from "../rpc/rejection-log.js"
 import type { Method } from "../rpc/router.js"
 import { pipelineService } from "./service.js"
 
@@ -15,9 +15,9 @@ test("who is rejected much is read again only after a pause", async () => {
     draining: new AbortController().signal,
     maxInFlight: 0,
     maxMessageBytes: 1_000,
-    refuse: refuser({
-      refusals: refusals(pino({ enabled: false })),
-      observer: { refused: () => {} },
+    reject: rejecter({
+      rejections: rejections(pino({ enabled: false })),
+      observer: { rejected: () => {} },
       audit: undefined,
     }),
     limitUnknown: () => {},

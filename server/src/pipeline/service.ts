@@ -4,17 +4,17 @@ import { overloaded } from "../overload/concurrency-limit.js"
 import type { Running } from "../rpc/active-calls.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import { Failure, toFailure, toStatus } from "../rpc/errors.js"
-import { type Refuser, sizeOf } from "../rpc/rejection.js"
+import { type Rejecter, sizeOf } from "../rpc/rejection.js"
 import { type Inside, keyOf, type Method } from "../rpc/router.js"
 import { wireStatus } from "../rpc/wire-status.js"
 import { type Outbox, outbox } from "./send-queue.js"
 
 export interface PipelineOptions extends Inside {
-  /** How many calls of one stream may be under way at the same time. */
+  /** How many calls of one stream may be active at the same time. */
   maxInFlight: number
   /** The largest message of a call, in bytes. */
   maxMessageBytes: number
-  refuse: Refuser
+  reject: Rejecter
   /** Counts a call of a method that does not exist against the rate of the stream's key. Throws RATE_LIMITED. */
   limitUnknown: (stream: Call) => void
   /** See rejectionPause. */
@@ -24,10 +24,10 @@ export interface PipelineOptions extends Inside {
 const answerType = "authwire.v1.PipelineAnswer"
 const responseType = "authwire.v1.PipelineResponse"
 
-// A client that was asked to go elsewhere and does not, nor has a call under way, need not be waited for.
+// A client that was asked to go elsewhere and does not, nor has a active call, need not be waited for.
 const moveMs = 1_000
 
-/** The third way into the dispatch, beside the doors: unary calls as messages of one stream. */
+/** The third way into the dispatch, beside the listeners: unary calls as messages of one stream. */
 export function pipelineService(options: PipelineOptions): Implementation<typeof PipelineService> {
   const { draining, maxInFlight, maxMessageBytes } = options
   return {
@@ -64,42 +64,42 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
   const { find, maxInFlight, pauseAfter } = options
   // A Map may hold on to what has left it (see rpc/active-calls.ts): so it has no call itself.
-  const underWay = new Map<number, { running: Running | undefined }>()
+  const active = new Map<number, { running: Running | undefined }>()
   const budgets = stream.connection
   let finishing = false
-  let justRefused = 0
+  let justRejected = 0
   /** Bytes of answers that wait to be sent. */
   let waitingBytes = 0
 
-  const refuse = (frame: PipelineCall, method: DescMethod, failure: Failure): void => {
-    const { status, bytes } = options.refuse(failure, method, "pipeline", frame.header["x-request-id"])
+  const reject = (frame: PipelineCall, method: DescMethod, failure: Failure): void => {
+    const { status, bytes } = options.reject(failure, method, "pipeline", frame.header["x-request-id"])
     answers.put({ $typeName: answerType, id: frame.id, outcome: { case: "error", value: status } }, bytes, true)
-    justRefused++
+    justRejected++
   }
 
   /** Why there is no place for a call; if there is, its request is counted. */
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
-    if (underWay.size >= maxInFlight) return tooManyCalls
+    if (active.size >= maxInFlight) return tooManyCalls
     if (method.rejects(keyOf(stream))) return noPlace
     return budgets?.requests.take(requestBytes) === false ? tooManyCalls : undefined
   }
 
   const begin = (frame: PipelineCall): void => {
     const { id, header } = frame
-    if (underWay.has(id)) throw brokenRule("calls.id", "must not be that of a call under way")
+    if (active.has(id)) throw brokenRule("calls.id", "must not be that of a active call")
     const method = find(frame.method)
     if (method === undefined) {
-      refuse(frame, stream.method, unknown())
+      reject(frame, stream.method, unknown())
       return
     }
     const requestBytes = frame.message.length
     const rejection = rejectionOf(method, requestBytes)
     if (rejection !== undefined) {
-      refuse(frame, method.desc, rejection)
+      reject(frame, method.desc, rejection)
       return
     }
     const running = method.begin({
-      door: "pipeline",
+      transport: "pipeline",
       timeoutMs: frame.timeoutMs,
       header: (name) => {
         // The key is the stream's, the id the call's own.
@@ -109,23 +109,23 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       carrier: stream,
     })
     const entry: { running: Running | undefined } = { running }
-    underWay.set(id, entry)
+    active.set(id, entry)
     const end = (answer: PipelineAnswer, bytes: number): void => {
       running.end()
       budgets?.requests.give(requestBytes)
       // Given up, and perhaps its id belongs to another call by now.
-      if (underWay.get(id) !== entry) return
-      underWay.delete(id)
+      if (active.get(id) !== entry) return
+      active.delete(id)
       entry.running = undefined
-      answers.put(answer, bytes, underWay.size > 0)
-      if (finishing && underWay.size === 0) answers.close()
+      answers.put(answer, bytes, active.size > 0)
+      if (finishing && active.size === 0) answers.close()
     }
     const fail = (thrown: unknown): void => {
       const error = wireStatus(thrown)
       end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
     }
     method.unaryBytes(given(frame.message), running.call).then((message) => {
-      if (underWay.get(id) === entry && !hold(message.length)) fail(toStatus(notTaken, running.call.requestId))
+      if (active.get(id) === entry && !hold(message.length)) fail(toStatus(notTaken, running.call.requestId))
       else end({ $typeName: answerType, id, outcome: { case: "message", value: message } }, message.length)
     }, fail)
   }
@@ -146,32 +146,32 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   }
 
   const giveUp = (id: number): void => {
-    const entry = underWay.get(id)
+    const entry = active.get(id)
     if (entry === undefined) return
-    underWay.delete(id)
+    active.delete(id)
     entry.running?.cancel()
     entry.running = undefined
-    if (finishing && underWay.size === 0) answers.close()
+    if (finishing && active.size === 0) answers.close()
   }
 
   const finish = (): void => {
     finishing = true
-    if (underWay.size === 0) answers.close()
+    if (active.size === 0) answers.close()
   }
 
   return {
-    /** Carries out what the client asks until it closes its side; then the calls under way are answered. */
+    /** Carries out what the client asks until it closes its side; then the active calls are answered. */
     read(requests: AsyncIterable<PipelineRequest>): void {
       const reading = async () => {
         for await (const request of requests) {
           for (const id of request.cancelledIds) giveUp(id)
           for (const frame of request.calls) begin(frame)
-          if (justRefused > 0) {
-            await pauseAfter(justRefused)
-            justRefused = 0
+          if (justRejected > 0) {
+            await pauseAfter(justRejected)
+            justRejected = 0
           }
           // Whoever does not read its answers is not listened to.
-          await answers.room()
+          await answers.space()
         }
       }
       reading().then(finish, answers.fail)
@@ -183,12 +183,12 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       waitingBytes -= bytes
       budgets?.answers.give(bytes)
     },
-    /** Ends the stream once no call is under way. */
+    /** Ends the stream once no call is active. */
     finish,
     /** The client is gone. */
     cancel(): void {
-      for (const { running } of underWay.values()) running?.cancel()
-      underWay.clear()
+      for (const { running } of active.values()) running?.cancel()
+      active.clear()
       budgets?.answers.give(waitingBytes)
       waitingBytes = 0
     },

@@ -6,14 +6,14 @@ import type { Call } from "./call.js"
 import { Failure } from "./errors.js"
 import type { Identity } from "./identity.js"
 
-/** What a door knows of a call before it reads the request. */
+/** What a listener knows of a call before it reads the request. */
 export interface Incoming {
-  door: string
+  transport: string
   /** How long the caller waits, in milliseconds; undefined if it does not say. */
   timeoutMs: number | undefined
   header(name: string): string | undefined
   /**
-   * Whom the client's certificate names, as `DNS:…`, `URI:…` or `email:…`; there only if it has one that the door has
+   * Whom the client's certificate names, as `DNS:…`, `URI:…` or `email:…`; there only if it has one that the listener has
    * verified.
    */
   certificateNames?: readonly string[] | undefined
@@ -32,7 +32,7 @@ export interface Incoming {
   carrier?: Call
 }
 
-/** A call that is under way. */
+/** A active call. */
 export interface Running {
   readonly call: Call
   /**
@@ -53,8 +53,8 @@ export interface Kind {
 /** See ConcurrencyLimit. */
 type Away = <T>(call: Call, waited: Promise<T>) => Promise<T>
 
-/** The calls that are under way. */
-export interface UnderWay {
+/** The active calls. */
+export interface ActiveCalls {
   /**
    * Starts a call; one that comes while the service drains fails with SHUTTING_DOWN.
    *
@@ -84,7 +84,7 @@ interface Entry {
 const endMs = 1_000
 
 /** @param maxDeadlineMs the longest that a unary call may take, whatever its caller asks for. */
-export function callsUnderWay(maxDeadlineMs: number): UnderWay {
+export function activeCalls(maxDeadlineMs: number): ActiveCalls {
   const running = new Set<Entry>()
   const drain = new AbortController()
   setMaxListeners(0, drain.signal)
@@ -112,7 +112,7 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
-        call: new CallUnderWay(method, incoming, deadline, abort.signal, away),
+        call: new ActiveCall(method, incoming, deadline, abort.signal, away),
         cancel: (isLate = false) => {
           // grpc-js tells of the end of every call as of a cancellation.
           if (entry.abort === undefined) return
@@ -148,9 +148,9 @@ export function callsUnderWay(maxDeadlineMs: number): UnderWay {
 }
 
 /** A call as everybody inside sees it. */
-export class CallUnderWay implements Call {
+export class ActiveCall implements Call {
   readonly method: DescMethod
-  readonly door: string
+  readonly transport: string
   readonly requestId: string
   readonly deadline: number | undefined
   readonly signal: AbortSignal
@@ -164,7 +164,7 @@ export class CallUnderWay implements Call {
 
   constructor(method: DescMethod, incoming: Incoming, deadline: number | undefined, signal: AbortSignal, away?: Away) {
     this.method = method
-    this.door = incoming.door
+    this.transport = incoming.transport
     this.requestId = requestIdOf(incoming.header("x-request-id"))
     this.deadline = deadline
     this.signal = signal

@@ -13,14 +13,14 @@ async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise
   const [access, ...interceptors] = admissions.map((admit): Interceptor => ({ admit: () => admit }))
   const dispatch = createDispatch({
     services: [register(UserService, implementation as never)],
-    observer: { unary: (_, next) => next, stream: (_, next) => next, refused: () => {} },
+    observer: { unary: (_, next) => next, stream: (_, next) => next, rejected: () => {} },
     access: access as Interceptor,
     interceptors,
     maxDeadlineMs: 1_000,
     limitOf: () => undefined,
   })
   const method = dispatch.services[0]?.methods[0] as Method
-  const running = method.begin({ door: "test", timeoutMs: undefined, header: () => undefined })
+  const running = method.begin({ transport: "test", timeoutMs: undefined, header: () => undefined })
   const failure = await method.unaryBytes(read, running.call).catch((error: unknown) => error)
   running.end()
   await dispatch.drain(0)
@@ -34,7 +34,7 @@ test.each([
   ["at once, later and at once", false, true, false],
   ["later, later and later", true, true, true],
 ])(
-  "who lets a call in %s is asked in order before the request is read, and each may refuse it",
+  "who lets a call in %s is asked in order before the request is read, and each may reject it",
   async (_, ...isLater) => {
     const asked: (number | "read")[] = []
     const read = () => {
@@ -42,19 +42,19 @@ test.each([
       return new Uint8Array()
     }
     const admission =
-      (index: number, refuses: boolean): Admission =>
+      (index: number, rejects: boolean): Admission =>
       () => {
         const answer = () => {
           asked.push(index)
-          if (refuses) throw new Failure("RATE_LIMITED")
+          if (rejects) throw new Failure("RATE_LIMITED")
         }
         if (isLater[index]) return new Promise<void>((resolve) => setImmediate(resolve)).then(answer)
         answer()
         return undefined
       }
-    const reasonAndAsked = async (refusing: number) => {
+    const reasonAndAsked = async (rejecting: number) => {
       asked.length = 0
-      const failure = await call(read, ...isLater.map((_, index) => admission(index, index === refusing)))
+      const failure = await call(read, ...isLater.map((_, index) => admission(index, index === rejecting)))
       return [(failure as Failure).reason, ...asked]
     }
     expect(await reasonAndAsked(-1)).toEqual(["USER_NOT_FOUND", 0, 1, 2, "read"])

@@ -3,11 +3,11 @@ import type { Budgets } from "../overload/budget.js"
 import type { Caller } from "../store/store.js"
 import type { Identity } from "./identity.js"
 
-/** One call of one method, the same through every door. */
+/** One call of one method, the same through every listener. */
 export interface Call extends Caller {
   readonly method: DescMethod
-  /** Through which door it came: `grpc` or `http`. */
-  readonly door: string
+  /** Through which listener it came: `grpc` or `http`. */
+  readonly transport: string
   /** Names the call in the log and in errors: the caller's `x-request-id` if that is well formed, else a UUID. */
   readonly requestId: string
   /** When the caller stops waiting, in milliseconds since 1970; undefined if it never does. */

@@ -28,6 +28,6 @@ export type Admission = (call: Call) => Promise<void> | undefined
 export interface Observer {
   unary<I, O>(method: DescMethod, next: (request: I, call: Call) => Promise<O>): (request: I, call: Call) => Promise<O>
   stream(method: DescMethod, next: Stream): Stream
-  /** A call that a door had to refuse before it could begin. */
-  refused(method: DescMethod, door: string, requestId: string, code: number): void
+  /** A call that a listener had to reject before it could begin. */
+  rejected(method: DescMethod, transport: string, requestId: string, code: number): void
 }

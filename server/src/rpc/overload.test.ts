@@ -5,8 +5,8 @@ import { Failure } from "./errors.js"
 import type { Observer } from "./interceptor.js"
 import { createDispatch, type Method, register } from "./router.js"
 
-const asIs: Observer = { unary: (_, next) => next, stream: (_, next) => next, refused: () => {} }
-const incoming = { door: "test", timeoutMs: undefined, header: () => undefined }
+const asIs: Observer = { unary: (_, next) => next, stream: (_, next) => next, rejected: () => {} }
+const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }
 
 /** UserService behind a concurrency limit, whose only method fails. */
 function setUp(limit: ConcurrencyLimit) {

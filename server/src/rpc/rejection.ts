@@ -3,52 +3,57 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import { requestIdOf } from "./active-calls.js"
 import { type Failure, toStatus } from "./errors.js"
 import type { Observer } from "./interceptor.js"
-import type { Refusals } from "./rejection-log.js"
+import type { Rejections } from "./rejection-log.js"
 import { wireStatus } from "./wire-status.js"
 
-/** What a call is told that is refused before it begins. */
-export interface Refused {
+/** What a call is told that is rejected before it begins. */
+export interface Rejected {
   readonly status: Status
   /** About how large it is. */
   readonly bytes: number
 }
 
 /**
- * Refuses a call before it begins, and sees to it that this is on record.
+ * Rejects a call before it begins, and sees to it that this is on record.
  *
  * @param givenId the request id that the call brings
  */
-export type Refuser = (failure: Failure, method: DescMethod, door: string, givenId: string | undefined) => Refused
+export type Rejecter = (
+  failure: Failure,
+  method: DescMethod,
+  transport: string,
+  givenId: string | undefined,
+) => Rejected
 
-export interface RefuserOptions {
-  /** Counts the calls that are refused because there are too many. */
-  refusals: Refusals
+export interface RejecterOptions {
+  /** Counts the calls that are rejected because there are too many. */
+  rejections: Rejections
   /** Hears of the others. */
-  observer: Pick<Observer, "refused">
+  observer: Pick<Observer, "rejected">
   /** Hears of all. */
   audit: ((method: DescMethod, failure: Failure, requestId: string) => void) | undefined
 }
 
 /** Calls that are only counted and bring no request id share an error: under a flood there are many. */
-export function refuser({ refusals, observer, audit }: RefuserOptions): Refuser {
-  const shared = new Map<Failure, Refused & { requestId: string }>()
+export function rejecter({ rejections, observer, audit }: RejecterOptions): Rejecter {
+  const shared = new Map<Failure, Rejected & { requestId: string }>()
   const make = (failure: Failure, requestId: string) => {
     const status = wireStatus(toStatus(failure, requestId))
     return { requestId, status, bytes: sizeOf(status) }
   }
   const share = (failure: Failure) => {
     let error = shared.get(failure)
-    if (error?.requestId !== refusals.requestId) {
-      error = make(failure, refusals.requestId)
+    if (error?.requestId !== rejections.requestId) {
+      error = make(failure, rejections.requestId)
       shared.set(failure, error)
     }
     return error
   }
-  return (failure, method, door, givenId) => {
-    const isCounted = refusals.counts(failure.reason)
+  return (failure, method, transport, givenId) => {
+    const isCounted = rejections.counts(failure.reason)
     const error = isCounted && givenId === undefined ? share(failure) : make(failure, requestIdOf(givenId))
-    if (!refusals.count(method, door, failure.reason))
-      observer.refused(method, door, error.requestId, error.status.code)
+    if (!rejections.count(method, transport, failure.reason))
+      observer.rejected(method, transport, error.requestId, error.status.code)
     audit?.(method, failure, error.requestId)
     return error
   }

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { orAborted, waitsUntil } from "../util/abort.js"
-import { callsUnderWay, type Incoming, type Running } from "./active-calls.js"
+import { activeCalls, type Incoming, type Running } from "./active-calls.js"
 import type { Call, Implementation } from "./call.js"
 import { Failure } from "./errors.js"
 import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
@@ -17,7 +17,7 @@ import type { Admission, Interceptor, Observer, Stream, Unary } from "./intercep
 /** Fields that the schema does not know have no bound, and nobody would read them. */
 const withoutUnknown = { readUnknownFields: false }
 
-/** One method, as a door offers it. */
+/** One method, as a listener offers it. */
 export interface Method {
   readonly desc: DescMethod
   /** Whether the method is open to callers without a key, as those of health and reflection are. */
@@ -50,15 +50,15 @@ export interface Codec {
   encode(answer: Message): Uint8Array
 }
 
-/** Every method of every service, the same behind every door. */
+/** Every method of every service, the same behind every listener. */
 export interface Dispatch {
   readonly services: readonly { readonly desc: DescService; readonly methods: readonly Method[] }[]
-  /** See UnderWay. */
+  /** See ActiveCalls. */
   drain(graceMs: number): Promise<void>
   /** See DispatchOptions. */
   readonly maxDeadlineMs: number
-  /** Records a call that a door had to refuse before it could begin. */
-  readonly refused: Observer["refused"]
+  /** Records a call that a listener had to reject before it could begin. */
+  readonly rejected: Observer["rejected"]
 }
 
 export interface DispatchOptions {
@@ -81,7 +81,7 @@ export interface DispatchOptions {
 export interface Inside {
   /** The unary method with a full name: `authwire.v1.SessionService/GetSessionAndUser`. */
   find(name: string): Method | undefined
-  /** See UnderWay. */
+  /** See ActiveCalls. */
   readonly draining: AbortSignal
 }
 
@@ -96,11 +96,11 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
   return { desc, implementation }
 }
 
-/** Makes the one dispatch that all doors share. */
+/** Makes the one dispatch that all listeners share. */
 export function createDispatch(options: DispatchOptions): Dispatch {
   const { observer, access, maxDeadlineMs, limitOf } = options
   const interceptors = [access, ...options.interceptors]
-  const underWay = callsUnderWay(maxDeadlineMs)
+  const active = activeCalls(maxDeadlineMs)
 
   const serve = ({ desc, implementation }: Registration, carries: boolean) => ({
     desc,
@@ -154,7 +154,7 @@ export function createDispatch(options: DispatchOptions): Dispatch {
         rejects: (key) => limit?.rejects(key) === true,
         begin: (incoming) => {
           const away = limit && (<T>(call: Call, waited: Promise<T>) => limit.away(keyOf(call), waited))
-          return underWay.begin(method, incoming, { carries, away })
+          return active.begin(method, incoming, { carries, away })
         },
         unary: observer.unary(method, making(asIs, asIs)),
         unaryBytes: observer.unary(method, making(codec.decode, codec.encode)),
@@ -171,10 +171,10 @@ export function createDispatch(options: DispatchOptions): Dispatch {
   if (options.carrier !== undefined) {
     const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
     const byName = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
-    const { draining } = underWay
+    const { draining } = active
     services.push(serve(options.carrier({ find: (name) => byName.get(name), draining }), true))
   }
-  return { services, maxDeadlineMs, refused: observer.refused, drain: underWay.drain }
+  return { services, maxDeadlineMs, rejected: observer.rejected, drain: active.drain }
 }
 
 /** By what the concurrency limit is shared: callers without a key are one. */
@@ -182,7 +182,7 @@ export function keyOf({ identity }: Call): string {
   return identity?.keyId ?? ""
 }
 
-/** Refuses a call whose answer would wait too long for its client. A client that is only slow may come again. */
+/** Rejects a call whose answer would wait too long for its client. A client that is only slow may come again. */
 function answersNotTaken(): Failure {
   return new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
 }

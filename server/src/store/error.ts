@@ -1,5 +1,5 @@
 /**
- * Why the store refused or failed; the names are those of ErrorReason in the schema, as far as callers can meet them:
+ * Why the store rejected or failed; the names are those of ErrorReason in the schema, as far as callers can meet them:
  * tenants and keys are made by the command only.
  */
 export type StoreErrorReason =

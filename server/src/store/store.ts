@@ -15,7 +15,7 @@ import type {
 
 /**
  * Who waits for the store. The signal ends the wait for a connection, and a transaction between two of its statements
- * (it is rolled back); a statement under way is not interrupted.
+ * (it is rolled back); a statement active is not interrupted.
  */
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
@@ -54,7 +54,7 @@ export interface Store {
    * answer in time, and when the database takes no writes: the message says which.
    */
   ping(waiter: Waiter): Promise<void>
-  /** Closes all connections. Work that is under way fails. May be called more than once. */
+  /** Closes all connections. Work that is active fails. May be called more than once. */
   close(): Promise<void>
 }
 

@@ -1,8 +1,8 @@
 import { Server, type Socket } from "node:net"
 import { cutStalled } from "./cut/cut-stalled.js"
-import type { DoorOptions } from "./transport.js"
+import type { ListenerOptions } from "./transport.js"
 
-/** Where a door listens: a host or IP address, and a port (0 picks a free one). */
+/** Where a listener listens: a host or IP address, and a port (0 picks a free one). */
 export interface Address {
   host: string
   port: number
@@ -27,7 +27,7 @@ const fullLogMs = 10_000
  */
 export async function listen(
   server: Server,
-  { address, maxConnections, log }: Pick<DoorOptions, "address" | "maxConnections" | "log">,
+  { address, maxConnections, log }: Pick<ListenerOptions, "address" | "maxConnections" | "log">,
 ): Promise<Listener> {
   server.maxConnections = maxConnections
   // Or in a worker the primary of Node's cluster would offer it to the others, for ever if all are full. Node's types

@@ -2,16 +2,16 @@ import http from "node:http"
 import { contentType } from "../metrics/metrics.js"
 import { answerClientErrors, http1Response, securityHeaders } from "./connect/response-headers.js"
 import { listen } from "./listen.js"
-import type { Door, DoorOptions } from "./transport.js"
+import type { Listener, ListenerOptions } from "./transport.js"
 
-export interface MetricsDoorOptions
-  extends Pick<DoorOptions, "address" | "maxConnections" | "handshakeTimeoutMs" | "log"> {
+export interface MetricsListenerOptions
+  extends Pick<ListenerOptions, "address" | "maxConnections" | "handshakeTimeoutMs" | "log"> {
   /** The text of now. */
   read: () => Promise<string>
 }
 
-/** Opens the door for Prometheus: `GET /metrics`, without TLS or a key. Rejects as `listen` does. */
-export async function openMetricsDoor(options: MetricsDoorOptions): Promise<Door> {
+/** Opens the listener for Prometheus: `GET /metrics`, without TLS or a key. Rejects as `listen` does. */
+export async function openMetricsListener(options: MetricsListenerOptions): Promise<Listener> {
   const { read, handshakeTimeoutMs, log } = options
   const server = http.createServer({
     headersTimeout: handshakeTimeoutMs,

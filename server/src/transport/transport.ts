@@ -6,7 +6,7 @@ import type { Address } from "./listen.js"
 import type { CertificateSource } from "./tls/certificate.js"
 
 /** A way into the dispatch. */
-export interface Door {
+export interface Listener {
   readonly address: Address
   /** Takes no more connections, and asks the clients of those that are open to go elsewhere. */
   stopAccepting(): void
@@ -14,12 +14,12 @@ export interface Door {
   closed(graceMs: number): Promise<void>
 }
 
-export interface DoorOptions {
+export interface ListenerOptions {
   dispatch: Dispatch
   address: Address
   /** The largest request, in bytes. A larger one is RESOURCE_EXHAUSTED. */
   maxMessageBytes: number
-  /** Undefined: the door speaks without TLS. */
+  /** Undefined: the listener speaks without TLS. */
   certificate: CertificateSource | undefined
   /** Connections at the same time; one more is closed at once. */
   maxConnections: number

@@ -2,7 +2,7 @@ import type { AuthwireClient } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { TestDatabase } from "../../support/databases.js"
-import { prepareRefusals } from "../../transports/refusals.js"
+import { prepareRejections } from "../../transports/rejections.js"
 
 const expires = timestampFromDate(new Date("2100-01-01T00:00:00Z"))
 
@@ -41,7 +41,7 @@ export function telling(name: string): object {
 
 /** Makes what the requests are about. */
 export async function prepare(client: AuthwireClient): Promise<void> {
-  await prepareRefusals(client)
+  await prepareRejections(client)
 }
 
 /** All that callers can change, as it is now. */

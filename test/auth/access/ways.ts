@@ -37,7 +37,7 @@ export const ways: readonly Way[] = [
     () => true,
   ),
   over(
-    "gRPC, through the HTTP door",
+    "gRPC, through the HTTP listener",
     ({ httpUrl }) => createGrpcTransport({ baseUrl: httpUrl }),
     () => true,
   ),
@@ -53,7 +53,7 @@ export const ways: readonly Way[] = [
   ),
   over("gRPC-Web", ({ httpUrl }) => createGrpcWebTransport({ ...http1Options, baseUrl: httpUrl }), isUnary),
   pipelined("the pipeline", ({ grpcUrl }) => grpcUrl),
-  pipelined("the pipeline, through the HTTP door", ({ httpUrl }) => httpUrl),
+  pipelined("the pipeline, through the HTTP listener", ({ httpUrl }) => httpUrl),
 ]
 
 function over(name: string, connect: (server: ServerProcess) => Transport, carries: Way["carries"]): Way {

@@ -1,6 +1,6 @@
 import { residentBytes } from "../../../bench/load/cpu.ts"
 import { createDatabase } from "../databases.js"
-import { givenKey, type ServerProcess, startServer } from "../server.js"
+import { type ServerProcess, startServer, staticKey } from "../server.js"
 
 /** The listeners, for `test.each`. */
 export const listeners = ["grpc", "http"] as const
@@ -24,7 +24,7 @@ export const large = { id: "large", image: "x".repeat(256 * 1024) }
 /** Starts it on an empty embedded database, with the user `large`. */
 export async function startTarget(args: string[] = [], prefix: readonly string[] = []): Promise<Target> {
   const database = await createDatabase("sqlite")
-  const [all, sessions] = [givenKey(["all"]), givenKey(["sessions:read"])]
+  const [all, sessions] = [staticKey(["all"]), staticKey(["sessions:read"])]
   const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, sessions.entry]) }
   const server = await startServer({ databaseUrl: database.url, keys: false, args, env, prefix })
   const created = await fetch(`${server.httpUrl}/authwire.v1.UserService/CreateUser`, {

@@ -44,7 +44,7 @@ async function serveUntil(
     onListening: (addresses: Parameters<typeof announce>[0]) =>
       announce(addresses, { ...io, log, dev, tls: tlsCert !== undefined }),
     stopped: io.stopped.then((signal) => {
-      log.info({ signal, grace_ms: shutdownGraceMs }, "stopping: finishing the calls under way")
+      log.info({ signal, grace_ms: shutdownGraceMs }, "stopping: finishing the active calls")
     }),
   }
   let endedWell = true

@@ -5,7 +5,7 @@ import {
   certificateNameForm,
   isKeyName,
   parseDate,
-  parseGivenKeys,
+  parseStaticKeys,
   tenantName,
   unknownScope,
 } from "../../auth/static-keys.js"
@@ -92,7 +92,7 @@ export const encryptionKeys = () =>
 /** A list of keys in JSON that is known to be well formed, as it was given. */
 export const staticKeys = () =>
   read((text) => {
-    parseGivenKeys(text)
+    parseStaticKeys(text)
     return text
   })
 

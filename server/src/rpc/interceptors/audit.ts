@@ -8,14 +8,14 @@ import type { Call } from "../call.js"
 import { codeOf, Failure, type Reason } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
 
-/** Tells of every write and of every call that was refused, one line each, and never of what is in them. */
+/** Tells of every write and of every call that was rejected, one line each, and never of what is in them. */
 export interface Audit {
   /** Finds whose data the writes are about, and rejects them while they may not be. */
   readonly interceptor: Interceptor
   /** Hears of a call that is over; with a failure if it failed. */
   ended(method: DescMethod, call: Call, failure: Failure | undefined): void
   /** Hears of a call that failed before it began: whose it is, nobody has asked. */
-  refused(method: DescMethod, failure: Failure, requestId: string): void
+  rejected(method: DescMethod, failure: Failure, requestId: string): void
   /** Tells of lines that are not there, where they would be. */
   lost(lines: number): void
   /** Writes what is still to be told. */
@@ -33,7 +33,7 @@ export interface AuditOptions {
   now: () => number
 }
 
-const refusals: ReadonlySet<Reason> = new Set([
+const rejections: ReadonlySet<Reason> = new Set([
   "API_KEY_MISSING",
   "API_KEY_INVALID",
   "SCOPE_MISSING",
@@ -42,21 +42,21 @@ const refusals: ReadonlySet<Reason> = new Set([
   "AUDIT_LOG_UNAVAILABLE",
 ])
 
-/** How many refused calls of one key, or of all without a valid one, are told of in a second, for each reason. */
+/** How many rejected calls of one key, or of all without a valid one, are told of in a second, for each reason. */
 const toldPerSecond = 10
 
-interface Refused {
+interface Rejected {
   count: number
   last: Record<string, unknown>
 }
 
 /**
- * Whoever is refused can come again at any rate, so of many refused calls only the first ten in a second are told of one
+ * Whoever is rejected can come again at any rate, so of many rejected calls only the first ten in a second are told of one
  * by one, for each key and reason; the rest of them is one line with their number. Writes are told of one by one.
  */
 export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
   const writes = new Map<DescMethod, boolean>()
-  const refused = new Map<string, Refused>()
+  const rejected = new Map<string, Rejected>()
   let timer: NodeJS.Timeout | undefined
 
   const lineOf = (entry: Record<string, unknown>, event = "audit"): string =>
@@ -64,22 +64,22 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
 
   const flush = (): void => {
     clearTimeout(timer)
-    for (const { count, last } of refused.values()) {
+    for (const { count, last } of rejected.values()) {
       if (count > toldPerSecond) write(lineOf({ ...last, count: count - toldPerSecond }))
     }
-    refused.clear()
+    rejected.clear()
   }
 
-  const refuse = (about: string, tellOne: () => Record<string, unknown>): void => {
-    let entry = refused.get(about)
+  const reject = (about: string, tellOne: () => Record<string, unknown>): void => {
+    let entry = rejected.get(about)
     if (entry === undefined) {
-      if (refused.size === 0) {
+      if (rejected.size === 0) {
         timer = setTimeout(flush, 1_000)
         timer.unref()
       }
       const { key, tenant, code, reason } = tellOne()
       entry = { count: 0, last: { key, tenant, code, reason } }
-      refused.set(about, entry)
+      rejected.set(about, entry)
     }
     entry.count++
     if (entry.count <= toldPerSecond) write(lineOf(tellOne()))
@@ -107,13 +107,13 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
     },
 
     ended(method, call, failure) {
-      const isRefused = failure !== undefined && refusals.has(failure.reason)
+      const isRejected = failure !== undefined && rejections.has(failure.reason)
       let isTold = writes.get(method)
       if (isTold === undefined) {
         isTold = isWrite(method)
         writes.set(method, isTold)
       }
-      if (!isTold && !isRefused) return
+      if (!isTold && !isRejected) return
       const { identity, subject } = call
       const who = { key: identity?.keyId, tenant: identity?.tenant }
       const outcome =
@@ -127,14 +127,14 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         ...outcome,
         request_id: call.requestId,
       })
-      if (isRefused) refuse(`${who.key ?? ""} ${failure.reason}`, entry)
+      if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, entry)
       else writeOfWrite(lineOf(entry()))
     },
 
-    refused(method, { reason }, requestId) {
-      if (!refusals.has(reason)) return
+    rejected(method, { reason }, requestId) {
+      if (!rejections.has(reason)) return
       const code = status[codeOf(reason)]
-      refuse(` ${reason}`, () => ({ method: nameOf(method), code, reason, request_id: requestId }))
+      reject(` ${reason}`, () => ({ method: nameOf(method), code, reason, request_id: requestId }))
     },
 
     lost: (lines) => write(lineOf({ lines }, "audit-lost")),

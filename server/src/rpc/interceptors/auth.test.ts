@@ -8,12 +8,12 @@ import { pino } from "pino"
 import { formatKey, hashSecret, newKey } from "../../auth/api-key.js"
 import { Key } from "../../auth/key.js"
 import { openKeyring } from "../../auth/keyring.js"
-import { callsUnderWay, type Incoming } from "../active-calls.js"
+import { activeCalls, type Incoming } from "../active-calls.js"
 import type { Call } from "../call.js"
 import { access } from "./auth.js"
 
 const { getUser, createUser } = UserService.method
-const underWay = callsUnderWay(1_000)
+const active = activeCalls(1_000)
 const parts = newKey()
 const both = {
   id: parts.id,
@@ -47,13 +47,13 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate]) {
     /** The id and tenant of who is let in, or the reason why not. */
     async enter(authorization: string | undefined, certificateNames: string[], method = getUser, carrier?: Call) {
       const incoming: Incoming = {
-        door: "grpc",
+        transport: "grpc",
         timeoutMs: undefined,
         header: (name) => (name === "authorization" ? authorization : undefined),
         certificateNames,
         ...(carrier === undefined ? {} : { carrier }),
       }
-      const { call, end } = underWay.begin(method, incoming)
+      const { call, end } = active.begin(method, incoming)
       end()
       try {
         await admit?.(method)?.(call)

@@ -4,11 +4,11 @@ import type { Logger } from "pino"
 import type { Call } from "../call.js"
 import { codeOf, type Failure, toFailure, toStatus } from "../errors.js"
 import type { Observer } from "../interceptor.js"
-import type { Refusals } from "../rejection-log.js"
+import type { Rejections } from "../rejection-log.js"
 
 /**
  * Writes one line per call (method, code, key, duration, request id; never contents) and turns whatever was thrown into
- * the status that the caller sees. Calls that are refused because there are too many are only counted. What the service
+ * the status that the caller sees. Calls that are rejected because there are too many are only counted. What the service
  * did not expect is in the log with its stack, and only there.
  *
  * @param ended hears of each call, and how many milliseconds it took, when its line is written, or it is counted
@@ -16,15 +16,15 @@ import type { Refusals } from "../rejection-log.js"
 export function logging(
   log: Logger,
   clock: () => number,
-  refusals: Refusals,
+  rejections: Rejections,
   ended: (method: DescMethod, call: Call, failure: Failure | undefined, ms: number) => void = () => {},
 ): Observer {
   const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
     ended(method, call, failure, end - start)
-    if (failure !== undefined && refusals.count(method, call.door, failure.reason)) return
+    if (failure !== undefined && rejections.count(method, call.transport, failure.reason)) return
     const entry = {
       method: nameOf(method),
-      door: call.door,
+      transport: call.transport,
       code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
       reason: failure?.reason,
       key: call.identity?.keyId,
@@ -39,8 +39,8 @@ export function logging(
   }
 
   return {
-    refused: (method, door, requestId, code) => {
-      log.info({ method: nameOf(method), door, code: status[code], request_id: requestId }, "call refused")
+    rejected: (method, transport, requestId, code) => {
+      log.info({ method: nameOf(method), transport, code: status[code], request_id: requestId }, "call rejected")
     },
     unary: (method, next) => async (request, call) => {
       const start = clock()

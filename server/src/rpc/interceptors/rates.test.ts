@@ -21,7 +21,7 @@ test.each([
   ["Health.Check=1", "no method Health.Check"],
   ["TokenService.Encod=1", "no method TokenService.Encod"],
   ["constructor.name=1", "no method constructor.name"],
-])("%s is refused", (text, rule) => {
+])("%s is rejected", (text, rule) => {
   expect(() => readRates(text)).toThrow(rule)
 })
 

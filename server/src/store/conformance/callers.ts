@@ -114,7 +114,7 @@ export function callerContract(context: ContractContext): void {
       await expect(store.ping({})).rejects.toMatchObject(unavailable)
     })
 
-    test("ends what waits and what is under way", async () => {
+    test("ends what waits and what is active", async () => {
       const store = await context.database.openStore({ poolSize: 1 })
       const { id } = await store.users.create(anyone, newUser())
       const { release } = await lock(id)

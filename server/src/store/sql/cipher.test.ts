@@ -70,7 +70,7 @@ describe("createCipher", () => {
   })
 
   test.each([[[]], [[Buffer.alloc(31)]], [[Buffer.alloc(32), Buffer.alloc(33)]]])(
-    "refuses keys of another length (%#)",
+    "rejects keys of another length (%#)",
     (keys) => {
       expect(() => createCipher(keys)).toThrow("32 bytes")
     },

@@ -18,7 +18,7 @@ import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 const urls = clusterUrls()
 
 // A store on each member of a replication group in which every member is a primary: what they write at the same time,
-// the group certifies when it is committed, and refuses all but one.
+// the group certifies when it is committed, and rejects all but one.
 const describeCluster = urls.length > 0 ? describe : describe.skip
 
 describeCluster("a replication group with several primaries (AUTHWIRE_TEST_CLUSTER_URLS)", () => {
@@ -106,7 +106,7 @@ describeCluster("a replication group with several primaries (AUTHWIRE_TEST_CLUST
     }
   })
 
-  test("writes were refused by the group, and done by trying again", () => {
+  test("writes were rejected by the group, and done by trying again", () => {
     expect([...retried]).toContain("ER_TRANSACTION_ROLLBACK_DURING_COMMIT")
   })
 })

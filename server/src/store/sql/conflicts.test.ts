@@ -172,11 +172,11 @@ if (databaseTargets().includes("sqlite")) {
     const events: RetryEvent[] = []
     const options = { encryptionKeys, url: database.url, onRetry: (event: RetryEvent) => void events.push(event) }
     const store = await openSqlStore(options)
-    const [refused, transacted, kept] = [newUser(), newUser(), newUser()]
+    const [rejected, transacted, kept] = [newUser(), newUser(), newUser()]
     await store.users.create(anyone, transacted)
     await database.query("BEGIN IMMEDIATE")
     const start = performance.now()
-    await expect(store.users.create(anyone, refused)).rejects.toMatchObject({ reason: "CONFLICT" })
+    await expect(store.users.create(anyone, rejected)).rejects.toMatchObject({ reason: "CONFLICT" })
     expect(performance.now() - start).toBeGreaterThan(10_000)
     expect(events.length).toBeGreaterThan(10)
     const signal = AbortSignal.timeout(1000)

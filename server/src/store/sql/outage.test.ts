@@ -87,7 +87,7 @@ describeServers("the network to %s", (target) => {
     expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
   })
 
-  test("is cut under way: a read is made again, a write is not", async () => {
+  test("is cut active: a read is made again, a write is not", async () => {
     await database.query("SELECT GET_LOCK(DATABASE(), 0)")
     await database.query(
       `CREATE TRIGGER hanging BEFORE UPDATE ON users FOR EACH ROW
@@ -148,10 +148,10 @@ describeServers("the network to %s", (target) => {
     await readAll(closing)
     proxy.hang()
     const call = closing.users.get(anyone, user.id)
-    const refused = expect(call).rejects.toMatchObject(unavailable)
+    const rejected = expect(call).rejects.toMatchObject(unavailable)
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(await msOf(closing.close())).toBeLessThan(200)
-    await refused
+    await rejected
     await proxy.restore()
   })
 

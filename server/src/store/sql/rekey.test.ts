@@ -82,7 +82,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
       (
         await tables.query(`SELECT ${column} FROM accounts WHERE provider_account_id = ?`, [account.providerAccountId])
       )[0]?.[column]
-    const refused = { reason: "ENCRYPTION_KEY_MISSING" }
+    const rejected = { reason: "ENCRYPTION_KEY_MISSING" }
     for (const [from, column] of [
       [two, "access_token"],
       [two, "extra"],
@@ -93,7 +93,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
       const put = (value: unknown) =>
         tables.query(`UPDATE accounts SET ${into} = ? WHERE provider_account_id = ?`, [value, one.providerAccountId])
       await put(await cell(from, column))
-      await expect(storeWith(first).accounts.get(anyone, one)).rejects.toMatchObject(refused)
+      await expect(storeWith(first).accounts.get(anyone, one)).rejects.toMatchObject(rejected)
       await put(before)
       expect(await storeWith(first).accounts.get(anyone, one)).toEqual(one)
     }
@@ -102,11 +102,11 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     ])
     await expect(
       storeWith(first).accounts.get(anyone, { provider: "github", providerAccountId: "moved" }),
-    ).rejects.toMatchObject(refused)
+    ).rejects.toMatchObject(rejected)
     await tables.query("UPDATE accounts SET user_id = ? WHERE provider_account_id = ?", [
       one.userId,
       two.providerAccountId,
     ])
-    await expect(storeWith(first).accounts.get(anyone, two)).rejects.toMatchObject(refused)
+    await expect(storeWith(first).accounts.get(anyone, two)).rejects.toMatchObject(rejected)
   })
 })

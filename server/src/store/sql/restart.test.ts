@@ -90,7 +90,7 @@ describeServers(
       await store.ping({})
     })
 
-    test("dies under way: DATABASE_UNAVAILABLE until it is back, and what was confirmed is there", async () => {
+    test("dies active: DATABASE_UNAVAILABLE until it is back, and what was confirmed is there", async () => {
       const confirmed: string[] = []
       const reasons = new Set<string>()
       let writing = true
@@ -124,14 +124,14 @@ describeServers(
       retries = 0
       await database.query("SET GLOBAL read_only = 1")
       expect(await store.users.get(anyone, user.id)).toEqual(user)
-      const refused = { ...unavailable, message: expect.stringMatching(/^the database takes no writes: .*read-only/) }
-      await expect(store.ping({})).rejects.toMatchObject(refused)
+      const rejected = { ...unavailable, message: expect.stringMatching(/^the database takes no writes: .*read-only/) }
+      await expect(store.ping({})).rejects.toMatchObject(rejected)
       for (const write of [
         () => store.users.create(anyone, created),
         () => store.users.update(anyone, user.id, { name: "x" }),
         () => store.users.delete(anyone, user.id),
       ]) {
-        await expect(write()).rejects.toMatchObject(refused)
+        await expect(write()).rejects.toMatchObject(rejected)
       }
       expect(retries).toBe(0)
       await database.query("SET GLOBAL read_only = 0")
@@ -152,10 +152,10 @@ describeServers(
           other.database.statements({}, ({ read }) => read(plainSql("SELECT SLEEP(0.3)"), [])),
         )
         const ends = await Promise.allSettled(calls)
-        const refused = ends.filter((end) => end.status === "rejected")
-        expect(refused.length).toBeGreaterThan(5)
-        expect(refused.length).toBeLessThan(20)
-        for (const { reason } of refused) expect(reason).toMatchObject(unavailable)
+        const rejected = ends.filter((end) => end.status === "rejected")
+        expect(rejected.length).toBeGreaterThan(5)
+        expect(rejected.length).toBeLessThan(20)
+        for (const { reason } of rejected) expect(reason).toMatchObject(unavailable)
         await database.query(open)
         expect(await readAll(other)).toEqual(names)
       } finally {

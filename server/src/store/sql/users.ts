@@ -48,7 +48,7 @@ export function userStore(database: Database): UserStore {
           } catch (error) {
             if (!failsBy(error, "duplicate")) throw error
           }
-          // Which of the two it was says only the text of the error. If both have gone meanwhile, there is room now.
+          // Which of the two it was says only the text of the error. If both have gone meanwhile, there is space now.
           const sameId = await sql.read(users.byKey, row)
           if (sameId.length > 0) throw new StoreError("USER_ALREADY_EXISTS", "the user id is taken")
           const sameEmail = await sql.read(userByEmail, row)

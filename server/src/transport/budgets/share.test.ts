@@ -53,7 +53,7 @@ describe("a unary call", () => {
     expect(isWhole(connection)).toBe(true)
   })
 
-  test("has room for its answer as long as others are taken", () => {
+  test("has space for its answer as long as others are taken", () => {
     const connection = new Connection(4 * MiB, undefined)
     const first = setUp(35_000, false, connection)
     const second = setUp(35_000, false, connection)

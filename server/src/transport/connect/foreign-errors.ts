@@ -13,7 +13,7 @@ import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect
 import { Failure, toStatus } from "../../rpc/errors.js"
 
 /** Told of every call whose request was not read: with the failure, if that is because it is no message. */
-export type Refused = (code: Code, failure?: Failure) => void
+export type Rejected = (code: Code, failure?: Failure) => void
 
 /**
  * Puts our own error in the place of those that Connect makes by itself when it cannot read a request: they quote what
@@ -24,17 +24,17 @@ export function withoutForeignErrors(
   response: UniversalServerResponse,
   method: DescMethod,
   requestId: string,
-  refused: Refused,
+  rejected: Rejected,
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0) return undefined
     // It quotes what it does not know, which may be anything.
     if (error.code === Code.Unimplemented) {
-      refused(error.code)
+      rejected(error.code)
       return new ConnectError("no such compression is taken here", error.code)
     }
     const unreadable = asUnreadable(error, method)
-    refused(unreadable ? Code.InvalidArgument : error.code, unreadable)
+    rejected(unreadable ? Code.InvalidArgument : error.code, unreadable)
     return unreadable && toStatus(unreadable, requestId)
   }
   const type = response.header?.get("content-type") ?? ""

@@ -77,7 +77,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     // into the URL, and that into the logs of proxies.
     if (request.method !== "POST") {
       limitTime(closingOf(request, response), cutOf(request))
-      return refuse(response, 405, { allow: "POST" })
+      return reject(response, 405, { allow: "POST" })
     }
     serve(found.handler, found.method, request, response)
   }
@@ -113,7 +113,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     handler({ ...asked, body })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
-          if (failure === undefined) dispatch.refused(method.desc, "http", requestId, code)
+          if (failure === undefined) dispatch.rejected(method.desc, "http", requestId, code)
           else arrival.call?.fail(failure)
         })
         return writeAnswer(own, response, share, method.desc.methodKind === "unary")
@@ -128,7 +128,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
   const arrival = arrivalOf(context)
   const { method, connection } = arrival
   const incoming: Incoming = {
-    door: "http",
+    transport: "http",
     timeoutMs: context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
     certificateNames: connection.certificateNames,
@@ -199,7 +199,7 @@ function endRequest(request: IncomingMessage, response: NodeResponse): void {
   })
 }
 
-function refuse(response: NodeResponse, status: number, headers: Record<string, string>): void {
+function reject(response: NodeResponse, status: number, headers: Record<string, string>): void {
   response.writeHead(status, { ...headers, "content-length": "0" })
   response.end()
 }

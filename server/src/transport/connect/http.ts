@@ -9,19 +9,19 @@ import { cutSilent } from "../cut/cut-silent.js"
 import { limits } from "../limits.js"
 import { listen } from "../listen.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
-import type { Door, DoorOptions } from "../transport.js"
+import type { Listener, ListenerOptions } from "../transport.js"
 import { connectHandler } from "./handler.js"
 import { answerClientErrors, http1Response, http2Response, securityHeaders } from "./response-headers.js"
 
 const withTls = { "strict-transport-security": "max-age=31536000" }
 
 /**
- * Opens the HTTP door: Connect, gRPC-Web and gRPC over HTTP/1.1 and HTTP/2 on one port, and the probes `GET /healthz`
+ * Opens the HTTP listener: Connect, gRPC-Web and gRPC over HTTP/1.1 and HTTP/2 on one port, and the probes `GET /healthz`
  * (the process lives) and `GET /readyz` (it can do its work). Rejects as `listen` does.
  *
- * It lets no other origin's page call it: there are no headers of CORS, and a preflight request is refused.
+ * It lets no other origin's page call it: there are no headers of CORS, and a preflight request is rejected.
  */
-export async function openHttpDoor(options: DoorOptions & { readiness: Readiness }): Promise<Door> {
+export async function openHttpListener(options: ListenerOptions & { readiness: Readiness }): Promise<Listener> {
   const { dispatch, maxMessageBytes, certificate, handshakeTimeoutMs, idleTimeoutMs, log } = options
   const connections = new WeakMap<object, Connection>()
   const handler = connectHandler({

@@ -4,7 +4,7 @@ import { limits } from "../limits.js"
 /** Ends a stream at once, with all that waits for its client. */
 export function cut(stream: Http2Stream): void {
   stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
-  // What waits to be sent is let go of now, not when the client has room for the reset.
+  // What waits to be sent is let go of now, not when the client has space for the reset.
   stream.destroy()
 }
 

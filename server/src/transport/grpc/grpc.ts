@@ -19,7 +19,7 @@ import { limits } from "../limits.js"
 import { listen } from "../listen.js"
 import { grpcTimeout } from "../timeout.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
-import type { Door, DoorOptions } from "../transport.js"
+import type { Listener, ListenerOptions } from "../transport.js"
 import { handover } from "./handover.js"
 import { serveStream, serveUnary } from "./method.js"
 import { type GrpcStream, takeStreams } from "./streams.js"
@@ -27,8 +27,8 @@ import { type GrpcStream, takeStreams } from "./streams.js"
 /** The length of the preface of HTTP/2 (RFC 9113, section 3.4). */
 const prefaceBytes = 24
 
-/** Opens the gRPC door, served by grpc-js. Rejects as `listen` does. */
-export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
+/** Opens the gRPC listener, served by grpc-js. Rejects as `listen` does. */
+export async function openGrpcListener(options: ListenerOptions): Promise<Listener> {
   // It writes headers that it cannot read to the error output, keys and cookies too.
   setLogVerbosity(logVerbosity.NONE)
   const { certificate, dispatch, handshakeTimeoutMs, keyBudgets, maxMessageBytes, openMethods, log } = options
@@ -110,7 +110,7 @@ export async function openGrpcDoor(options: DoorOptions): Promise<Door> {
     address: listener.address,
     stopAccepting() {
       listener.stop()
-      // Tells every client to take its next calls elsewhere, and lets those under way finish.
+      // Tells every client to take its next calls elsewhere, and lets those active finish.
       server.tryShutdown(() => {})
     },
     closed: listener.closed,
@@ -142,7 +142,7 @@ function methodDefinition(method: DescMethod): MethodDefinition<Uint8Array, Uint
 
 function incomingOf({ headers }: GrpcStream, connection: Connection, rejection: Incoming["rejection"]): Incoming {
   return {
-    door: "grpc",
+    transport: "grpc",
     timeoutMs: grpcTimeout(headers),
     header: (name) => firstOf(headers[name]),
     certificateNames: connection.certificateNames,

@@ -107,7 +107,7 @@ function check(content: CertificateFiles): { options: SecureContextOptions; vali
   try {
     createSecureContext(options)
   } catch (cause) {
-    throw new CertificateError("cert", `is refused by OpenSSL (${codeOf(cause)})`, { cause })
+    throw new CertificateError("cert", `is rejected by OpenSSL (${codeOf(cause)})`, { cause })
   }
   return { options, validTo: new Date(leaf.validTo) }
 }

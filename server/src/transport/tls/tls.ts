@@ -16,7 +16,7 @@ const ciphers = [
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":")
 
-/** The TLS that a door speaks with this certificate: 1.2 and 1.3. `ca` signs the certificates of clients. */
+/** The TLS that a listener speaks with this certificate: 1.2 and 1.3. `ca` signs the certificates of clients. */
 export function secureContextOptions(pem: { cert: string; key: string; ca: string | undefined }): SecureContextOptions {
   // A resumed session would not have its client's certificate verified again: it may have expired since.
   const tickets = pem.ca === undefined ? 0 : constants.SSL_OP_NO_TICKET
@@ -62,7 +62,7 @@ export function admits(socket: TLSSocket, certificate: CertificateSource, log: L
   if (!certificate.asksClients || socket.authorized || socket.getPeerX509Certificate() === undefined) return true
   log.info(
     { peer: socket.remoteAddress, reason: String(socket.authorizationError) },
-    "refused a client: its certificate does not verify",
+    "rejected a client: its certificate does not verify",
   )
   socket.destroy()
   return false

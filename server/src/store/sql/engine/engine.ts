@@ -41,6 +41,6 @@ export interface SqlEngine {
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** The same, while no other process does so: for changes of the tables. */
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
-  /** Ends all connections. Statements under way throw. */
+  /** Ends all connections. Statements active throw. */
   close(): Promise<void>
 }

@@ -68,7 +68,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
         end()
         if (error === null) return resolve(resultOf(result))
         const failure = statementError(error)
-        // What a server refuses that shuts down or is read-only now may be welcome at the one that follows.
+        // What a server rejects that shuts down or is read-only now may be welcome at the one that follows.
         if (failure.failure === "unavailable" || failure.failure === "read-only") destroy(connection)
         reject(failure)
       }

@@ -48,7 +48,7 @@ describe("parseDatabaseUrl", () => {
     ],
     ["an ssl-mode that it does not know", "mysql://u:hunter2@localhost/x?ssl-mode=hunter2", /ssl-mode must be/],
     ["an identity that cannot be verified", "mysql://u:hunter2@127.0.0.1/x?ssl-mode=VERIFY_IDENTITY", /name of a host/],
-  ])("refuses %s, without quoting it", (_, url, message) => {
+  ])("rejects %s, without quoting it", (_, url, message) => {
     const parse = () => parseDatabaseUrl(url)
     expect(parse).toThrow(TypeError)
     expect(parse).toThrow(message)
@@ -77,7 +77,7 @@ if (databaseTargets().includes("mysql")) {
       expect(await cipherWith("ssl-mode=REQUIRED")).toMatch(/./)
     })
 
-    test("VERIFY_CA refuses a certificate that nobody vouches for", async () => {
+    test("VERIFY_CA rejects a certificate that nobody vouches for", async () => {
       await expect(cipherWith("ssl-mode=VERIFY_CA")).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
     })
 

@@ -28,7 +28,7 @@ describe("coalesce", () => {
     expect(load.mock.calls).toEqual([[[1], signal]])
   })
 
-  describe("while as many loads are under way as may be", () => {
+  describe("while as many loads are active as may be", () => {
     beforeEach(() => {
       jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask"] })
     })

@@ -11,7 +11,7 @@ interface Waiter<Key, Row> {
 export interface CoalesceOptions {
   /** How many look-ups one statement answers at the most. */
   limit: number
-  /** While so many statements are under way, the next one waits for one of them to end, or to be full. */
+  /** While so many statements are active, the next one waits for one of them to end, or to be full. */
   ahead: number
 }
 
@@ -20,7 +20,7 @@ const longestWaitMs = 1
 
 /**
  * Collects look-ups, so that one statement answers several: those that come in one turn of the event loop, and those that
- * come while others are under way. When there are few, each goes at once and alone.
+ * come while others are active. When there are few, each goes at once and alone.
  *
  * @param load finds the rows of several keys, in their order. Its signal aborts when nobody waits any more.
  */
@@ -29,7 +29,7 @@ export function coalesce<Key, Row>(
   load: (keys: readonly Key[], signal: AbortSignal | undefined) => Promise<readonly (Row | undefined)[]>,
 ): Lookup<Key, Row> {
   let waiting: Waiter<Key, Row>[] = []
-  let underWay = 0
+  let active = 0
   let isPlanned = false
   let begun = 0
   let isTimed = false
@@ -43,7 +43,7 @@ export function coalesce<Key, Row>(
 
   function flush(): void {
     isPlanned = false
-    while (waiting.length >= limit || (waiting.length > 0 && underWay < ahead)) next()
+    while (waiting.length >= limit || (waiting.length > 0 && active < ahead)) next()
     if (waiting.length === 0 || isTimed) return
     isTimed = true
     setTimeout(hurry, longestWaitMs, begun)
@@ -60,9 +60,9 @@ export function coalesce<Key, Row>(
     const batch = waiting.slice(0, limit)
     waiting = waiting.slice(limit)
     begun++
-    underWay++
+    active++
     answer(batch).finally(() => {
-      underWay--
+      active--
       if (waiting.length > 0) plan()
     })
   }

@@ -28,7 +28,7 @@ export function queue(limit: number): Queue {
   interface Waiter {
     readonly ticket: number
     admit: (() => void) | undefined
-    refuse: ((reason: unknown) => void) | undefined
+    reject: ((reason: unknown) => void) | undefined
   }
   const all = new Set<Waiter>()
   let tickets = 0
@@ -52,12 +52,12 @@ export function queue(limit: number): Queue {
         if (all.size >= limit || waiting.size >= most)
           throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
         await new Promise<void>((resolve, reject) => {
-          const abort = () => waiter.refuse?.(signal?.reason)
+          const abort = () => waiter.reject?.(signal?.reason)
           const end = () => {
             all.delete(waiter)
             waiting.delete(waiter)
             waiter.admit = undefined
-            waiter.refuse = undefined
+            waiter.reject = undefined
             signal?.removeEventListener("abort", abort)
           }
           const waiter: Waiter = {
@@ -66,7 +66,7 @@ export function queue(limit: number): Queue {
               end()
               resolve()
             },
-            refuse(reason) {
+            reject(reason) {
               end()
               reject(reason)
             },
@@ -89,7 +89,7 @@ export function queue(limit: number): Queue {
     throwIfClosed,
     close() {
       closed = true
-      for (const waiter of all) waiter.refuse?.(closedError())
+      for (const waiter of all) waiter.reject?.(closedError())
     },
   }
 }

@@ -160,7 +160,7 @@ export function entities(engine: Engine) {
   }
 }
 
-/** No cascade: a replication group with several primaries refuses cascading keys. Deleting a user deletes the rest. */
+/** No cascade: a replication group with several primaries rejects cascading keys. Deleting a user deletes the rest. */
 function ofUser(name: string) {
   return { name, target: "User", columnNames: ["tenant", "userId"], referencedColumnNames: ["tenant", "id"] }
 }

@@ -109,7 +109,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     }
   })
 
-  test("one that a newer version applied is shown, and reverting it is refused", async () => {
+  test("one that a newer version applied is shown, and reverting it is rejected", async () => {
     const name = "0099-future-0000000000099"
     await empty.query("INSERT INTO authwire_migrations (timestamp, name) VALUES (99, ?)", [name])
     expect(await migrationStatus(database)).toContainEqual({ name: "0099-future", applied: true, known: false })

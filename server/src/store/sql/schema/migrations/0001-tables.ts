@@ -117,7 +117,7 @@ const serverTables = [
  * fractions. WebAuthn's signature counter is an unsigned integer of 32 bits.
  *
  * Foreign keys do not cascade, and deleting a user deletes what belongs to it: a replication group with several primaries
- * refuses cascading keys, because it cannot see what they delete. Verification tokens have none: the identifier is the
+ * rejects cascading keys, because it cannot see what they delete. Verification tokens have none: the identifier is the
  * address of somebody who need not be a user yet. The index on `expires` of sessions is for removing what has expired.
  */
 export const tables = migration({

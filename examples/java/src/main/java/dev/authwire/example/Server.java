@@ -23,7 +23,7 @@ final class Server {
     this.signedIn = signedIn;
   }
 
-  /** Answers until SIGTERM or SIGINT, and then finishes the requests under way. Returns once it listens. */
+  /** Answers until SIGTERM or SIGINT, and then finishes the requests active. Returns once it listens. */
   static void serve(Authwire authwire, String address, String cookie) throws IOException {
     int colon = address.lastIndexOf(':');
     String host = address.substring(0, colon);

@@ -2,8 +2,8 @@ import { ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_deta
 import { durationMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 
-/** How a call was refused: `RESOURCE_EXHAUSTED RATE_LIMITED 500`, with when to come again. Rejects if it was not. */
-export async function refusal(call: Promise<unknown>): Promise<string> {
+/** How a call was rejected: `RESOURCE_EXHAUSTED RATE_LIMITED 500`, with when to come again. Rejects if it was not. */
+export async function rejection(call: Promise<unknown>): Promise<string> {
   const error: unknown = await call.then(
     () => new Error("the call succeeded"),
     (caught: unknown) => caught,

@@ -12,8 +12,8 @@ import {
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 
-/** A valid request that the service has to refuse. */
-export type Refusal = readonly [reason: keyof typeof ErrorReason, method: DescMethodUnary, request: object]
+/** A valid request that the service has to reject. */
+export type Rejection = readonly [reason: keyof typeof ErrorReason, method: DescMethodUnary, request: object]
 
 const expires = timestampFromDate(new Date("2099-01-01T00:00:00Z"))
 const here = { id: "here", email: "here@example.com" }
@@ -32,8 +32,8 @@ const passkey = {
 const token = "not a token"
 const salt = "s"
 
-/** Makes what the refusals need. */
-export async function prepareRefusals(client: AuthwireClient): Promise<void> {
+/** Makes what the rejections need. */
+export async function prepareRejections(client: AuthwireClient): Promise<void> {
   for (const user of [here, other]) await client.users.createUser(user)
   await client.accounts.linkAccount({ ...account, userId: here.id })
   await client.sessions.createSession(session)
@@ -42,7 +42,7 @@ export async function prepareRefusals(client: AuthwireClient): Promise<void> {
 }
 
 /** Every reason that a method has beside broken rules. They change nothing. */
-export const refusals: readonly Refusal[] = [
+export const rejections: readonly Rejection[] = [
   one("USER_ALREADY_EXISTS", UserService.method.createUser, { ...here, email: "new@example.com" }),
   one("EMAIL_ALREADY_EXISTS", UserService.method.createUser, { id: "new", email: "HERE@example.com" }),
   one("USER_NOT_FOUND", UserService.method.getUser, { id: "nobody" }),
@@ -92,6 +92,6 @@ function one<I extends DescMessage>(
   reason: keyof typeof ErrorReason,
   method: DescMethodUnary<I>,
   request: MessageInitShape<I>,
-): Refusal {
+): Rejection {
   return [reason, method, request]
 }
