@@ -162,13 +162,13 @@ const json = (name: string, text: string): NamedInput[] => [
 ]
 
 function grpc(path: string, body: Buffer, headers: [string, string][] = []): CallInput {
-  return { ...at("application/grpc", path, body, [["te", "trailers"], ...headers]), listener: "grpc" }
+  return { ...at("application/grpc", path, body, [["te", "trailers"], ...headers]), transport: "grpc" }
 }
 
 function at(type: string, path: string, body: Buffer, headers: [string, string][] = []): CallInput {
   return {
     kind: "call",
-    listener: "http",
+    transport: "http",
     version: 2,
     method: "POST",
     path,
