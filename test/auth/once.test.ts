@@ -32,7 +32,7 @@ async function openCounting(keys: readonly object[]) {
       return keyring.seek(id)
     },
   }
-  const { dispatch, readiness, transport } = openService(store, {
+  const { router, readiness, transport } = openService(store, {
     access: access({ keyring: counting, now: Date.now }),
   })
   const transports = [await openGrpcListener(transport), await openHttpListener({ ...transport, readiness })] as const
@@ -41,7 +41,7 @@ async function openCounting(keys: readonly object[]) {
     ...{ grpcUrl, httpUrl, looked },
     async close() {
       for (const one of transports) one.stopAccepting()
-      await dispatch.drain(1_000)
+      await router.drain(1_000)
       await Promise.all(transports.map((one) => one.closed(1_000)))
       keyring.stop()
       await database.drop()

@@ -28,7 +28,7 @@ async function openListeners(target: ReturnType<typeof databaseTargets>[number])
   const store = await database.openStore()
   const time = { now: 0 }
   const lines: string[] = []
-  const { dispatch, readiness, transport } = openService(store, {
+  const { router, readiness, transport } = openService(store, {
     clock: () => time.now,
     log: pino({ base: null }, { write: (line: string) => lines.push(line) }),
     access: named,
@@ -41,7 +41,7 @@ async function openListeners(target: ReturnType<typeof databaseTargets>[number])
     ...{ grpcUrl, httpUrl, time, lines },
     async close() {
       for (const transport of transports) transport.stopAccepting()
-      await dispatch.drain(1_000)
+      await router.drain(1_000)
       await Promise.all(transports.map((transport) => transport.closed(1_000)))
       await database.drop()
     },

@@ -18,7 +18,7 @@ const anybody: ServiceOptions["access"] = {
 export function openService(store: Store, options: Partial<ServiceOptions> = {}) {
   const readiness: ReadinessSwitch = readinessSwitch()
   readiness.set(true)
-  const dispatch = createService({
+  const router = createService({
     store,
     readiness,
     log: pino({ level: "silent" }),
@@ -40,7 +40,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     ...options,
   })
   const transport = {
-    dispatch,
+    router,
     maxMessageBytes: 1_000_000,
     address: { host: "127.0.0.1", port: 0 },
     certificate: undefined,
@@ -51,5 +51,5 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     idleTimeoutMs: 60_000,
     log: options.log ?? pino({ level: "silent" }),
   }
-  return { dispatch, readiness, transport }
+  return { router, readiness, transport }
 }

@@ -18,7 +18,7 @@ const names = ["DNS:app.test", "URI:spiffe://a/b, DNS:admin.test", "email:a@b.te
 const mine = certificate("an application", { issuer: authority, names: [...names, "IP:127.0.0.1"] })
 const nameless = certificate("admin.test", { issuer: authority, names: [] })
 
-describe("the dispatch learns whom a verified certificate names", () => {
+describe("the router learns whom a verified certificate names", () => {
   const resources = new AsyncDisposableStack()
   let incoming: Incoming[] = []
   const transports: Record<string, Listener> = {}
@@ -34,7 +34,7 @@ describe("the dispatch learns whom a verified certificate names", () => {
     const { certFile: cert, keyFile: key, clientCaFile: clientCa } = folder
     const source = watchCertificate({ cert, key, clientCa }, log)
     resources.defer(source.stop)
-    const { dispatch: real, readiness, transport } = openService(await database.openStore())
+    const { router: real, readiness, transport } = openService(await database.openStore())
     const listening = real.services.map(({ desc, methods }) => ({
       desc,
       methods: methods.map((method) => ({
@@ -45,7 +45,7 @@ describe("the dispatch learns whom a verified certificate names", () => {
         },
       })),
     }))
-    const options = { ...transport, dispatch: { ...real, services: listening }, certificate: source }
+    const options = { ...transport, router: { ...real, services: listening }, certificate: source }
     transports.grpc = await openGrpcListener(options)
     transports.http = await openHttpListener({ ...options, readiness })
     for (const transport of Object.values(transports)) {

@@ -64,7 +64,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const secrets = openTenantSecrets(configuration, log)
     const audit = openAudit(configuration, log)
     const { maxDeadlineMs, maxMessageBytes, maxActiveCalls, rateLimit, rateLimitOverrides } = configuration
-    const dispatch = createService({
+    const router = createService({
       store,
       readiness,
       log,
@@ -87,7 +87,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const { maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
     const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }
     const common = {
-      dispatch,
+      router,
       certificate,
       openMethods: openMethods(),
       keyBudgets: keyBudgets(maxMessageBytes),
@@ -118,7 +118,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     readiness.stop()
     monitor.stop()
     for (const listener of listeners) listener.stopAccepting()
-    await dispatch.drain(configuration.shutdownGraceMs)
+    await router.drain(configuration.shutdownGraceMs)
     access.stop()
     secrets.stop()
     audit?.flush()

@@ -26,7 +26,7 @@ import { validation } from "../rpc/interceptors/validation.js"
 import { isOwnMethod } from "../rpc/own-methods.js"
 import { type Rejecter, rejecter } from "../rpc/rejection.js"
 import { rejections } from "../rpc/rejection-log.js"
-import { createDispatch, type Dispatch, register } from "../rpc/router.js"
+import { createRouter, type Router, register } from "../rpc/router.js"
 import { accountService } from "../services/account.js"
 import { authenticatorService } from "../services/authenticator.js"
 import { healthService } from "../services/health.js"
@@ -71,8 +71,8 @@ export interface ServiceOptions {
 export const maxInFlight = 1024
 const frameExtraBytes = 64 * 1024
 
-/** Everything that Authwire serves, behind one dispatch. */
-export function createService(options: ServiceOptions): Dispatch {
+/** Everything that Authwire serves, behind one router. */
+export function createService(options: ServiceOptions): Router {
   const { store, readiness, newId } = options
   const services = [
     register(UserService, userService({ users: store.users, newId })),
@@ -122,7 +122,7 @@ export function createService(options: ServiceOptions): Dispatch {
   }
   const rates = rateLimit(limits)
   const unknownRate = rates.admit?.(PipelineService.method.pipeline)
-  const dispatch = createDispatch({
+  const router = createRouter({
     services,
     carrier: (inside) => {
       const space = Math.min(frameExtraBytes, Math.ceil(options.maxMessageBytes / 2))
@@ -148,9 +148,9 @@ export function createService(options: ServiceOptions): Dispatch {
     },
   })
   return {
-    ...dispatch,
+    ...router,
     async drain(graceMs) {
-      await dispatch.drain(graceMs)
+      await router.drain(graceMs)
       rejected.flush()
     },
   }

@@ -27,7 +27,7 @@ const responseType = "authwire.v1.PipelineResponse"
 // A client that was asked to go elsewhere and does not, nor has a active call, need not be waited for.
 const moveMs = 1_000
 
-/** The third way into the dispatch, beside the listeners: unary calls as messages of one stream. */
+/** The third way into the router, beside the listeners: unary calls as messages of one stream. */
 export function pipelineService(options: PipelineOptions): Implementation<typeof PipelineService> {
   const { draining, maxInFlight, maxMessageBytes } = options
   return {

@@ -2,7 +2,7 @@ import { UserService } from "@authwire/proto"
 import { expect, test } from "@jest/globals"
 import { Failure } from "./errors.js"
 import type { Admission, Interceptor } from "./interceptor.js"
-import { createDispatch, type Method, register } from "./router.js"
+import { createRouter, type Method, register } from "./router.js"
 
 /** Makes a call, read by `read`, that has to be let in by all of these, in this order. Resolves to how it failed. */
 async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise<unknown> {
@@ -11,7 +11,7 @@ async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise
   }
   const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, nobody]))
   const [access, ...interceptors] = admissions.map((admit): Interceptor => ({ admit: () => admit }))
-  const dispatch = createDispatch({
+  const router = createRouter({
     services: [register(UserService, implementation as never)],
     observer: { unary: (_, next) => next, stream: (_, next) => next, rejected: () => {} },
     access: access as Interceptor,
@@ -19,11 +19,11 @@ async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise
     maxDeadlineMs: 1_000,
     limitOf: () => undefined,
   })
-  const method = dispatch.services[0]?.methods[0] as Method
+  const method = router.services[0]?.methods[0] as Method
   const running = method.begin({ transport: "test", timeoutMs: undefined, header: () => undefined })
   const failure = await method.unaryBytes(read, running.call).catch((error: unknown) => error)
   running.end()
-  await dispatch.drain(0)
+  await router.drain(0)
   return failure
 }
 

@@ -1,14 +1,14 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import type { Call } from "./call.js"
 
-/** A unary method as the dispatch sees it. */
+/** A unary method as the router sees it. */
 export type Unary = (request: Message, call: Call) => Promise<Message>
 
 /** A streaming method: messages in, messages out. */
 export type Stream = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<Message>
 
 /**
- * Wraps every method, once, when the dispatch is made. What it returns runs for each call, so work that depends on the
+ * Wraps every method, once, when the router is made. What it returns runs for each call, so work that depends on the
  * method alone belongs outside of it.
  */
 export interface Interceptor {

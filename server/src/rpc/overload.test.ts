@@ -3,7 +3,7 @@ import { expect, test } from "@jest/globals"
 import { type ConcurrencyLimit, overloaded } from "../overload/concurrency-limit.js"
 import { Failure } from "./errors.js"
 import type { Observer } from "./interceptor.js"
-import { createDispatch, type Method, register } from "./router.js"
+import { createRouter, type Method, register } from "./router.js"
 
 const asIs: Observer = { unary: (_, next) => next, stream: (_, next) => next, rejected: () => {} }
 const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }
@@ -14,7 +14,7 @@ function setUp(limit: ConcurrencyLimit) {
     throw new Failure("USER_NOT_FOUND")
   }
   const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, nobody]))
-  const dispatch = createDispatch({
+  const router = createRouter({
     services: [register(UserService, implementation as never)],
     observer: asIs,
     access: {},
@@ -22,11 +22,11 @@ function setUp(limit: ConcurrencyLimit) {
     maxDeadlineMs: 1_000,
     limitOf: () => limit,
   })
-  return { dispatch, method: dispatch.services[0]?.methods[0] as Method }
+  return { router, method: router.services[0]?.methods[0] as Method }
 }
 
 test("a call beyond the limit is rejected before its request is read", async () => {
-  const { dispatch, method } = setUp({
+  const { router, method } = setUp({
     rejects: () => true,
     enter: () => Promise.reject(overloaded()),
     leave: () => {
@@ -42,13 +42,13 @@ test("a call beyond the limit is rejected before its request is read", async () 
   const rejection = { reason: "OVERLOADED", retryAfterMs: 1_000 }
   await expect(method.unaryBytes(read, running.call)).rejects.toMatchObject(rejection)
   running.end()
-  await dispatch.drain(0)
+  await router.drain(0)
 })
 
 test("a call has no place while its request arrives, and leaves it when it ends, however that is", async () => {
   const places: number[] = []
   let inside = 0
-  const { dispatch, method } = setUp({
+  const { router, method } = setUp({
     enter: () => {
       places.push(++inside)
       return undefined
@@ -73,5 +73,5 @@ test("a call has no place while its request arrives, and leaves it when it ends,
   expect(places).toEqual([1, 0])
   failing.end()
   leaving.end()
-  await dispatch.drain(0)
+  await router.drain(0)
 })

@@ -51,17 +51,17 @@ export interface Codec {
 }
 
 /** Every method of every service, the same behind every listener. */
-export interface Dispatch {
+export interface Router {
   readonly services: readonly { readonly desc: DescService; readonly methods: readonly Method[] }[]
   /** See ActiveCalls. */
   drain(graceMs: number): Promise<void>
-  /** See DispatchOptions. */
+  /** See RouterOptions. */
   readonly maxDeadlineMs: number
   /** Records a call that a listener had to reject before it could begin. */
   readonly rejected: Observer["rejected"]
 }
 
-export interface DispatchOptions {
+export interface RouterOptions {
   services: readonly Registration[]
   /** Makes a service whose streams carry calls of the other services. */
   carrier?: (inside: Inside) => Registration
@@ -96,8 +96,8 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
   return { desc, implementation }
 }
 
-/** Makes the one dispatch that all listeners share. */
-export function createDispatch(options: DispatchOptions): Dispatch {
+/** Makes the one router that all listeners share. */
+export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf } = options
   const interceptors = [access, ...options.interceptors]
   const active = activeCalls(maxDeadlineMs)
@@ -130,21 +130,27 @@ export function createDispatch(options: DispatchOptions): Dispatch {
           // The answer would wait behind those that are not taken, or be thrown away.
           if (call.connection?.answers.isTight === true) throw answersNotTaken()
           const key = keyOf(call)
-          const enter = () => limit?.enter(key, call.signal)
-          const waiting = enter()
-          if (waiting !== undefined) await waiting
-          const arriving = read()
-          let input: I
-          if (arriving instanceof Promise) {
-            limit?.leave(key)
-            input = await orAborted(arriving, call.signal)
-            const again = enter()
-            if (again !== undefined) await again
-          } else input = arriving
+          let hasPlace = false
+          const leave = () => {
+            if (hasPlace) limit?.leave(key)
+            hasPlace = false
+          }
           try {
+            const waiting = limit?.enter(key, call.signal)
+            if (waiting !== undefined) await waiting
+            hasPlace = true
+            const arriving = read()
+            let input: I
+            if (arriving instanceof Promise) {
+              leave()
+              input = await orAborted(arriving, call.signal)
+              const again = limit?.enter(key, call.signal)
+              if (again !== undefined) await again
+              hasPlace = true
+            } else input = arriving
             return encode(await unary(decode(input), call))
           } finally {
-            limit?.leave(key)
+            leave()
           }
         }
       const codec = codecOf(method)

@@ -1,11 +1,11 @@
 import type { Logger } from "pino"
-import type { Dispatch } from "../rpc/router.js"
+import type { Router } from "../rpc/router.js"
 import type { OpenMethods } from "./budgets/open-methods.js"
 import type { KeyBudgets } from "./connection.js"
 import type { Address } from "./listen.js"
 import type { CertificateSource } from "./tls/certificate.js"
 
-/** A way into the dispatch. */
+/** A way into the router. */
 export interface Listener {
   readonly address: Address
   /** Takes no more connections, and asks the clients of those that are open to go elsewhere. */
@@ -15,7 +15,7 @@ export interface Listener {
 }
 
 export interface ListenerOptions {
-  dispatch: Dispatch
+  router: Router
   address: Address
   /** The largest request, in bytes. A larger one is RESOURCE_EXHAUSTED. */
   maxMessageBytes: number

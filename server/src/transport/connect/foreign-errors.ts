@@ -17,7 +17,7 @@ export type Rejected = (code: Code, failure?: Failure) => void
 
 /**
  * Puts our own error in the place of those that Connect makes by itself when it cannot read a request: they quote what
- * they could not read, name it INTERNAL in some protocols, and have no reason. Errors of the dispatch, which all carry
+ * they could not read, name it INTERNAL in some protocols, and have no reason. Errors of the router, which all carry
  * an ErrorInfo, pass as they are.
  */
 export function withoutForeignErrors(

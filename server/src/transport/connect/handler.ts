@@ -14,7 +14,7 @@ import {
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { type Incoming, requestIdOf } from "../../rpc/active-calls.js"
 import type { Failure } from "../../rpc/errors.js"
-import type { Dispatch, Method } from "../../rpc/router.js"
+import type { Method, Router } from "../../rpc/router.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
 import { shareOf } from "../budgets/share-of.js"
 import { type Connection, turnOf } from "../connection.js"
@@ -30,7 +30,7 @@ type Handler = ConnectRouter["handlers"][number]
 type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
 
 export interface ConnectHandlerOptions {
-  dispatch: Dispatch
+  router: Router
   maxMessageBytes: number
   openMethods: OpenMethods
   /** Answers requests for paths that are no method's. */
@@ -54,14 +54,17 @@ interface Arrival {
 
 const arrivalKey = createContextKey<Arrival | undefined>(undefined)
 
-/** Serves the methods of the dispatch over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
+/** Serves the methods of the router over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
-  const { dispatch, openMethods } = options
-  const router = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
-  route(router, dispatch)
-  const methods = new Map(dispatch.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
+  const { router, openMethods } = options
+  const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
+  route(connectRouter, router)
+  const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const handlers = new Map(
-    router.handlers.map((handler) => [handler.requestPath, { handler, method: methods.get(handler.method) as Method }]),
+    connectRouter.handlers.map((handler) => [
+      handler.requestPath,
+      { handler, method: methods.get(handler.method) as Method },
+    ]),
   )
 
   return (request, response) => {
@@ -101,7 +104,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       method,
       connection,
       openMethods,
-      maxDeadlineMs: dispatch.maxDeadlineMs,
+      maxDeadlineMs: router.maxDeadlineMs,
       cut,
     })
     const arrival: Arrival = { method, connection, openMethods, rejection, closing, cut }
@@ -113,7 +116,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     handler({ ...asked, body })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
-          if (failure === undefined) dispatch.rejected(method.desc, "http", requestId, code)
+          if (failure === undefined) router.rejected(method.desc, "http", requestId, code)
           else arrival.call?.fail(failure)
         })
         return writeAnswer(own, response, share, method.desc.methodKind === "unary")
@@ -218,11 +221,11 @@ function firstOf(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
-function route(router: ConnectRouter, dispatch: Dispatch): void {
-  for (const { desc, methods } of dispatch.services) {
+function route(connectRouter: ConnectRouter, router: Router): void {
+  for (const { desc, methods } of router.services) {
     const implementation: Record<string, MethodImpl<DescMethod>> = {}
     for (const method of methods) implementation[method.desc.localName] = adapt(method)
-    router.service(desc, implementation as Partial<ServiceImpl<typeof desc>>)
+    connectRouter.service(desc, implementation as Partial<ServiceImpl<typeof desc>>)
   }
 }
 

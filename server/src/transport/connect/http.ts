@@ -22,10 +22,10 @@ const withTls = { "strict-transport-security": "max-age=31536000" }
  * It lets no other origin's page call it: there are no headers of CORS, and a preflight request is rejected.
  */
 export async function openHttpListener(options: ListenerOptions & { readiness: Readiness }): Promise<Listener> {
-  const { dispatch, maxMessageBytes, certificate, handshakeTimeoutMs, idleTimeoutMs, log } = options
+  const { router, maxMessageBytes, certificate, handshakeTimeoutMs, idleTimeoutMs, log } = options
   const connections = new WeakMap<object, Connection>()
   const handler = connectHandler({
-    dispatch,
+    router,
     maxMessageBytes,
     openMethods: options.openMethods,
     otherwise: probes(options.readiness),
@@ -44,7 +44,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     // for a request may be on its way just then.
     keepAliveTimeout: Math.min(idleTimeoutMs, limits.keepAliveMs),
     // Beside the time that the header may take; the handler gives each method less.
-    requestTimeout: handshakeTimeoutMs + dispatch.maxDeadlineMs,
+    requestTimeout: handshakeTimeoutMs + router.maxDeadlineMs,
     connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),
   }
   const protocols = ["h2", "http/1.1"]

@@ -31,7 +31,7 @@ const prefaceBytes = 24
 export async function openGrpcListener(options: ListenerOptions): Promise<Listener> {
   // It writes headers that it cannot read to the error output, keys and cookies too.
   setLogVerbosity(logVerbosity.NONE)
-  const { certificate, dispatch, handshakeTimeoutMs, keyBudgets, maxMessageBytes, openMethods, log } = options
+  const { certificate, router, handshakeTimeoutMs, keyBudgets, maxMessageBytes, openMethods, log } = options
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
@@ -40,7 +40,7 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     "grpc.enable_channelz": 0,
   })
   const calls = handover()
-  for (const { methods } of dispatch.services) {
+  for (const { methods } of router.services) {
     const definition: Record<string, MethodDefinition<Uint8Array, Uint8Array>> = {}
     const implementation: UntypedServiceImplementation = {}
     for (const { desc } of methods) {
@@ -56,8 +56,8 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     maxHeaderListSize: limits.maxHeaderBytes,
   })
   const connections = new WeakMap<ServerHttp2Session, Connection>()
-  const { maxDeadlineMs } = dispatch
-  takeStreams(http2Server, dispatch, (method, stream) => {
+  const { maxDeadlineMs } = router
+  takeStreams(http2Server, router, (method, stream) => {
     const connection = stream.stream.session && connections.get(stream.stream.session as ServerHttp2Session)
     // The connection went in the same moment.
     if (connection === undefined) return

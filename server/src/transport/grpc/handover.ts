@@ -38,7 +38,7 @@ export function handover(): Handover {
           entry.resolve = undefined
         })
         headers[callHeader] = id
-        // The deadline is kept by the dispatch. One that cannot be read is left to grpc-js, which says so.
+        // The deadline is kept by the router. One that cannot be read is left to grpc-js, which says so.
         if (grpcTimeout(headers) !== undefined) delete headers["grpc-timeout"]
         serve()
       }),

@@ -2,7 +2,7 @@ import http2, { type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stre
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { toBinary } from "@bufbuild/protobuf"
 import { status as codes } from "@grpc/grpc-js"
-import type { Dispatch, Method } from "../../rpc/router.js"
+import type { Method, Router } from "../../rpc/router.js"
 import { closeWhenAnswered } from "../cut/cut.js"
 
 /** A stream of a method, of which only the header was read. */
@@ -20,7 +20,7 @@ export interface GrpcStream {
  */
 export function takeStreams(
   server: Http2Server,
-  { services }: Dispatch,
+  { services }: Router,
   onStream: (method: Method, stream: GrpcStream) => void,
 ): void {
   const methods = new Map(
