@@ -98,7 +98,7 @@ const (
 	// RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
 	// next one is welcome.
 	ErrorReason_ERROR_REASON_RATE_LIMITED ErrorReason = 34
-	// RESOURCE_EXHAUSTED: the service has more calls under way than it can answer soon. A google.rpc.RetryInfo says when
+	// RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon. A google.rpc.RetryInfo says when
 	// to come again. Nothing was done.
 	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 35
 	// FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with.

@@ -28,7 +28,7 @@ type PipelineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Calls to begin.
 	Calls []*PipelineCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
-	// Identifiers of calls to give up. They are not answered, unless the answer is under way. Unknown ones are ignored.
+	// Identifiers of calls to give up. They are not answered, unless the answer is active. Unknown ones are ignored.
 	CancelledIds  []uint32 `protobuf:"varint,2,rep,packed,name=cancelled_ids,json=cancelledIds,proto3" json:"cancelled_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -228,9 +228,9 @@ func (x *PipelineResponse) GetDraining() bool {
 // What a stream carries.
 type PipelineSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many calls may be under way at the same time. More are refused.
+	// How many calls may be active at the same time. More are rejected.
 	MaxInFlight uint32 `protobuf:"varint,1,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
-	// The largest message of a call, in bytes: what a request may hold, less room for what goes with it. A larger one can
+	// The largest message of a call, in bytes: what a request may hold, less space for what goes with it. A larger one can
 	// still be sent as a call of its own.
 	MaxMessageBytes uint32 `protobuf:"varint,2,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"`
 	unknownFields   protoimpl.UnknownFields

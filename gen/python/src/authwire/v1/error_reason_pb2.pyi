@@ -97,7 +97,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     next one is welcome.
     """
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 35
-    """RESOURCE_EXHAUSTED: the service has more calls under way than it can answer soon. A google.rpc.RetryInfo says when
+    """RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon. A google.rpc.RetryInfo says when
     to come again. Nothing was done.
     """
     ERROR_REASON_ENCRYPTION_KEY_MISSING: _ErrorReason.ValueType  # 36
@@ -191,7 +191,7 @@ ERROR_REASON_RATE_LIMITED: ErrorReason.ValueType  # 34
 next one is welcome.
 """
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 35
-"""RESOURCE_EXHAUSTED: the service has more calls under way than it can answer soon. A google.rpc.RetryInfo says when
+"""RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon. A google.rpc.RetryInfo says when
 to come again. Nothing was done.
 """
 ERROR_REASON_ENCRYPTION_KEY_MISSING: ErrorReason.ValueType  # 36

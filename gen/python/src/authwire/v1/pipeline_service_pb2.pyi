@@ -33,7 +33,7 @@ class PipelineRequest(_message.Message):
 
     @_builtins.property
     def cancelled_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Identifiers of calls to give up. They are not answered, unless the answer is under way. Unknown ones are ignored."""
+        """Identifiers of calls to give up. They are not answered, unless the answer is active. Unknown ones are ignored."""
 
     def __init__(
         self,
@@ -156,9 +156,9 @@ class PipelineSettings(_message.Message):
     MAX_IN_FLIGHT_FIELD_NUMBER: _builtins.int
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _builtins.int
     max_in_flight: _builtins.int
-    """How many calls may be under way at the same time. More are refused."""
+    """How many calls may be active at the same time. More are rejected."""
     max_message_bytes: _builtins.int
-    """The largest message of a call, in bytes: what a request may hold, less room for what goes with it. A larger one can
+    """The largest message of a call, in bytes: what a request may hold, less space for what goes with it. A larger one can
     still be sent as a call of its own.
     """
     def __init__(

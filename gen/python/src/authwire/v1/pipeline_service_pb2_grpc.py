@@ -56,15 +56,15 @@ class PipelineServiceServicer:
 
         The metadata of the stream is that of each of its calls; a call adds its own.
 
-        The caller ends the stream by closing its side: the calls under way are answered first. When the service is about to
+        The caller ends the stream by closing its side: the active calls are answered first. When the service is about to
         stop it says `draining`: the caller then opens a new stream, makes its next calls there, and closes this one; calls
         that it makes here before it does so are still carried out.
 
         The stream itself fails only if it breaks a rule, and then with all its calls:
-        INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one under way.
+        INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
         A call fails as it would outside of the pipeline, and with
         METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
-        TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are under way.
+        TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -43,15 +43,15 @@ class PipelineServiceStub:
 
     The metadata of the stream is that of each of its calls; a call adds its own.
 
-    The caller ends the stream by closing its side: the calls under way are answered first. When the service is about to
+    The caller ends the stream by closing its side: the active calls are answered first. When the service is about to
     stop it says `draining`: the caller then opens a new stream, makes its next calls there, and closes this one; calls
     that it makes here before it does so are still carried out.
 
     The stream itself fails only if it breaks a rule, and then with all its calls:
-    INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one under way.
+    INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
     A call fails as it would outside of the pipeline, and with
     METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
-    TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are under way.
+    TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
     """
 
 @_typing.type_check_only
@@ -69,15 +69,15 @@ class PipelineServiceAsyncStub(PipelineServiceStub):
 
     The metadata of the stream is that of each of its calls; a call adds its own.
 
-    The caller ends the stream by closing its side: the calls under way are answered first. When the service is about to
+    The caller ends the stream by closing its side: the active calls are answered first. When the service is about to
     stop it says `draining`: the caller then opens a new stream, makes its next calls there, and closes this one; calls
     that it makes here before it does so are still carried out.
 
     The stream itself fails only if it breaks a rule, and then with all its calls:
-    INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one under way.
+    INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
     A call fails as it would outside of the pipeline, and with
     METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
-    TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are under way.
+    TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
     """
 
 class PipelineServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -98,15 +98,15 @@ class PipelineServiceServicer(metaclass=_abc_1.ABCMeta):
 
         The metadata of the stream is that of each of its calls; a call adds its own.
 
-        The caller ends the stream by closing its side: the calls under way are answered first. When the service is about to
+        The caller ends the stream by closing its side: the active calls are answered first. When the service is about to
         stop it says `draining`: the caller then opens a new stream, makes its next calls there, and closes this one; calls
         that it makes here before it does so are still carried out.
 
         The stream itself fails only if it breaks a rule, and then with all its calls:
-        INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one under way.
+        INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
         A call fails as it would outside of the pipeline, and with
         METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
-        TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are under way.
+        TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
         """
 
 def add_PipelineServiceServicer_to_server(servicer: PipelineServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

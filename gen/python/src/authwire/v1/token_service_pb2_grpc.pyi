@@ -52,7 +52,7 @@ class TokenServiceStub:
     """
     GetToken: _grpc.UnaryUnaryMultiCallable[_token_service_pb2.GetTokenRequest, _token_service_pb2.GetTokenResponse]
     """Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-    header `Authorization: Bearer`. A request without a token, or with one that Decode refuses, is answered without
+    header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
     one: it is not an error that nobody is signed in.
 
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
@@ -82,7 +82,7 @@ class TokenServiceAsyncStub(TokenServiceStub):
     """
     GetToken: _aio.UnaryUnaryMultiCallable[_token_service_pb2.GetTokenRequest, _token_service_pb2.GetTokenResponse]  # type: ignore[assignment]
     """Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-    header `Authorization: Bearer`. A request without a token, or with one that Decode refuses, is answered without
+    header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
     one: it is not an error that nobody is signed in.
 
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
@@ -127,7 +127,7 @@ class TokenServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_token_service_pb2.GetTokenResponse, _abc.Awaitable[_token_service_pb2.GetTokenResponse]]:
         """Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-        header `Authorization: Bearer`. A request without a token, or with one that Decode refuses, is answered without
+        header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
         one: it is not an error that nobody is signed in.
 
         MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.

@@ -264,7 +264,7 @@ export enum ErrorReason {
   RATE_LIMITED = 34,
 
   /**
-   * RESOURCE_EXHAUSTED: the service has more calls under way than it can answer soon. A google.rpc.RetryInfo says when
+   * RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon. A google.rpc.RetryInfo says when
    * to come again. Nothing was done.
    *
    * @generated from enum value: ERROR_REASON_OVERLOADED = 35;

@@ -25,7 +25,7 @@ export declare type PipelineRequest = Message<"authwire.v1.PipelineRequest"> & {
   calls: PipelineCall[];
 
   /**
-   * Identifiers of calls to give up. They are not answered, unless the answer is under way. Unknown ones are ignored.
+   * Identifiers of calls to give up. They are not answered, unless the answer is active. Unknown ones are ignored.
    *
    * @generated from field: repeated uint32 cancelled_ids = 2;
    */
@@ -128,14 +128,14 @@ export declare const PipelineResponseSchema: GenMessage<PipelineResponse>;
  */
 export declare type PipelineSettings = Message<"authwire.v1.PipelineSettings"> & {
   /**
-   * How many calls may be under way at the same time. More are refused.
+   * How many calls may be active at the same time. More are rejected.
    *
    * @generated from field: uint32 max_in_flight = 1;
    */
   maxInFlight: number;
 
   /**
-   * The largest message of a call, in bytes: what a request may hold, less room for what goes with it. A larger one can
+   * The largest message of a call, in bytes: what a request may hold, less space for what goes with it. A larger one can
    * still be sent as a call of its own.
    *
    * @generated from field: uint32 max_message_bytes = 2;
@@ -207,15 +207,15 @@ export declare const PipelineService: GenService<{
    *
    * The metadata of the stream is that of each of its calls; a call adds its own.
    *
-   * The caller ends the stream by closing its side: the calls under way are answered first. When the service is about to
+   * The caller ends the stream by closing its side: the active calls are answered first. When the service is about to
    * stop it says `draining`: the caller then opens a new stream, makes its next calls there, and closes this one; calls
    * that it makes here before it does so are still carried out.
    *
    * The stream itself fails only if it breaks a rule, and then with all its calls:
-   * INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one under way.
+   * INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
    * A call fails as it would outside of the pipeline, and with
    * METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
-   * TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are under way.
+   * TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
    *
    * @generated from rpc authwire.v1.PipelineService.Pipeline
    */

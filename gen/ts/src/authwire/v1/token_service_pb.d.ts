@@ -283,7 +283,7 @@ export declare const TokenService: GenService<{
   },
   /**
    * Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-   * header `Authorization: Bearer`. A request without a token, or with one that Decode refuses, is answered without
+   * header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
    * one: it is not an error that nobody is signed in.
    *
    * MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
