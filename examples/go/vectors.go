@@ -16,7 +16,7 @@ type vectors struct {
 		vector
 		Payload map[string]any
 	}
-	Rejected []struct {
+	Refused []struct {
 		vector
 		Code string
 	}
@@ -72,7 +72,7 @@ func (e *example) vectors(ctx context.Context, file string) error {
 			check(v.Name, payload, v.Payload)
 		}
 	}
-	for _, v := range all.Rejected {
+	for _, v := range all.Refused {
 		if v.Clock == "frozen" {
 			leftOut++
 			continue

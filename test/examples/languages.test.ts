@@ -38,8 +38,8 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   })
 
   test("takes and rejects every test vector that needs no frozen clock", async () => {
-    const { valid, rejected, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
-    const all: { clock?: string }[] = [...valid, ...rejected, ...requests]
+    const { valid, refused, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
+    const all: { clock?: string }[] = [...valid, ...refused, ...requests]
     const frozen = all.filter(({ clock }) => clock === "frozen").length
     expect(await run("vectors", vectorsFile)).toEqual({
       code: 0,
@@ -97,10 +97,10 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   })
 
   test("counts a vector that does not hold as failed", async () => {
-    const { valid, rejected, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
+    const { valid, refused, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
     const wrong = {
       valid: [{ ...valid[0], payload: { ...valid[0].payload, sub: "somebody else" } }],
-      rejected: [{ ...rejected[0], code: "TOKEN_EXPIRED" }],
+      refused: [{ ...refused[0], code: "TOKEN_EXPIRED" }],
       requests: [{ ...requests[0], payload: null }],
     }
     const file = `${process.env.AUTHWIRE_TEST_RUN_FOLDER}/${language.folder}-vectors.json`

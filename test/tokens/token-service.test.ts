@@ -12,7 +12,7 @@ import { startServer, testSecret } from "../support/server.js"
 
 interface Vectors {
   valid: { name: string; secrets: string[]; salt: string; token: string; payload: object; clock?: "frozen" }[]
-  rejected: { name: string; secrets: string[]; salt: string; token: string; code: string; clock?: "frozen" }[]
+  refused: { name: string; secrets: string[]; salt: string; token: string; code: string; clock?: "frozen" }[]
   requests: {
     name: string
     headers: [string, string][]
@@ -45,7 +45,7 @@ describe("TokenService", () => {
       expect((await tokens().decode({ token, salt, secrets })).payload).toEqual(payload)
     })
 
-    test.each(atAnyTime(vectors.rejected))("Decode rejects: %s", async (_, { token, salt, secrets, code }) => {
+    test.each(atAnyTime(vectors.refused))("Decode rejects: %s", async (_, { token, salt, secrets, code }) => {
       const error = await tokens()
         .decode({ token, salt, secrets })
         .catch((caught: unknown) => caught)

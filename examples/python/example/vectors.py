@@ -16,12 +16,12 @@ def run_vectors(authwire: Authwire, path: str) -> int:
     with open(path, encoding="utf-8") as file:
         vectors = json.load(file)
     passed = failed = left_out = 0
-    for kind, run in (("valid", valid), ("rejected", rejected), ("requests", request)):
+    for kind, run in (("valid", valid), ("refused", refused), ("requests", request)):
         for vector in vectors[kind]:
             if vector.get("clock") == "frozen":
                 left_out += 1
                 continue
-            expected = vector["code"] if kind == "rejected" else vector["payload"]
+            expected = vector["code"] if kind == "refused" else vector["payload"]
             got = run(authwire, vector)
             # Compared as messages: to Python, 1 is True.
             if ParseDict(got, Value()) == ParseDict(expected, Value()):
@@ -40,7 +40,7 @@ def valid(authwire: Authwire, vector: dict[str, Any]) -> Any:
         return f"error: {reason(error)}"
 
 
-def rejected(authwire: Authwire, vector: dict[str, Any]) -> Any:
+def refused(authwire: Authwire, vector: dict[str, Any]) -> Any:
     try:
         return MessageToDict(decode(authwire, vector))
     except grpc.RpcError as error:

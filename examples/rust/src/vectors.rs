@@ -15,7 +15,7 @@ use crate::{Authwire, call, json_value, reason};
 #[derive(Deserialize)]
 struct Vectors {
     valid: Vec<Vector>,
-    rejected: Vec<Vector>,
+    refused: Vec<Vector>,
     requests: Vec<RequestVector>,
 }
 
@@ -28,7 +28,7 @@ struct Vector {
     clock: Option<String>,
     /// Of a valid one.
     payload: Option<Value>,
-    /// Of a rejected one.
+    /// Of a refused one.
     code: Option<String>,
 }
 
@@ -59,7 +59,7 @@ pub async fn run(authwire: Authwire, file: &str) -> Result<ExitCode, Box<dyn Err
             println!("failed: {name}: got {got}, want {want}");
         }
     };
-    for vector in vectors.valid.into_iter().chain(vectors.rejected) {
+    for vector in vectors.valid.into_iter().chain(vectors.refused) {
         if vector.clock.as_deref() == Some("frozen") {
             left_out += 1;
             continue;

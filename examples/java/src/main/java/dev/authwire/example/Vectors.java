@@ -35,7 +35,7 @@ final class Vectors {
     JsonFormat.parser().merge(Files.readString(Path.of(file)), all);
     Vectors vectors = new Vectors(authwire);
     vectors.runAll(all.getFieldsOrThrow("valid"), "payload", vectors::decode);
-    vectors.runAll(all.getFieldsOrThrow("rejected"), "code", vectors::decode);
+    vectors.runAll(all.getFieldsOrThrow("refused"), "code", vectors::decode);
     vectors.runAll(all.getFieldsOrThrow("requests"), "payload", vectors::getToken);
     System.out.printf("%d passed, %d failed, %d left out%n", vectors.passed, vectors.failed, vectors.leftOut);
     return vectors.failed == 0 ? 0 : 1;
