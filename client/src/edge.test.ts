@@ -29,7 +29,7 @@ const nodeOnly = (url: string) => url.startsWith("node:") || /@grpc\/grpc-js|\/g
 test("nothing that @authwire/client/edge imports, directly or not, needs Node", async () => {
   const urls = await graph("./edge.ts")
   expect(urls.filter(nodeOnly)).toEqual([])
-  expect(urls.some((url) => url.endsWith("/client/src/adapter.ts"))).toBe(true)
+  expect(urls.some((url) => url.endsWith("/client/src/adapter/adapter.ts"))).toBe(true)
   expect(urls.some((url) => url.includes("/@connectrpc/connect-web/"))).toBe(true)
 })
 

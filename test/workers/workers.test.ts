@@ -56,7 +56,7 @@ describeServers("--workers on %s", (target) => {
   test("the listeners are announced once; both workers get connections of both, and write whole lines", async () => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url, args: ["--workers=2"] })
-    expect(server.output().match(/transport listening/g)).toHaveLength(2)
+    expect(server.output().match(/listener at/g)).toHaveLength(2)
     expect(logOf(server).filter(({ msg }) => msg === "migration applied").length).toBeGreaterThan(0)
     expect(logOf(server).filter(({ msg, worker }) => msg === "migration applied" && worker !== undefined)).toEqual([])
     // The first answer after the announcement is already the truth.
