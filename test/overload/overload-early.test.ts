@@ -51,7 +51,10 @@ describeServers("calls that are rejected before they begin, on %s", (target) => 
       })
       const closed = new Promise((resolve) => stream.once("close", resolve))
       const headers = await new Promise<http2.IncomingHttpHeaders>((resolve) => stream.once("response", resolve))
-      expect(headers).toMatchObject({ "grpc-status": "8", "grpc-message": expect.stringContaining("more%20calls") })
+      expect(headers).toMatchObject({
+        "grpc-status": "8",
+        "grpc-message": expect.stringContaining("more%20active%20calls"),
+      })
       stream.resume()
       await closed
       expect(stream.rstCode).toBe(http2.constants.NGHTTP2_NO_ERROR)

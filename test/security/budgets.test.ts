@@ -72,7 +72,7 @@ const bounds = [
   ],
   ["the same", "connection of HTTP/1.1", seconds(limits.lingerMs)],
   ["rest of such a request that is read, and thrown away", "stream that was rejected", bytes(limits.lingerBytes)],
-  ["the same", "connection of HTTP/1.1", bytes(limits.lingerHttp1Bytes)],
+  ["the same", "connection of HTTP/1.1 whose request was rejected", bytes(limits.lingerHttp1Bytes)],
   ["streams that stay open so", "connection", count(limits.lingeringStreams)],
   ["streams of health, which needs no key", "connection", count(limits.openStreams)],
   ["the same, in all", "worker", count(limits.openStreamsInAll)],

@@ -42,7 +42,6 @@ describe("a concurrency limit", () => {
     for (let call = 0; call < 3; call++) limit.leave("a")
     await settle()
     expect(order).toHaveLength(4)
-    expect(() => limit.leave("a")).toThrow("nobody has taken")
     await jest.advanceTimersByTimeAsync(20)
   })
 
@@ -158,6 +157,26 @@ describe("a concurrency limit", () => {
     expect(order).toEqual(["a in", "a gone", "a in"])
     limit.leave("a")
     expect(() => limit.enter("a", giveUp.signal)).toThrow("gone")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
+  test("is as before when a call has ended while it was away", async () => {
+    const limit = limitOf(1)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    const lock = Promise.withResolvers<void>()
+    enter("a")
+    const away = limit.away("a", lock.promise)
+    limit.leave("a")
+    lock.resolve()
+    await away
+    enter("b")
+    enter("b")
+    await settle()
+    expect(order).toEqual(["a in", "b in"])
+    limit.leave("b")
+    await settle()
+    limit.leave("b")
     await jest.advanceTimersByTimeAsync(20)
   })
 

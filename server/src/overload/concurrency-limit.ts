@@ -150,9 +150,19 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       timer ??= setInterval(sweep, sweepMs)
     })
 
+  const callerOf = (key: string): Caller => {
+    let caller = callers.get(key)
+    if (caller === undefined) {
+      caller = { active: 0, waiting: [], waitingSince: 0 }
+      callers.set(key, caller)
+    }
+    return caller
+  }
+
+  // A call may end while it is away: then it leaves twice, and takes a place again that it does not need any more. So for
+  // that time there may be one less than none.
   const leave = (key: string): void => {
-    const caller = callers.get(key)
-    if (caller === undefined) throw new Error("a place is left that nobody has taken")
+    const caller = callerOf(key)
     active--
     caller.active--
     admitNext()
@@ -166,11 +176,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     },
     enter(key, signal) {
       signal.throwIfAborted()
-      let caller = callers.get(key)
-      if (caller === undefined) {
-        caller = { active: 0, waiting: [], waitingSince: 0 }
-        callers.set(key, caller)
-      }
+      const caller = callerOf(key)
       if (caller.waiting.length === 0 && hasPlace(caller)) {
         take(caller)
         return undefined
@@ -184,9 +190,9 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       try {
         return await waited
       } finally {
-        const caller = callers.get(key) ?? { active: 0, waiting: [], waitingSince: 0 }
-        callers.set(key, caller)
+        const caller = callerOf(key)
         take(caller)
+        forget(key, caller)
       }
     },
   }

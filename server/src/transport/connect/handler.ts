@@ -18,7 +18,7 @@ import type { Method, Router } from "../../rpc/router.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
 import { shareOf } from "../budgets/share-of.js"
 import { type Connection, turnOf } from "../connection.js"
-import { closeWhenAnswered, cut as cutStream, letFinish } from "../cut/cut.js"
+import { closeWhenAnswered, cut as cutStream, letFinish, mayFinish } from "../cut/cut.js"
 import { limits } from "../limits.js"
 import { clampTimeouts } from "../timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
@@ -187,7 +187,7 @@ function cutOf(request: NodeRequest): () => void {
  */
 function endRequest(request: IncomingMessage, response: NodeResponse): void {
   response.once("finish", () => {
-    let left: number = limits.lingerHttp1Bytes
+    let left: number = mayFinish(response) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
     // By a listener, which also takes over from a reader that lets go later.
     request
       .on("data", (chunk: Buffer) => {

@@ -35,23 +35,23 @@ test("a connection whose client takes nothing of what waits is closed", async ()
 
 test("one whose client takes it slowly is not, nor one for which nothing waits", async () => {
   const parts = 512
-  const client = await start(200, async (socket) => {
+  const client = await start(600, async (socket) => {
     socket.on("error", () => {})
     for (let part = 0; part < parts; part++)
       await new Promise((resolve) => socket.write(much.subarray(0, 65536), resolve))
   })
-  // About a second in all: five times as long as a client may take nothing.
+  // More than three seconds in all: five times as long as a client may take nothing.
   let received = 0
   const all = Promise.withResolvers<void>()
   client.on("data", (chunk: Buffer) => {
     received += chunk.length
     if (received === parts * 65_536) all.resolve()
     client.pause()
-    setTimeout(() => client.resume(), chunk.length / 32_000)
+    setTimeout(() => client.resume(), chunk.length / 10_000)
   })
   const closed = once(client, "close")
   await Promise.race([all.promise, closed])
-  expect(await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 400, "still open"))])).toBe(
+  expect(await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 1_000, "still open"))])).toBe(
     "still open",
   )
   client.destroy()

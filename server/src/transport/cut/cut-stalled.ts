@@ -2,8 +2,8 @@ import type { Server, Socket } from "node:net"
 import { limits } from "../limits.js"
 
 /**
- * Closes connections of a server whose clients take nothing of what waits for them: none of its writes was taken whole. What waits over HTTP/2 does not show
- * at the socket: its streams have a time of their own (see share.ts).
+ * Closes connections of a server whose clients take nothing of what waits for them: none of its writes was taken whole. What
+ * waits over HTTP/2 does not show at the socket: its streams have a time of their own (see share.ts).
  *
  * @param ms how long a client may take nothing, in milliseconds; a quarter more at the most.
  */

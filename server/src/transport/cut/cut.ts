@@ -40,6 +40,11 @@ export function letFinish(stream: object): void {
   admitted.add(stream)
 }
 
+/** Whether a stream, or a response of HTTP/1.1, was let in. */
+export function mayFinish(stream: object): boolean {
+  return admitted.has(stream)
+}
+
 const lingering = new WeakMap<Http2Session, { streams: number }>()
 
 // Not closed at once: a reset takes the place of headers that HTTP/2 has not sent yet.
@@ -59,7 +64,7 @@ function linger(stream: Http2Stream): void {
     return
   }
   count.streams++
-  let left: number = admitted.has(stream) ? Number.POSITIVE_INFINITY : limits.lingerBytes
+  let left: number = mayFinish(stream) ? Number.POSITIVE_INFINITY : limits.lingerBytes
   stream.on("data", (chunk: Buffer) => {
     left -= chunk.length
     if (left < 0) stream.close()
