@@ -1,5 +1,5 @@
 import type { Logger } from "pino"
-import { type Address, formatAddress, isLoopback } from "../transport/listen.js"
+import { type Address, formatAddress, isLoopback } from "../transport/address.js"
 
 /** Where the listeners are; undefined for one that is closed. */
 export interface Addresses {

@@ -1,4 +1,4 @@
-import { type Address, formatAddress } from "../transport/listen.js"
+import { type Address, formatAddress } from "../transport/address.js"
 import { StartError } from "./start-error.js"
 
 /** What is to be said of a listener that cannot listen. */

@@ -4,11 +4,11 @@ import type { Configuration } from "../cli/config/configuration.js"
 import { monitorDatabase, type ReadinessSwitch } from "../health/readiness.js"
 import { expose, type Metrics } from "../metrics/metrics.js"
 import type { Store } from "../store/store.js"
+import type { Address } from "../transport/address.js"
 import { openMethods } from "../transport/budgets/open-methods.js"
 import { openHttpListener } from "../transport/connect/http.js"
 import { keyBudgets } from "../transport/connection.js"
 import { openGrpcListener } from "../transport/grpc/grpc.js"
-import type { Address } from "../transport/listen.js"
 import { openMetricsListener } from "../transport/metrics.js"
 import {
   CertificateError,

@@ -1,15 +1,10 @@
 import { Server, type Socket } from "node:net"
+import { type Address, formatAddress } from "./address.js"
 import { cutStalled } from "./cut/cut-stalled.js"
 import type { ListenerOptions } from "./transport.js"
 
-/** Where a listener listens: a host or IP address, and a port (0 picks a free one). */
-export interface Address {
-  host: string
-  port: number
-}
-
 /** A port that takes connections. */
-export interface Listener {
+export interface OpenPort {
   /** The address in use, with the port that was picked. */
   readonly address: Address
   /** Takes no more connections; those that are open stay. */
@@ -28,7 +23,7 @@ const fullLogMs = 10_000
 export async function listen(
   server: Server,
   { address, maxConnections, log }: Pick<ListenerOptions, "address" | "maxConnections" | "log">,
-): Promise<Listener> {
+): Promise<OpenPort> {
   server.maxConnections = maxConnections
   // Or in a worker the primary of Node's cluster would offer it to the others, for ever if all are full. Node's types
   // do not know it yet.
@@ -73,14 +68,4 @@ export async function listen(
       clearTimeout(timer)
     },
   }
-}
-
-/** An address as it stands in URLs: `127.0.0.1:50051`, `[::1]:50051`. */
-export function formatAddress({ host, port }: Address): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`
-}
-
-/** Whether only this machine reaches an address. */
-export function isLoopback({ host }: Pick<Address, "host">): boolean {
-  return /^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)
 }

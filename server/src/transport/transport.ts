@@ -1,8 +1,8 @@
 import type { Logger } from "pino"
 import type { Router } from "../rpc/router.js"
+import type { Address } from "./address.js"
 import type { OpenMethods } from "./budgets/open-methods.js"
 import type { KeyBudgets } from "./connection.js"
-import type { Address } from "./listen.js"
 import type { CertificateSource } from "./tls/certificate.js"
 
 /** A way into the router. */

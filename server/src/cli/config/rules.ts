@@ -1,4 +1,4 @@
-import { isLoopback } from "../../transport/listen.js"
+import { isLoopback } from "../../transport/address.js"
 import { ConfigurationError } from "./error.js"
 import type { Command } from "./option.js"
 import type { Name, Values } from "./options.js"

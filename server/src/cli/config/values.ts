@@ -10,7 +10,7 @@ import {
   unknownScope,
 } from "../../auth/static-keys.js"
 import { readRates } from "../../rpc/interceptors/rates.js"
-import type { Address } from "../../transport/listen.js"
+import type { Address } from "../../transport/address.js"
 
 // What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours.
 // It says the rule, and does not repeat the text where that may be a secret.

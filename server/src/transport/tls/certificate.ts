@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import type { Logger } from "pino"
 import { codeOf, watchFiles } from "../../util/watch-file.js"
-import { secureContextOptions } from "./tls.js"
+import { secureContextOptions } from "./secure-context.js"
 
 /** The files of a TLS certificate, in PEM. */
 export interface CertificateFiles {
