@@ -54,7 +54,7 @@ export const limits = {
   /** Bytes that are read and thrown away of what comes over HTTP/2 meanwhile. */
   lingerBytes: 8 * 1024,
   /** The same over HTTP/1.1, where the connection goes on only if the request comes to its end. */
-  lingerHttp1Bytes: 256 * 1024,
+  lingerHttp1Bytes: 32 * 1024,
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
   /** Requests of HTTP/1.1 that a connection may send before the first of them is answered. */
