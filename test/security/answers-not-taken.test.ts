@@ -139,13 +139,13 @@ describe("answers that nobody takes", () => {
   test.each(listeners)("%s listener: without a key they take no memory", async (listener) => {
     const connections = [1, 2, 3, 4].map(() => connect(listener))
     await Promise.all(connections.map(({ seen }) => seen()))
-    const before = target.residentBytes()
+    const before = await target.heldBytes()
     const calls = connections.flatMap((connection) =>
       Array.from({ length: 250 }, () => connection.open(header(paths.reflection), reflectionRequest)),
     )
     // Beyond what a connection may have open they wait on this side.
     const most = () => Math.min(calls.length / 4, connections[0]?.maxStreams ?? 0)
     await until(() => calls.filter(({ status, open }) => status !== undefined || !open).length >= 4 * most(), 50_000)
-    expect(target.residentBytes() - before).toBeLessThan(64 * mebibyte)
+    expect((await target.heldBytes()) - before).toBeLessThan(32 * mebibyte)
   })
 })

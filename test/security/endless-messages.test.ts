@@ -117,7 +117,7 @@ describe("messages that are never whole", () => {
   test.each(listeners)("%s listener: without a key they take no memory", async (listener) => {
     const connections = [1, 2, 3].map(() => connect(listener))
     await Promise.all(connections.map(({ seen }) => seen()))
-    const before = target.residentBytes()
+    const before = await target.heldBytes()
     const calls = connections.flatMap((connection) =>
       [paths.getUser, paths.pipeline, paths.reflection, paths.check].flatMap((path) =>
         Array.from({ length: 15 }, () => connection.open(header(path))),
@@ -125,6 +125,6 @@ describe("messages that are never whole", () => {
     )
     const messages = calls.map((call) => sendAllButTheLastByte(call.stream))
     await until(() => calls.every((call, index) => !call.open || messages[index]?.isAlmostWhole), 50_000)
-    expect(target.residentBytes() - before).toBeLessThan(64 * mebibyte)
+    expect((await target.heldBytes()) - before).toBeLessThan(32 * mebibyte)
   })
 })

@@ -1,5 +1,6 @@
 import { residentBytes } from "../../../bench/load/cpu.ts"
 import { createDatabase } from "../databases.js"
+import { type Heap, heapTold, openHeap } from "../heap.js"
 import { type ServerProcess, startServer, staticKey } from "../server.js"
 
 /** The listeners, for `test.each`. */
@@ -15,6 +16,8 @@ export interface Target {
   url(listener: Listener): string
   /** The memory of the process that is in RAM, in bytes. */
   residentBytes(): number
+  /** What the process holds when all garbage was collected, buffers included, in bytes. */
+  heldBytes(): Promise<number>
   close(): Promise<void>
 }
 
@@ -25,7 +28,7 @@ export const large = { id: "large", image: "x".repeat(256 * 1024) }
 export async function startTarget(args: string[] = [], prefix: readonly string[] = []): Promise<Target> {
   const database = await createDatabase("sqlite")
   const [all, sessions] = [staticKey(["all"]), staticKey(["sessions:read"])]
-  const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, sessions.entry]) }
+  const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, sessions.entry]), ...heapTold }
   const server = await startServer({ databaseUrl: database.url, keys: false, args, env, prefix })
   const created = await fetch(`${server.httpUrl}/authwire.v1.UserService/CreateUser`, {
     method: "POST",
@@ -33,12 +36,18 @@ export async function startTarget(args: string[] = [], prefix: readonly string[]
     body: JSON.stringify(large),
   })
   if (!created.ok) throw new Error(`no user: ${await created.text()}`)
+  let heap: Heap | undefined
   return {
     server,
     keys: { all: all.text, sessions: sessions.text },
     url: (listener) => (listener === "grpc" ? server.grpcUrl : server.httpUrl),
     residentBytes: () => residentBytes(server.pid) ?? 0,
+    async heldBytes() {
+      heap ??= await openHeap(server)
+      return heap.usedBytes()
+    },
     async close() {
+      heap?.close()
       await server.stop("SIGKILL")
       await database.drop()
     },
