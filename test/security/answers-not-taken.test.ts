@@ -16,8 +16,8 @@ describe("answers that nobody takes", () => {
   let target: Target
   let hasty: Target
   beforeAll(async () => {
-    target = await startTarget()
-    hasty = await startTarget(["--max-deadline-ms=1000"])
+    target = await startTarget({ tellsHeap: true })
+    hasty = await startTarget({ args: ["--max-deadline-ms=1000"] })
   })
   afterAll(() => Promise.all([target.close(), hasty.close()]))
   const ends = endsAfterEach()

@@ -18,7 +18,7 @@ const endless = { bytes: 2 ** 32 - 1 }
 describe("who may not call is told so by the header alone", () => {
   let target: Target
   beforeAll(async () => {
-    target = await startTarget(["--rate-limit-overrides=UserService.GetUser=1"])
+    target = await startTarget({ args: ["--rate-limit-overrides=UserService.GetUser=1"] })
   })
   afterAll(() => target.close())
   const ends = endsAfterEach()

@@ -11,7 +11,7 @@ const canary = "awk_canary"
 describe("methods that are unknown", () => {
   let target: Target
   beforeAll(async () => {
-    target = await startTarget(["--rate-limit=50"])
+    target = await startTarget({ args: ["--rate-limit=50"] })
   })
   afterAll(() => target.close())
   const ends = endsAfterEach()

@@ -18,7 +18,7 @@ describe("sockets that nobody reads", () => {
   let target: Target
   let metricsUrl: string
   beforeAll(async () => {
-    target = await startTarget(["--metrics-addr=127.0.0.1:0"])
+    target = await startTarget({ args: ["--metrics-addr=127.0.0.1:0"] })
     metricsUrl = /^authwire: metrics at (\S+)$/m.exec(target.server.output())?.[1] as string
   })
   afterAll(() => target.close())

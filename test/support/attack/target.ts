@@ -16,7 +16,7 @@ export interface Target {
   url(listener: Listener): string
   /** The memory of the process that is in RAM, in bytes. */
   residentBytes(): number
-  /** What the process holds when all garbage was collected, buffers included, in bytes. */
+  /** What the process holds when all garbage was collected, buffers included, in bytes. Only of one that tells its heap. */
   heldBytes(): Promise<number>
   close(): Promise<void>
 }
@@ -24,11 +24,19 @@ export interface Target {
 /** A user with the largest image. */
 export const large = { id: "large", image: "x".repeat(256 * 1024) }
 
+export interface TargetOptions {
+  readonly args?: string[]
+  /** A command that runs the service. */
+  readonly prefix?: readonly string[]
+  /** Whether it tells its heap, for `heldBytes`. Its log then has lines of Node's inspector too. */
+  readonly tellsHeap?: boolean
+}
+
 /** Starts it on an empty embedded database, with the user `large`. */
-export async function startTarget(args: string[] = [], prefix: readonly string[] = []): Promise<Target> {
+export async function startTarget({ args, prefix, tellsHeap }: TargetOptions = {}): Promise<Target> {
   const database = await createDatabase("sqlite")
   const [all, sessions] = [staticKey(["all"]), staticKey(["sessions:read"])]
-  const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, sessions.entry]), ...heapTold }
+  const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, sessions.entry]), ...(tellsHeap ? heapTold : {}) }
   const server = await startServer({ databaseUrl: database.url, keys: false, args, env, prefix })
   const created = await fetch(`${server.httpUrl}/authwire.v1.UserService/CreateUser`, {
     method: "POST",
