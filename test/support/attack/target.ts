@@ -33,7 +33,7 @@ export interface TargetOptions {
 }
 
 /** Starts it on an empty embedded database, with the user `large`. */
-export async function startTarget({ args, prefix, tellsHeap }: TargetOptions = {}): Promise<Target> {
+export async function startTarget({ args = [], prefix = [], tellsHeap = false }: TargetOptions = {}): Promise<Target> {
   const database = await createDatabase("sqlite")
   const [all, sessions] = [staticKey(["all"]), staticKey(["sessions:read"])]
   const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, sessions.entry]), ...(tellsHeap ? heapTold : {}) }

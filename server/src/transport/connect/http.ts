@@ -8,6 +8,7 @@ import { Connection, closeWhenIdle } from "../connection.js"
 import { cutSilent } from "../cut/cut-silent.js"
 import { limits } from "../limits.js"
 import { listen } from "../listen.js"
+import { outliveStreams } from "../outlive-streams.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
 import type { Listener, ListenerOptions } from "../transport.js"
 import { connectHandler } from "./handler.js"
@@ -90,6 +91,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
         socket.allowHalfOpen = false
         const remember = (session: http2.ServerHttp2Session) => {
           connections.set(session, connection)
+          outliveStreams(session)
           closeWhenIdle(session, socket, connection, idleTimeoutMs)
           cutSilent(session, socket)
         }

@@ -17,6 +17,7 @@ import { cut } from "../cut/cut.js"
 import { cutSilent } from "../cut/cut-silent.js"
 import { limits } from "../limits.js"
 import { listen } from "../listen.js"
+import { outliveStreams } from "../outlive-streams.js"
 import { grpcTimeout } from "../timeout.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
 import type { Listener, ListenerOptions } from "../transport.js"
@@ -85,6 +86,7 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     const remember = (session: ServerHttp2Session) => {
       const connection = new Connection(maxMessageBytes, names, keyBudgets)
       connections.set(session, connection)
+      outliveStreams(session)
       closeWhenIdle(session, socket, connection, options.idleTimeoutMs)
       cutSilent(session, socket)
     }
