@@ -66,6 +66,44 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
+  test("lets no more in within one turn of the event loop than it has places, though they end at once", async () => {
+    const limit = limitOf(2)
+    let served = 0
+    const call = async () => {
+      await limit.enter("a", never)
+      served++
+      limit.leave("a")
+    }
+    limit.enter("a", never)
+    limit.enter("a", never)
+    for (let count = 0; count < 10; count++) call()
+    limit.leave("a")
+    limit.leave("a")
+    const counts: number[] = []
+    const turn = () => {
+      counts.push(served)
+      if (counts.length < 6) setImmediate(turn)
+    }
+    turn()
+    await jest.advanceTimersByTimeAsync(20)
+    expect(counts).toEqual([0, 2, 4, 6, 8, 10])
+  })
+
+  test("does not give who comes a place that is about to be given to those who wait", async () => {
+    const limit = limitOf(1)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    for (const key of "ab") enter(key)
+    limit.leave("a")
+    enter("c")
+    await settle()
+    limit.leave("b")
+    await settle()
+    expect(order).toEqual(["a in", "b in", "c in"])
+    limit.leave("c")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
   test("leaves a tenth of the places to others, though nobody else calls", async () => {
     const limit = limitOf(100)
     const order: string[] = []

@@ -71,6 +71,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   /** Those who have calls in progress or waiting, in the order of their turns. */
   const callers = new Map<string, Caller>()
   let timer: NodeJS.Timeout | undefined
+  let admission: NodeJS.Immediate | undefined
 
   const hasPlace = (caller: Caller) => active < maxCalls && caller.active < share
 
@@ -93,7 +94,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
 
   /** Gives free places to those who wait, one key after the other. */
   const admitNext = (): void => {
-    if (waiting === 0) return
+    admission = undefined
     for (const [key, caller] of callers) {
       if (active >= maxCalls) return
       if (caller.waiting.length === 0 || !hasPlace(caller)) continue
@@ -165,7 +166,9 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     const caller = callerOf(key)
     active--
     caller.active--
-    admitNext()
+    // In the next turn of the event loop: calls on SQLite end in the turn in which they begin, and those who wait would
+    // all be served in one turn, in which nothing is read and no health check is answered.
+    if (waiting > 0) admission ??= setImmediate(admitNext)
     forget(key, caller)
   }
 
@@ -177,7 +180,8 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     enter(key, signal) {
       signal.throwIfAborted()
       const caller = callerOf(key)
-      if (caller.waiting.length === 0 && hasPlace(caller)) {
+      // Places that are about to be given to those who wait are not taken from them.
+      if (admission === undefined && caller.waiting.length === 0 && hasPlace(caller)) {
         take(caller)
         return undefined
       }
