@@ -2,7 +2,7 @@
 export interface Bounds {
   /** How many values are kept. Beyond that the one that was not used for longest goes. */
   maxEntries: number
-  /** The largest sum of the sizes of the values, in whatever unit `set` is told. Default: any. */
+  /** The largest sum of the sizes of the values, in whatever unit `set` is told. Default: no bound. */
   maxSize?: number
   /** A value that was not used for so long goes at the next call, in milliseconds. */
   maxIdleMs: number
@@ -10,7 +10,10 @@ export interface Bounds {
   now?: (() => number) | undefined
 }
 
-/** A cache that drops the value that was not used for longest. Every call takes constant time, whatever its bounds are. */
+/**
+ * A cache that drops the value that was not used for longest. Every call takes constant time, whatever its bounds are. (Of
+ * the packages for this, none drops what has become too old without being asked for it, in constant time.)
+ */
 export interface Lru<Value> {
   /** The value of a key. This does not count as a use. */
   peek(key: string): Value | undefined
