@@ -186,7 +186,8 @@ function cutOf(request: NodeRequest): () => void {
  * and thrown away; if that takes long, the connection is closed.
  */
 function endRequest(request: IncomingMessage, response: NodeResponse): void {
-  response.once("finish", () => {
+  // Before the listener of Node, which would read and throw away as much as comes.
+  response.prependOnceListener("finish", () => {
     let left: number = mayFinish(response) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
     // By a listener, which also takes over from a reader that lets go later.
     request

@@ -45,9 +45,13 @@ export function takeStreams(
   })
 }
 
-/** Ends a stream with an error, if nothing was answered yet. */
+/** Ends a stream with an error, if nothing was answered yet. Whatever is answered later goes nowhere. */
 export function endWithStatus(stream: ServerHttp2Stream, status: Pick<Status, "code" | "message" | "details">): void {
-  if (!stream.headersSent) end(stream, trailersOf(status as Status))
+  if (stream.headersSent) return
+  end(stream, trailersOf(status as Status))
+  // If grpc-js still reads the request, and cannot read it, it answers too: as that is not possible, it would throw where
+  // nobody catches.
+  stream.respond = ignore
 }
 
 function end(stream: ServerHttp2Stream, headers: http2.OutgoingHttpHeaders): void {

@@ -1,0 +1,44 @@
+import { once } from "node:events"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { header, paths } from "../support/attack/requests.ts"
+import { attackConnection } from "../support/attack/streams.ts"
+import { listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { endsAfterEach } from "../support/endings.js"
+
+describe("a call whose request goes on after its deadline, and cannot be read", () => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget()
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+
+  // Who reads the request finds that it is broken, and must not answer what is answered: that would end the process.
+  const broken = {
+    "not compressed as it says": [Buffer.from("0100000004ffff", "hex"), Buffer.from("ffff", "hex")],
+    "larger than any may be": [Buffer.from("00", "hex"), Buffer.from("ffffffff", "hex")],
+  }
+  const cases = listeners.flatMap((listener) =>
+    [paths.getUser, paths.pipeline, paths.reflection].flatMap((path) =>
+      Object.entries(broken).map(([what, [first, rest]]) => ({ listener, path, what, first, rest })),
+    ),
+  )
+  test.each(cases)("$listener listener, $path, $what", async ({ listener, path, first, rest }) => {
+    const connection = attackConnection(target.url(listener))
+    ends(async () => connection.close())
+    const call = connection.open({
+      ...header(path, { key: target.keys.all }),
+      "grpc-timeout": "300m",
+      // The http listener takes no compressed messages of gRPC, and would say so at once.
+      ...(listener === "grpc" && { "grpc-encoding": "gzip" }),
+    })
+    call.stream.write(first)
+    const [answer] = await once(call.stream, "response")
+    if (answer["grpc-status"] === undefined) await once(call.stream, "trailers")
+    expect(call.status).toBe("4")
+    call.stream.end(rest)
+    await call.closed
+    await connection.seen()
+    expect((await fetch(`${target.server.httpUrl}/healthz`)).ok).toBe(true)
+  })
+})
