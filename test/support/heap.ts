@@ -8,6 +8,8 @@ export const heapTold = { NODE_OPTIONS: "--inspect=127.0.0.1:0" }
 export interface Heap {
   /** What it holds after all garbage was collected, buffers included, in bytes. */
   usedBytes(): Promise<number>
+  /** What its buffers take, with those that nobody needs any more and that are not collected yet, in bytes. */
+  bufferBytes(): Promise<number>
   close(): void
 }
 
@@ -38,6 +40,10 @@ export async function openHeap(server: ServerProcess): Promise<Heap> {
       for (let count = 0; count < 3; count++) await call("HeapProfiler.collectGarbage")
       const { usedSize = 0, backingStorageSize = 0 } = await call("Runtime.getHeapUsage")
       return usedSize + backingStorageSize
+    },
+    async bufferBytes() {
+      const { backingStorageSize = 0 } = await call("Runtime.getHeapUsage")
+      return backingStorageSize
     },
     close: () => socket.close(),
   }

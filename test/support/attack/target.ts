@@ -18,6 +18,8 @@ export interface Target {
   residentBytes(): number
   /** What the process holds when all garbage was collected, buffers included, in bytes. Only of one that tells its heap. */
   heldBytes(): Promise<number>
+  /** What its buffers take, also those that nobody needs any more, in bytes. The same holds. */
+  bufferBytes(): Promise<number>
   close(): Promise<void>
 }
 
@@ -44,18 +46,20 @@ export async function startTarget({ args = [], prefix = [], tellsHeap = false }:
     body: JSON.stringify(large),
   })
   if (!created.ok) throw new Error(`no user: ${await created.text()}`)
-  let heap: Heap | undefined
+  let opened: Promise<Heap> | undefined
+  const heap = () => {
+    opened ??= openHeap(server)
+    return opened
+  }
   return {
     server,
     keys: { all: all.text, sessions: sessions.text },
     url: (listener) => (listener === "grpc" ? server.grpcUrl : server.httpUrl),
     residentBytes: () => residentBytes(server.pid) ?? 0,
-    async heldBytes() {
-      heap ??= await openHeap(server)
-      return heap.usedBytes()
-    },
+    heldBytes: async () => (await heap()).usedBytes(),
+    bufferBytes: async () => (await heap()).bufferBytes(),
     async close() {
-      heap?.close()
+      if (opened !== undefined) (await opened).close()
       await server.stop("SIGKILL")
       await database.drop()
     },
