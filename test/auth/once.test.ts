@@ -32,10 +32,10 @@ async function openCounting(keys: readonly object[]) {
       return keyring.seek(id)
     },
   }
-  const { router, readiness, transport } = openService(store, {
+  const { router, transport } = openService(store, {
     access: access({ keyring: counting, now: Date.now }),
   })
-  const transports = [await openGrpcListener(transport), await openHttpListener({ ...transport, readiness })] as const
+  const transports = [await openGrpcListener(transport), await openHttpListener(transport)] as const
   const [grpcUrl, httpUrl] = transports.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
   return {
     ...{ grpcUrl, httpUrl, looked },

@@ -28,14 +28,14 @@ async function openListeners(target: ReturnType<typeof databaseTargets>[number])
   const store = await database.openStore()
   const time = { now: 0 }
   const lines: string[] = []
-  const { router, readiness, transport } = openService(store, {
+  const { router, transport } = openService(store, {
     clock: () => time.now,
     log: pino({ base: null }, { write: (line: string) => lines.push(line) }),
     access: named,
     rateLimit: 1_000,
     rateLimitOverrides: { "UserService.GetUser": 1 },
   })
-  const transports = [await openGrpcListener(transport), await openHttpListener({ ...transport, readiness })] as const
+  const transports = [await openGrpcListener(transport), await openHttpListener(transport)] as const
   const [grpcUrl, httpUrl] = transports.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]
   return {
     ...{ grpcUrl, httpUrl, time, lines },

@@ -41,6 +41,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
   })
   const transport = {
     router,
+    readiness,
     maxMessageBytes: 1_000_000,
     address: { host: "127.0.0.1", port: 0 },
     certificate: undefined,

@@ -34,7 +34,7 @@ describe("the router learns whom a verified certificate names", () => {
     const { certFile: cert, keyFile: key, clientCaFile: clientCa } = folder
     const source = watchCertificate({ cert, key, clientCa }, log)
     resources.defer(source.stop)
-    const { router: real, readiness, transport } = openService(await database.openStore())
+    const { router: real, transport } = openService(await database.openStore())
     const listening = real.services.map(({ desc, methods }) => ({
       desc,
       methods: methods.map((method) => ({
@@ -47,7 +47,7 @@ describe("the router learns whom a verified certificate names", () => {
     }))
     const options = { ...transport, router: { ...real, services: listening }, certificate: source }
     transports.grpc = await openGrpcListener(options)
-    transports.http = await openHttpListener({ ...options, readiness })
+    transports.http = await openHttpListener(options)
     for (const transport of Object.values(transports)) {
       resources.defer(async () => {
         transport.stopAccepting()

@@ -106,7 +106,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       listeners.push(listener)
       return listener.address
     }
-    const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcListener)
+    const grpc = await open("--grpc-addr", configuration.grpcAddr, (one) => openGrpcListener({ ...one, readiness }))
     const http = await open("--http-addr", configuration.httpAddr, (one) => openHttpListener({ ...one, readiness }))
     const read = async () => expose(metrics === undefined ? [] : [await metrics.values()])
     const metricsAddress = await open("--metrics-addr", configuration.metricsAddr, (one) =>

@@ -10,8 +10,10 @@ import {
   setLogVerbosity,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js"
+import type { Readiness } from "../../health/readiness.js"
 import type { Incoming } from "../../rpc/active-calls.js"
 import { shareOf } from "../budgets/share-of.js"
+import { openHttpListener } from "../connect/http.js"
 import { Connection, closeWhenIdle, turnOf } from "../connection.js"
 import { cut } from "../cut/cut.js"
 import { cutSilent } from "../cut/cut-silent.js"
@@ -28,8 +30,13 @@ import { type GrpcStream, takeStreams } from "./streams.js"
 /** The length of the preface of HTTP/2 (RFC 9113, section 3.4). */
 const prefaceBytes = 24
 
-/** Opens the gRPC listener, served by grpc-js. Rejects as `listen` does. */
-export async function openGrpcListener(options: ListenerOptions): Promise<Listener> {
+/**
+ * Opens the gRPC listener, served by grpc-js. Rejects as `listen` does.
+ *
+ * With a version of grpc-js whose server of HTTP/2 cannot be found it is served as the HTTP listener is, which speaks gRPC
+ * too, only more slowly: nothing else would bound its streams.
+ */
+export async function openGrpcListener(options: ListenerOptions & { readiness: Readiness }): Promise<Listener> {
   // It writes headers that it cannot read to the error output, keys and cookies too.
   setLogVerbosity(logVerbosity.NONE)
   const { certificate, router, handshakeTimeoutMs, keyBudgets, maxMessageBytes, openMethods, log } = options
@@ -52,6 +59,10 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
   }
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
   const http2Server = http2ServerOf(server)
+  if (http2Server === undefined) {
+    log.warn("this version of @grpc/grpc-js is not known: gRPC is served by Connect, more slowly")
+    return openHttpListener(options)
+  }
   http2Server.updateSettings({
     maxConcurrentStreams: limits.maxConcurrentStreams,
     maxHeaderListSize: limits.maxHeaderBytes,
@@ -119,13 +130,10 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
   }
 }
 
-// grpc-js makes its server of HTTP/2 by itself, and has no public way to it. Without it nothing would bound the streams
-// (see grpc-streams.ts), so with a version of grpc-js that keeps it elsewhere the service does not start.
-function http2ServerOf(server: Server): Http2Server {
+// grpc-js makes its server of HTTP/2 by itself, and has no public way to it.
+function http2ServerOf(server: Server): Http2Server | undefined {
   const { http2Servers } = server as unknown as { http2Servers?: Map<Http2Server, unknown> }
-  const [http2Server] = http2Servers instanceof Map ? http2Servers.keys() : []
-  if (http2Server === undefined) throw new Error("this version of @grpc/grpc-js keeps its HTTP/2 server elsewhere")
-  return http2Server
+  return http2Servers instanceof Map ? [...http2Servers.keys()][0] : undefined
 }
 
 // Messages pass grpc-js as bytes: a request that cannot be decoded is then the caller's fault by our own words.
