@@ -1,6 +1,6 @@
 import { z } from "zod"
 import { scopes as knownScopes } from "../../auth/scopes.js"
-import { GivenError } from "../../auth/static-key-error.js"
+import { StaticKeyError } from "../../auth/static-key-error.js"
 import {
   certificateNameForm,
   isKeyName,
@@ -59,7 +59,7 @@ export const address = () =>
     const host = match?.[1] ?? match?.[2]
     const port = Number(match?.[3])
     if (host === undefined || port > 65_535) {
-      throw new GivenError("must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off")
+      throw new StaticKeyError("must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off")
     }
     return { host, port }
   }).register(shown, { placeholder: "HOST:PORT" })
@@ -83,7 +83,9 @@ export const encryptionKeys = () =>
       const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64")
       // Buffer.from passes over what is no Base64.
       if (!/^[\w+/-]+=*$/.test(text) || key.length !== 32) {
-        throw new GivenError(`key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`)
+        throw new StaticKeyError(
+          `key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`,
+        )
       }
       return key.toString("base64")
     })
@@ -130,9 +132,9 @@ export const expiry = () =>
     const [, count, unit = ""] = /^([1-9]\d{0,5})([dhms])$/.exec(text) ?? []
     const date = count === undefined ? parseDate(text) : new Date(now + Number(count) * (units[unit] ?? 0))
     if (date === undefined) {
-      throw new GivenError("must be a time from now, such as 90d, 12h, 30m or 45s, or a date of ISO 8601")
+      throw new StaticKeyError("must be a time from now, such as 90d, 12h, 30m or 45s, or a date of ISO 8601")
     }
-    if (date.getTime() <= now) throw new GivenError("must lie in the future")
+    if (date.getTime() <= now) throw new StaticKeyError("must lie in the future")
     return date
   }).register(shown, { placeholder: "90d|12h|DATE" })
 
@@ -142,7 +144,7 @@ function matching(isRight: (text: string) => boolean, rule: string) {
 }
 
 /** What a function makes of a text; an error of the given kind says the rule. */
-function read<T>(make: (text: string) => T, kind: new (...args: never[]) => Error = GivenError) {
+function read<T>(make: (text: string) => T, kind: new (...args: never[]) => Error = StaticKeyError) {
   return z.string().transform((text, context) => {
     try {
       return make(text)
