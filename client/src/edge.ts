@@ -1,8 +1,9 @@
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import { type AuthwireClient, clientOver } from "./client.js"
-import { type ConnectionOptions, checkOptions } from "./options.js"
+import { type ConnectionOptions, checkOptions, missingOf } from "./options.js"
 import { type FetchOptions, fetchAddress, fetchTransport } from "./transport/fetch.js"
+import { transportWithout } from "./transport/missing-option.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
@@ -19,7 +20,8 @@ export interface AuthwireOptions extends ConnectionOptions, FetchOptions {}
  * service's HTTP listener, and no cache answers in its place. In Next.js, leave `fetchCache = "force-cache"` out of segments
  * that use it: their answers are still asked of the service, but each is written into the cache of Next.js too.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
+ * the calls: an application is also built where its environment is not.
  * @example
  * ```ts
  * const adapter = AuthwireAdapter({ url: "https://authwire.example.com" })
@@ -33,7 +35,8 @@ export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethod
  * `encode` and `decode` for Auth.js's `jwt` option, with the secrets of the service: the application can have JWT
  * sessions without holding the secret that encrypts them.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
+ * the calls: an application is also built where its environment is not.
  * @example
  * ```ts
  * Auth(request, { session: { strategy: "jwt" }, jwt: RemoteJwt({ url }), adapter: AuthwireAdapter({ url }), providers })
@@ -46,10 +49,13 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
 /**
  * The adapter and a typed client of each service, as that of `@authwire/client`, over fetch.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
+ * the calls: an application is also built where its environment is not.
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   checkOptions(options)
+  const missing = missingOf(options)
+  if (missing !== undefined) return { ...clientOver(transportWithout(missing), "", options), close() {} }
   const transport = options.transport ?? fetchTransport(options)
   // `fetch` has no connection to close.
   return { ...clientOver(transport, fetchAddress(options), options), close() {} }

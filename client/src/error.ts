@@ -102,6 +102,15 @@ export function invalid(field: string, rule: string): ConnectError {
   ])
 }
 
+/** Says at a call that an option is not there without which none can be made. */
+export function missingOption(option: string): ConnectError {
+  const description = "is required, and was missing or empty when the client was made"
+  return new ConnectError(`the option ${option} ${description}`, Code.InvalidArgument, undefined, [
+    { desc: ErrorInfoSchema, value: { domain, reason: "INVALID_FIELD" } },
+    { desc: BadRequestSchema, value: { fieldViolations: [{ field: option, description }] } },
+  ])
+}
+
 /** Says that an answer of the service breaks the schema. */
 export function malformed(what: string): ConnectError {
   return new ConnectError(`the service answered ${what}`, Code.Internal)
@@ -122,6 +131,12 @@ export function wrongOption(option: string, rule: string, cause?: unknown): Auth
   })
 }
 
+/** What the service says of a header is said of the option that makes it. */
+const keyAdvice: Readonly<Record<string, string>> = {
+  API_KEY_MISSING: "the service wants an API key: set the option apiKey",
+  API_KEY_INVALID: "the option apiKey is no valid API key of the service: unknown, revoked or expired",
+}
+
 /**
  * What an adapter method throws for a failed call.
  *
@@ -137,7 +152,7 @@ export function callError(method: string, address: string, cause: unknown): Auth
   const info = errorInfo(cause)
   return new AuthwireError({
     code: statusName(cause.code),
-    detail: info ? cause.rawMessage : foreignDetail(cause, address),
+    detail: info ? (keyAdvice[info.reason] ?? cause.rawMessage) : foreignDetail(cause, address),
     method,
     reason: info?.reason,
     metadata: { ...info?.metadata },

@@ -2,9 +2,10 @@ import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./error.js"
-import { type ConnectionOptions, checkOptions, headersOf } from "./options.js"
+import { type ConnectionOptions, checkOptions, headersOf, missingOf } from "./options.js"
 import type { PipelineOptions } from "./pipeline/transport.js"
 import { type GrpcTargetOptions, grpcAddress } from "./transport/grpc-target.js"
+import { transportWithout } from "./transport/missing-option.js"
 import { sharedTransport } from "./transport/shared.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
@@ -29,7 +30,8 @@ export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, P
  *
  * Every method throws AuthwireError if the service cannot be asked; null only ever means that there is no such thing.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
+ * the calls: an application is also built where its environment is not.
  * @example
  * ```ts
  * export const { handlers, auth } = NextAuth({ adapter: AuthwireAdapter({ url: "http://127.0.0.1:50051" }), providers })
@@ -43,7 +45,8 @@ export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethod
  * `encode` and `decode` for Auth.js's `jwt` option, with the secrets of the service: the application can have JWT
  * sessions without holding the secret that encrypts them.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
+ * the calls: an application is also built where its environment is not.
  * @example
  * ```ts
  * Auth(request, { session: { strategy: "jwt" }, jwt: RemoteJwt({ url }), adapter: AuthwireAdapter({ url }), providers })
@@ -57,7 +60,8 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
  * The adapter and a typed client of each service over one connection, which is made at the first call and shared as that
  * of AuthwireAdapter is.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
+ * the calls: an application is also built where its environment is not.
  * @example
  * ```ts
  * const authwire = createAuthwireClient({ url: "http://127.0.0.1:50051" })
@@ -67,6 +71,8 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   checkOptions(options)
+  const missing = missingOf(options)
+  if (missing !== undefined) return { ...clientOver(transportWithout(missing), "", options), close() {} }
   const address = grpcAddress(options)
   if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
   if (options.transport && options.connections !== undefined)

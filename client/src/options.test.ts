@@ -16,14 +16,36 @@ function failureOf(create: (options: never) => unknown, options: unknown): Authw
   throw new Error("nothing was thrown")
 }
 
-describe.each([
+const entries = [
   ["@authwire/client", createAuthwireClient],
   ["@authwire/client/edge", edge.createAuthwireClient],
-] as const)("%s rejects", (_, create) => {
+] as const
+
+// An application is built where its environment is not.
+describe.each(entries)("%s tells at the first call, not before", (_, create) => {
+  test.each([
+    ["no url", {}, "url"],
+    ["an empty url", { url: "", apiKey: "k" }, "url"],
+    ["an empty apiKey", { url, apiKey: "" }, "apiKey"],
+  ])("%s", async (_, options, option) => {
+    const client = create(options as never)
+    const error = await client.adapter.getUser("a").catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(AuthwireError)
+    expect(error).toMatchObject({
+      code: "INVALID_ARGUMENT",
+      fieldViolations: [{ field: option, description: expect.stringContaining("missing or empty") }],
+      message: expect.stringContaining(`getUser: INVALID_ARGUMENT: the option ${option} is required`),
+    })
+    await expect(client.jwt.decode({ token: "t", salt: "s", secret: "x" })).rejects.toMatchObject({
+      message: expect.stringContaining(`the option ${option}`),
+    })
+    client.close()
+  })
+})
+
+describe.each(entries)("%s rejects", (_, create) => {
   test.each([
     ["no options", undefined, "url is required"],
-    ["no url", {}, "url is required"],
-    ["an empty url", { url: "" }, "url is required"],
     ["a url without a scheme", { url: "127.0.0.1:50051" }, "url must begin with http://"],
     ["a host that looks like a scheme", { url: "localhost:50051" }, "url must begin with http://"],
     ["an unknown scheme", { url: "ftp://h:1" }, "url must begin with http://"],
@@ -38,7 +60,6 @@ describe.each([
     ["a timeoutMs of NaN", { url, timeoutMs: Number.NaN }, "timeoutMs must be"],
     ["a timeoutMs without end", { url, timeoutMs: Number.POSITIVE_INFINITY }, "timeoutMs must be"],
     ["an apiKey with a line break", { url, apiKey: "hunter2\n" }, "apiKey must be visible ASCII"],
-    ["an empty apiKey", { url, apiKey: "" }, "apiKey must be visible ASCII"],
     ["an apiKey that is no string", { url, apiKey: ["hunter2"] }, "apiKey must be visible ASCII"],
     ["headers that are none", { url, headers: "hunter2" }, "headers must be an object"],
     [

@@ -40,13 +40,22 @@ const maxTimeoutMs = 2 ** 31 - 1
 export function checkOptions(options: ConnectionOptions): void {
   if (typeof options !== "object" || options === null) throw wrongOption("url", "is required")
   const { apiKey, timeoutMs, headers, transport } = options
-  if (apiKey !== undefined && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey)))
+  if (apiKey !== undefined && apiKey !== "" && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey)))
     throw wrongOption("apiKey", "must be visible ASCII characters, without spaces or line breaks, and not empty")
   if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs >= 1 && timeoutMs <= maxTimeoutMs))
     throw wrongOption("timeoutMs", `must be a number of milliseconds from 1 to ${maxTimeoutMs}`)
   if (transport !== undefined && typeof transport?.unary !== "function")
     throw wrongOption("transport", "must be a Transport of @connectrpc/connect")
   if (headers !== undefined) checkHeaders(headers, apiKey !== undefined)
+}
+
+/**
+ * The option without which no call can be made and that is not there, or empty. That is told by the calls, not when the
+ * client is made: applications are also built where their environment is not, and load the module then.
+ */
+export function missingOf({ url, apiKey }: ConnectionOptions): "url" | "apiKey" | undefined {
+  if (url === undefined || url === null || url === "") return "url"
+  return apiKey === "" ? "apiKey" : undefined
 }
 
 function checkHeaders(headers: Readonly<Record<string, string>>, hasApiKey: boolean): void {
@@ -71,7 +80,6 @@ export function headersOf({ apiKey, headers }: ConnectionOptions): Headers {
 
 /** Checks an `http:` or `https:` URL and parses it. Errors do not repeat it: it might hold a password. */
 export function parseHttpUrl(url: unknown, schemes: string): URL {
-  if (url === undefined || url === null || url === "") throw wrongOption("url", "is required")
   if (typeof url !== "string" || !/^https?:\/\//i.test(url)) throw wrongOption("url", `must begin with ${schemes}`)
   if (!URL.canParse(url)) throw wrongOption("url", "must be a valid URL")
   const parsed = new URL(url)
