@@ -103,6 +103,8 @@ export function closeWhenIdle(session: ServerHttp2Session, socket: Socket, known
   }
   const wait = () => {
     clearTimeout(timer)
+    // The streams of a connection that is gone end after it.
+    if (socket.destroyed) return
     timer = setTimeout(close, known.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()
   }
   wait()

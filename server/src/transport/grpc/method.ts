@@ -78,8 +78,8 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     }
   }
   const waits = waitsUntil(signal)
+  let last: Promise<void> | undefined
   try {
-    let last: Promise<void> | undefined
     for await (const answer of method.stream(requests(), running.call)) {
       const to = await call()
       const bytes = codec.encode(answer)
@@ -95,11 +95,18 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   } catch (thrown) {
     const error = thrown instanceof Failure ? toStatus(thrown, running.call.requestId) : thrown
     if (handed === undefined) endWithStatus(stream.stream, wireStatus(error))
-    else handed.emit("error", toServiceError(error))
+    else failWhenSent(handed, last, error)
   } finally {
     waits.end()
     running.end()
   }
+}
+
+// An error ends the reading, and that destroys the stream: the status would be lost behind an answer that is on its way.
+function failWhenSent(call: StreamCall, answer: Promise<void> | undefined, error: unknown): void {
+  const fail = () => call.emit("error", toServiceError(error))
+  if (answer === undefined) fail()
+  else answer.then(fail)
 }
 
 // grpc-js has told the client what is wrong with its request, or the client has gone.

@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { header, paths } from "../support/attack/requests.ts"
+import { attackConnection, endOf, takesNothing } from "../support/attack/streams.ts"
+import { listeners, startTarget, type Target } from "../support/attack/target.ts"
+import { endsAfterEach } from "../support/endings.js"
+
+describe("a pipeline whose deadline passes while an answer is on its way", () => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget()
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+
+  test.each(listeners)("%s listener: its status comes behind the answer", async (listener) => {
+    const told = () => target.server.log().split('"DEADLINE_EXCEEDED"').length
+    const before = told()
+    const connection = attackConnection(target.url(listener), takesNothing)
+    ends(async () => connection.close())
+    const call = connection.open({ ...header(paths.pipeline, { key: target.keys.all }), "grpc-timeout": "200m" })
+    // The log tells of the call when it is over.
+    while (told() === before) await connection.seen()
+    expect(call.open).toBe(true)
+    connection.session.settings({ initialWindowSize: 65_535 })
+    expect(await endOf(call)).toBe("4 NO_ERROR")
+    expect(call.receivedBytes).toBeGreaterThan(0)
+  })
+})
