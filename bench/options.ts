@@ -2,8 +2,8 @@ import { parseArgs } from "node:util"
 import { type ContenderName, contenderNames } from "./contenders/contenders.ts"
 import { type OperationName, operationNames } from "./load/operations.ts"
 
-/** What can be measured by itself: `token` by bench/token.ts, `profile` by bench/profile.ts, the others by bench/wire.ts. */
-export const parts = ["token", "operations", "growth", "memory", "workers", "access", "profile"] as const
+/** What can be measured by itself: `token` by bench/token.ts, the others by bench/wire.ts. */
+export const parts = ["token", "operations", "growth", "memory", "workers", "access"] as const
 
 export type Part = (typeof parts)[number]
 

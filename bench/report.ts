@@ -5,7 +5,6 @@
 import { attackReport } from "./report/attack.ts"
 import { floodReport } from "./report/flood.ts"
 import { writeSection } from "./report/markdown.ts"
-import { profileReport } from "./report/profile.ts"
 import { soakPlots, soakReport } from "./report/soak.ts"
 import { wirePlots, wireReport } from "./report/wire.ts"
 import { readResults } from "./results.ts"
@@ -24,5 +23,3 @@ const flood = readResults("flood")
 if (flood !== undefined) writeSection("bench/flood.ts", floodReport(flood))
 const attack = readResults("attack")
 if (attack !== undefined) writeSection("bench/attack.ts", attackReport(attack))
-const profile = readResults("profile")
-if (profile !== undefined) writeSection("bench/profile.ts", profileReport(profile))

@@ -94,28 +94,11 @@ export interface Held {
   handles: Record<string, number>
 }
 
-/** Where the time of a process goes under load: shares of the time in which it did something. */
-export interface ProfileResults {
-  facts: Facts
-  callers: number
-  seconds: number
-  server: Share[]
-  client: Share[]
-  /** Functions with the most time of their own. */
-  serverFunctions: (Share & { where: string })[]
-}
-
-export interface Share {
-  name: string
-  share: number
-}
-
 interface Results {
   wire: WireResults
   soak: SoakResults
   flood: FloodResults
   attack: AttackResults
-  profile: ProfileResults
 }
 
 /** The results that are committed; undefined if there are none. */
