@@ -7,7 +7,7 @@ import { randomBytes, randomUUID } from "node:crypto"
 import { parseArgs } from "node:util"
 import { createAuthwireClient } from "@authwire/client"
 import { openMysqlServer } from "./data/mysql-server.ts"
-import { median, percentile } from "./load/statistics.ts"
+import { median, openTimes } from "./load/statistics.ts"
 import { apiKey } from "./servers/key.ts"
 import { startAuthwire } from "./servers/processes.ts"
 
@@ -30,7 +30,7 @@ interface Window {
   p99: number
 }
 
-const mysql = await openMysqlServer(0)
+const mysql = await openMysqlServer()
 const name = `authwire_bench_${randomBytes(6).toString("hex")}`
 await mysql.pool.query(`CREATE DATABASE ${name}`)
 const server = await startAuthwire(mysql.url(name), { args: ["--migrate"] })
@@ -60,19 +60,18 @@ try {
 
 /** Closed loops of getUser. */
 async function windowOf(users: readonly string[], seconds: number): Promise<Window> {
-  const times: number[] = []
+  const times = openTimes()
   let failures = 0
   const end = performance.now() + seconds * 1000
   const loop = async (first: number) => {
     for (let n = first; performance.now() < end; n++) {
       const start = performance.now()
       await client.adapter.getUser(users[n % users.length] as string).catch(() => failures++)
-      times.push(performance.now() - start)
+      times.add(performance.now() - start)
     }
   }
   await Promise.all(Array.from({ length: callers }, (_, n) => loop(n * 7)))
-  const sorted = Float64Array.from(times).sort()
-  return { calls: sorted.length, failures, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+  return { calls: times.count(), failures, p50: times.percentile(50), p99: times.percentile(99) }
 }
 
 /** The same while a row is locked that others want to write: half of them change it, half make sessions of the user. */

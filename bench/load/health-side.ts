@@ -1,9 +1,10 @@
 // The watcher of bench/attack.ts: asks for health at both listeners, each time over a connection of its own.
 //
-//   fork("load/health-side.ts", [url of the gRPC listener, url of the HTTP listener])
+//   startChild("health-side.ts", [url of the gRPC listener, url of the HTTP listener])
 
 import { header, paths } from "../../test/support/attack/requests.ts"
 import { attackConnection, endOf } from "../../test/support/attack/streams.ts"
+import { answerParent } from "./child.ts"
 
 /** What was seen since the last time, in milliseconds. */
 export interface HealthSight {
@@ -48,12 +49,10 @@ setInterval(() => {
     asking.then(() => waiting.delete(asking))
   }
 }, everyMs)
-process.on("message", async () => {
+answerParent(async (): Promise<HealthSight> => {
   const seen = sight
   sight = { worst: 0, asked: 0, failed: 0 }
   // Those that have waited longest have no answer yet.
   await Promise.all(waiting)
-  process.send?.(seen)
+  return seen
 })
-process.on("disconnect", () => process.exit())
-process.send?.({})

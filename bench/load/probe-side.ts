@@ -1,7 +1,7 @@
 // The watcher of bench/flood.ts: calls at an even pace, as an application does beside a flood, and asks for health, each
 // time over a connection of its own. What is rejected is not tried again.
 //
-//   fork("load/probe-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
+//   startChild("probe-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
 
 import http from "node:http"
 import { SessionService } from "@authwire/proto"
@@ -12,7 +12,8 @@ import { pipelineTransport } from "../../client/dist/pipeline/transport.js"
 import { grpcTransport } from "../../client/dist/transport/grpc.js"
 import { sessionsPerUser, sessionToken } from "../data/keys.ts"
 import { apiKey } from "../servers/key.ts"
-import type { Probe } from "./probes.ts"
+import { answerParent } from "./child.ts"
+import { type Probe, ways } from "./probes.ts"
 import { randomNumbers } from "./statistics.ts"
 
 const [grpcUrl = "", httpUrl = "", users = "0"] = process.argv.slice(2)
@@ -40,7 +41,7 @@ async function probe(what: Probe[0], question: () => Promise<unknown>): Promise<
   probes.push([what, performance.timeOrigin + start, performance.now() - start, end])
 }
 
-for (const way of ["pipeline", "unary", "connect"] as const) {
+for (const way of ways) {
   const sessions = createClient(SessionService, transports[way] as Transport)
   const lookUp = () =>
     sessions.getSessionAndUser(
@@ -76,9 +77,8 @@ setInterval(() => {
   )
 }, 200)
 
-process.on("message", () => {
-  process.send?.(probes)
+answerParent(() => {
+  const sight = probes
   probes = []
+  return sight
 })
-process.on("disconnect", () => process.exit())
-process.send?.([])
