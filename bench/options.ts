@@ -1,35 +1,19 @@
 import { parseArgs } from "node:util"
-import { type ContenderName, contenderNames } from "./contenders/contenders.ts"
-import { type OperationName, operationNames } from "./load/operations.ts"
+import { contenderNames } from "./contenders/contenders.ts"
+import { operationNames } from "./load/operations.ts"
 
 /** The arguments of the programs that `make bench` starts: each takes from them what concerns it. */
-export interface Options {
-  /** Only to see that everything works: the numbers mean nothing. */
-  quick: boolean
-  /** Prints, and leaves docs/performance.md and bench/results alone. */
-  dry: boolean
-  /** A running service for bench/token.ts to measure as well; or nothing. */
-  url: string
-  rounds: number | undefined
-  /** Of one window. */
-  seconds: number | undefined
-  callers: number[] | undefined
-  users: number | undefined
-  contenders: ContenderName[]
-  operations: OperationName[]
-  /** Whether everything is to be measured, and the results are those of a full run. */
-  full: boolean
-  /** Whether a part is to be measured. */
-  has(part: "token" | "growth"): boolean
-}
-
-export function readOptions(): Options {
+export function readOptions() {
   const { values } = parseArgs({
     options: {
+      /** Only to see that everything works: the numbers mean nothing. */
       quick: { type: "boolean", default: false },
+      /** Prints, and leaves docs/performance.md and bench/results alone. */
       dry: { type: "boolean", default: false },
+      /** A running service for bench/token.ts to measure as well; or nothing. */
       url: { type: "string", default: process.env.AUTHWIRE_URL ?? "" },
       rounds: { type: "string" },
+      /** Of one window. */
       seconds: { type: "string" },
       callers: { type: "string" },
       users: { type: "string" },
@@ -39,10 +23,9 @@ export function readOptions(): Options {
   })
   const { quick, dry, url } = values
   const number = (option: "rounds" | "seconds" | "users") => numbers(option, values[option])?.[0]
-  const only = chosen("only", values.only, ["token", "operations", "growth", ...operationNames] as const)
+  const only = chosen("only", values.only, ["token", "operations", "growth", ...operationNames])
   return {
     ...{ quick, url },
-    full: values.only === undefined && values.contenders === undefined,
     dry: dry || quick,
     rounds: number("rounds"),
     seconds: number("seconds"),
@@ -50,7 +33,10 @@ export function readOptions(): Options {
     users: number("users"),
     contenders: chosen("contenders", values.contenders, contenderNames),
     operations: operationNames.filter((operation) => only.includes("operations") || only.includes(operation)),
-    has: (part) => only.includes(part),
+    /** Whether everything is to be measured, and the results are those of a full run. */
+    full: values.only === undefined && values.contenders === undefined,
+    /** Whether a part is to be measured. */
+    has: (part: "token" | "growth") => only.includes(part),
   }
 }
 

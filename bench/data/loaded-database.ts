@@ -56,7 +56,7 @@ export async function loadDatabase(
 
 /** Waits until the server has written what was loaded to its disk, so that it does not do so during a measurement. */
 async function written({ pool }: MysqlServer): Promise<void> {
-  for (let tries = 0; tries < 120; tries++) {
+  for (let tries = 0; tries < 40; tries++) {
     const [rows] = await pool.query<RowDataPacket[]>("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")
     if (Number(rows[0]?.Value) < 100) return
     await delay(500)
