@@ -7,7 +7,8 @@ import { randomBytes, randomUUID } from "node:crypto"
 import { parseArgs } from "node:util"
 import { createAuthwireClient } from "@authwire/client"
 import { openMysqlServer } from "./data/mysql-server.ts"
-import { median, openTimes } from "./load/statistics.ts"
+import { closedLoop } from "./load/closed-loop.ts"
+import { median } from "./load/statistics.ts"
 import { apiKey } from "./servers/key.ts"
 import { startAuthwire } from "./servers/processes.ts"
 
@@ -60,18 +61,10 @@ try {
 
 /** Closed loops of getUser. */
 async function windowOf(users: readonly string[], seconds: number): Promise<Window> {
-  const times = openTimes()
-  let failures = 0
-  const end = performance.now() + seconds * 1000
-  const loop = async (first: number) => {
-    for (let n = first; performance.now() < end; n++) {
-      const start = performance.now()
-      await client.adapter.getUser(users[n % users.length] as string).catch(() => failures++)
-      times.add(performance.now() - start)
-    }
-  }
-  await Promise.all(Array.from({ length: callers }, (_, n) => loop(n * 7)))
-  return { calls: times.count(), failures, p50: times.percentile(50), p99: times.percentile(99) }
+  let [next, failures] = [0, 0]
+  const call = () => client.adapter.getUser(users[next++ % users.length] as string).catch(() => failures++)
+  const { calls, p50, p99 } = await closedLoop({ call, callers, warmUpMs: 0, windowMs: seconds * 1000, pids: [] })
+  return { calls, failures, p50, p99 }
 }
 
 /** The same while a row is locked that others want to write: half of them change it, half make sessions of the user. */
