@@ -34,7 +34,7 @@ export function readOptions() {
     contenders: chosen("contenders", values.contenders, contenderNames),
     operations: operationNames.filter((operation) => only.includes("operations") || only.includes(operation)),
     /** Whether everything is to be measured, and the results are those of a full run. */
-    full: values.only === undefined && values.contenders === undefined,
+    full: [values.only, values.contenders, values.callers].every((value) => value === undefined),
     /** Whether a part is to be measured. */
     has: (part: "token" | "growth") => only.includes(part),
   }

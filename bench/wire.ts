@@ -52,9 +52,11 @@ if (operations.length > 0 || options.has("growth")) {
     }
     const report = wireReport(results)
     process.stdout.write(`${report}\n`)
-    const slow = options.quick ? [] : slowFloors(results.operations)
+    // Floors of another size cannot be compared.
+    const isUsual = !options.quick && users === preset.users && seconds === preset.seconds
+    const slow = isUsual ? slowFloors(results.operations) : []
     for (const text of slow) process.stderr.write(`Not kept, the machine is slow. ${text}\n`)
-    const isKept = options.full && !options.dry && slow.length === 0
+    const isKept = options.full && isUsual && !options.dry && slow.length === 0
     writeResults("wire", results, isKept ? resultsFolder : trialFolder)
     if (isKept) writeSection("bench/wire.ts", report)
   } finally {
