@@ -34,7 +34,6 @@ bench: build bench-install ## measure against peers and write docs/performance.m
 	# On one CPU: between two, where a thread of the pool wakes up decides more than what is measured.
 	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
 	node bench/wire.ts $(ARGS)
-	node bench/profile.ts $(ARGS)
 
 soak: build bench-install ## ten minutes of load and 100,000 cancelled calls: does memory stay flat? ARGS="--minutes 1 --dry"
 	node bench/soak.ts $(ARGS)

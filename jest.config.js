@@ -5,7 +5,6 @@ export default {
     "<rootDir>/server/src",
     "<rootDir>/client/src",
     "<rootDir>/examples/express/src",
-    "<rootDir>/bench/data",
     "<rootDir>/bench/load",
     "<rootDir>/bench/report",
     "<rootDir>/fuzz",

@@ -5,10 +5,8 @@
 //
 // The server has `--memory` MiB, as in a small container, where this process may make a cgroup.
 
-import { type ChildProcess, fork } from "node:child_process"
-import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
-import { getPriority, setPriority, tmpdir } from "node:os"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
@@ -18,6 +16,7 @@ import { staticKey } from "../test/support/server.ts"
 import { readMachineFacts } from "./facts.ts"
 import type { AttackRequest, AttackSight } from "./load/attack-side.ts"
 import { type AttackTarget, attacks } from "./load/attacks.ts"
+import { startChild } from "./load/child.ts"
 import { residentBytes } from "./load/cpu.ts"
 import type { HealthSight } from "./load/health-side.ts"
 import { memoryGroup } from "./load/memory-group.ts"
@@ -78,8 +77,10 @@ async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKe
   const memory = () => residentBytes(server.pid) ?? 0
   try {
     await warmUp(target)
-    const watcher = await startChild("health-side.ts", 0, [grpcUrl, httpUrl])
-    const attacker = await startChild("attack-side.ts", 10)
+    // What a collection of its own takes would be told as the service's time.
+    const nodeArgs = ["--max-semi-space-size=1"]
+    const watcher = await startChild("health-side.ts", [grpcUrl, httpUrl], { nodeArgs })
+    const attacker = await startChild("attack-side.ts", [], { nodeArgs, nice: 10 })
     const ask = (request: AttackRequest) => attacker.ask(request) as Promise<AttackSight>
     await delay(3_000)
     await watcher.ask({})
@@ -98,8 +99,8 @@ async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKe
     await delay(afterSeconds * 1_000)
     const { left } = await ask({ do: "look" })
     clearInterval(look)
-    attacker.disconnect()
-    watcher.disconnect()
+    await attacker.stop()
+    await watcher.stop()
     return { seconds: wasSeconds, begun, idleBytes, peakBytes, health, left }
   } finally {
     await server.stop()
@@ -124,29 +125,5 @@ async function warmUp({ grpcUrl, httpUrl, key }: AttackTarget): Promise<void> {
       await Promise.all(batch)
     }
     connection.close()
-  }
-}
-
-/** @param nice - How much later than others it has the processor. */
-async function startChild(script: string, nice: number, args: readonly string[] = []) {
-  const child: ChildProcess = fork(new URL(`./load/${script}`, import.meta.url), args, {
-    // What a collection of its own takes would be told as the service's time.
-    execArgv: ["--disable-warning=ExperimentalWarning", "--max-semi-space-size=1"],
-    env: { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "" },
-    serialization: "advanced",
-  })
-  setPriority(child.pid as number, Math.min(getPriority() + nice, 19))
-  const ended = once(child, "exit").then(() => {
-    throw new Error(`${script} ended`)
-  })
-  ended.catch(() => {})
-  const answer = async () => (await Promise.race([once(child, "message"), ended]))[0] as unknown
-  await answer()
-  return {
-    ask(request: object) {
-      child.send(request)
-      return answer()
-    },
-    disconnect: () => child.disconnect(),
   }
 }

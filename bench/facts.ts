@@ -24,26 +24,19 @@ export interface Facts extends MachineFacts {
   versions: Record<string, string>
 }
 
-const packages = [
-  "@auth/core",
-  "@auth/drizzle-adapter",
-  "drizzle-orm",
-  "@auth/typeorm-adapter",
-  "typeorm",
-  "@auth/prisma-adapter",
-  "@prisma/client",
-  "@prisma/adapter-mariadb",
-  "express",
-  "mysql2",
-  "@grpc/grpc-js",
-]
+const { dependencies } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"))
+
+/** Of what is measured and what it stands on: bench/package.json names them exactly. */
+export const versions: Record<string, string> = Object.fromEntries(
+  Object.entries<string>(dependencies).filter(([, version]) => /^\d/.test(version)),
+)
 
 export function readFacts(mysql: MysqlServer): Facts {
   return {
     ...readMachineFacts(),
     mysql: mysql.version,
     settings: mysql.settings,
-    versions: Object.fromEntries(packages.map((name) => [name, versionOf(name)])),
+    versions,
   }
 }
 
@@ -57,10 +50,6 @@ export function readMachineFacts(): MachineFacts {
     kernel: release(),
     node: process.versions.node,
   }
-}
-
-function versionOf(name: string): string {
-  return JSON.parse(readFileSync(new URL(`./node_modules/${name}/package.json`, import.meta.url), "utf8")).version
 }
 
 function commit(): string {

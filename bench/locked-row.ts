@@ -7,7 +7,8 @@ import { randomBytes, randomUUID } from "node:crypto"
 import { parseArgs } from "node:util"
 import { createAuthwireClient } from "@authwire/client"
 import { openMysqlServer } from "./data/mysql-server.ts"
-import { median, percentile } from "./load/statistics.ts"
+import { closedLoop } from "./load/closed-loop.ts"
+import { median } from "./load/statistics.ts"
 import { apiKey } from "./servers/key.ts"
 import { startAuthwire } from "./servers/processes.ts"
 
@@ -30,7 +31,7 @@ interface Window {
   p99: number
 }
 
-const mysql = await openMysqlServer(0)
+const mysql = await openMysqlServer()
 const name = `authwire_bench_${randomBytes(6).toString("hex")}`
 await mysql.pool.query(`CREATE DATABASE ${name}`)
 const server = await startAuthwire(mysql.url(name), { args: ["--migrate"] })
@@ -60,19 +61,10 @@ try {
 
 /** Closed loops of getUser. */
 async function windowOf(users: readonly string[], seconds: number): Promise<Window> {
-  const times: number[] = []
-  let failures = 0
-  const end = performance.now() + seconds * 1000
-  const loop = async (first: number) => {
-    for (let n = first; performance.now() < end; n++) {
-      const start = performance.now()
-      await client.adapter.getUser(users[n % users.length] as string).catch(() => failures++)
-      times.push(performance.now() - start)
-    }
-  }
-  await Promise.all(Array.from({ length: callers }, (_, n) => loop(n * 7)))
-  const sorted = Float64Array.from(times).sort()
-  return { calls: sorted.length, failures, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+  let [next, failures] = [0, 0]
+  const call = () => client.adapter.getUser(users[next++ % users.length] as string).catch(() => failures++)
+  const { calls, p50, p99 } = await closedLoop({ call, callers, warmUpMs: 0, windowMs: seconds * 1000, pids: [] })
+  return { calls, failures, p50, p99 }
 }
 
 /** The same while a row is locked that others want to write: half of them change it, half make sessions of the user. */

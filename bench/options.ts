@@ -1,42 +1,19 @@
 import { parseArgs } from "node:util"
-import { type ContenderName, contenderNames } from "./contenders/contenders.ts"
-import { type OperationName, operationNames } from "./load/operations.ts"
+import { contenderNames } from "./contenders/contenders.ts"
+import { operationNames } from "./load/operations.ts"
 
-/** What can be measured by itself: `token` by bench/token.ts, `profile` by bench/profile.ts, the others by bench/wire.ts. */
-export const parts = ["token", "operations", "growth", "memory", "workers", "access", "profile"] as const
-
-export type Part = (typeof parts)[number]
-
-export interface Options {
-  /** Only to see that everything works: the numbers mean nothing. */
-  quick: boolean
-  /** Prints, and leaves docs/performance.md and bench/results alone. */
-  dry: boolean
-  /** Makes the databases anew. */
-  drop: boolean
-  /** A running service for bench/token.ts to measure as well; or nothing. */
-  url: string
-  rounds: number | undefined
-  /** Of one window. */
-  seconds: number | undefined
-  callers: number[] | undefined
-  users: number | undefined
-  contenders: ContenderName[]
-  operations: OperationName[]
-  /** Whether everything is to be measured, and the results are those of a full run. */
-  full: boolean
-  has(part: Part): boolean
-}
-
-/** The arguments of all programs that `make bench` starts: each takes from them what concerns it. */
-export function readOptions(): Options {
+/** The arguments of the programs that `make bench` starts: each takes from them what concerns it. */
+export function readOptions() {
   const { values } = parseArgs({
     options: {
+      /** Only to see that everything works: the numbers mean nothing. */
       quick: { type: "boolean", default: false },
+      /** Prints, and leaves docs/performance.md and bench/results alone. */
       dry: { type: "boolean", default: false },
-      drop: { type: "boolean", default: false },
+      /** A running service for bench/token.ts to measure as well; or nothing. */
       url: { type: "string", default: process.env.AUTHWIRE_URL ?? "" },
       rounds: { type: "string" },
+      /** Of one window. */
       seconds: { type: "string" },
       callers: { type: "string" },
       users: { type: "string" },
@@ -44,29 +21,29 @@ export function readOptions(): Options {
       only: { type: "string" },
     },
   })
-  const { quick, dry, drop, url, rounds, seconds, callers, users } = values
-  const contenders = chosen("contenders", values.contenders, contenderNames)
-  const only = chosen("only", values.only, [...parts, ...operationNames])
+  const { quick, dry, url } = values
+  const number = (option: "rounds" | "seconds" | "users") => numbers(option, values[option])?.[0]
+  const only = chosen("only", values.only, ["token", "operations", "growth", ...operationNames])
   return {
-    ...{ quick, drop, url, contenders },
-    full: values.only === undefined && values.contenders === undefined,
+    ...{ quick, url },
     dry: dry || quick,
-    rounds: number("rounds", rounds),
-    seconds: number("seconds", seconds),
-    callers: callers?.split(",").map((count) => number("callers", count) as number),
-    users: number("users", users),
-    operations: only.includes("operations")
-      ? operationNames
-      : operationNames.filter((operation) => only.includes(operation)),
-    has: (part) => only.includes(part),
+    rounds: number("rounds"),
+    seconds: number("seconds"),
+    callers: numbers("callers", values.callers),
+    users: number("users"),
+    contenders: chosen("contenders", values.contenders, contenderNames),
+    operations: operationNames.filter((operation) => only.includes("operations") || only.includes(operation)),
+    /** Whether everything is to be measured, and the results are those of a full run. */
+    full: [values.only, values.contenders, values.callers].every((value) => value === undefined),
+    /** Whether a part is to be measured. */
+    has: (part: "token" | "growth") => only.includes(part),
   }
 }
 
-function number(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (!(value > 0)) throw new Error(`--${option}: must be a number above 0`)
-  return value
+function numbers(option: string, text: string | undefined): number[] | undefined {
+  const values = text?.split(",").map(Number)
+  if (values?.some((value) => !(value > 0))) throw new Error(`--${option}: must be above 0`)
+  return values
 }
 
 function chosen<Name extends string>(option: string, list: string | undefined, known: readonly Name[]): Name[] {

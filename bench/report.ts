@@ -1,28 +1,19 @@
-// Writes the tables and plots of docs/performance.md from the results that are in bench/results.
+// Writes the tables of docs/performance.md from the results that are in bench/results.
 //
 //   node bench/report.ts
 
 import { attackReport } from "./report/attack.ts"
 import { floodReport } from "./report/flood.ts"
 import { writeSection } from "./report/markdown.ts"
-import { profileReport } from "./report/profile.ts"
-import { soakPlots, soakReport } from "./report/soak.ts"
-import { wirePlots, wireReport } from "./report/wire.ts"
+import { soakReport } from "./report/soak.ts"
+import { wireReport } from "./report/wire.ts"
 import { readResults } from "./results.ts"
 
 const wire = readResults("wire")
-if (wire !== undefined) {
-  writeSection("bench/wire.ts", wireReport(wire))
-  await wirePlots(wire)
-}
+if (wire !== undefined) writeSection("bench/wire.ts", wireReport(wire))
 const soak = readResults("soak")
-if (soak !== undefined) {
-  writeSection("bench/soak.ts", soakReport(soak))
-  await soakPlots(soak)
-}
+if (soak !== undefined) writeSection("bench/soak.ts", soakReport(soak))
 const flood = readResults("flood")
 if (flood !== undefined) writeSection("bench/flood.ts", floodReport(flood))
 const attack = readResults("attack")
 if (attack !== undefined) writeSection("bench/attack.ts", attackReport(attack))
-const profile = readResults("profile")
-if (profile !== undefined) writeSection("bench/profile.ts", profileReport(profile))

@@ -1,9 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import type { Facts, MachineFacts } from "./facts.ts"
-import type { Seen, Watched } from "./load/probes.ts"
+import type { Sent } from "./load/flood-side.ts"
+import type { Seen, Watched, Way } from "./load/probes.ts"
 import type { Figure } from "./load/turns.ts"
-import type { Sent, Way } from "./load/ways.ts"
-import type { MemoryFigure } from "./sections/memory.ts"
 
 /** What `make bench` measured. */
 export interface WireResults {
@@ -15,22 +14,16 @@ export interface WireResults {
   operations: Figure[]
   /** Named by the number of users. */
   growth: Figure[]
-  memory: MemoryFigure[]
-  /** Named by the number of workers. */
-  workers: Figure[]
-  /** Named `checked` and `unchecked`. */
-  access: Figure[]
 }
 
 /** What `make soak` measured. */
 export interface SoakResults {
   facts: Facts
   minutes: number
-  /** How many calls were made, and how many of them failed. */
+  /** How many were made; none failed. */
   calls: number
-  failures: number
   /** Seconds since the start, and bytes after a collection. */
-  samples: { seconds: number; server: number; serverRss: number; client: number; calls: number }[]
+  samples: { seconds: number; server: number; serverRss: number; client: number }[]
   cancelled: {
     calls: number
     /** Bytes of heap and open handles, before and after. */
@@ -48,8 +41,8 @@ export interface FloodResults {
   offered: number
   /** Whether server and senders had cores of their own. */
   pinned: boolean
-  /** Calls a second, 32 at a time. */
-  sustainable: Record<Way, number>
+  /** Calls a second, 32 at a time, through the pipeline. */
+  sustainable: number
   sent: Record<Way, Sent>
   /** The part of a core that the server had during the flood. */
   serverCpu: number
@@ -94,28 +87,11 @@ export interface Held {
   handles: Record<string, number>
 }
 
-/** Where the time of a process goes under load: shares of the time in which it did something. */
-export interface ProfileResults {
-  facts: Facts
-  callers: number
-  seconds: number
-  server: Share[]
-  client: Share[]
-  /** Functions with the most time of their own. */
-  serverFunctions: (Share & { where: string })[]
-}
-
-export interface Share {
-  name: string
-  share: number
-}
-
 interface Results {
   wire: WireResults
   soak: SoakResults
   flood: FloodResults
   attack: AttackResults
-  profile: ProfileResults
 }
 
 /** The results that are committed; undefined if there are none. */

@@ -3,16 +3,14 @@
 //
 //   node bench/soak.ts [--minutes 10] [--callers 32] [--cancelled 100000] [--users 10000] [--dry]
 
-import { fork } from "node:child_process"
-import { once } from "node:events"
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { openMysqlServer } from "./data/mysql-server.ts"
 import { readFacts } from "./facts.ts"
-import type { SoakRequest } from "./load/soak-side.ts"
+import { type Side, startSide } from "./load/start-side.ts"
 import { writeSection } from "./report/markdown.ts"
-import { soakPlots, soakReport } from "./report/soak.ts"
-import { type Held, resultsFolder, type SoakResults, trialFolder, writeResults } from "./results.ts"
+import { soakReport } from "./report/soak.ts"
+import { resultsFolder, type SoakResults, trialFolder, writeResults } from "./results.ts"
 import { openStage } from "./sections/stage.ts"
 import { freePort, type Inspector, inspectOn, openInspector } from "./servers/inspector.ts"
 import { startAuthwire } from "./servers/processes.ts"
@@ -33,92 +31,72 @@ const samples = Math.max(10, Math.round(minutes * 12))
 const settleMs = 5_000
 const [serverPort, clientPort] = [await freePort(), await freePort()]
 
-const mysql = await openMysqlServer(0)
-const stage = openStage(mysql, (text) => process.stderr.write(`${text}\n`))
-const database = await stage.database("authwire", users)
-const server = await startAuthwire(database.url, { nodeArgs: inspectOn(serverPort) })
+const mysql = await openMysqlServer()
+const stage = openStage(mysql)
 try {
-  const client = await startClient(server.places.grpcUrl ?? "")
-  const serverInspector = await openInspector(serverPort)
-  const clientInspector = await openInspector(clientPort)
+  const database = await stage.database("authwire", users)
+  const server = await startAuthwire(database.url, { nodeArgs: inspectOn(serverPort) })
+  const side = await startSide("authwire-pipeline", server.places, [], inspectOn(clientPort))
+  const inspectors = { server: await openInspector(serverPort), client: await openInspector(clientPort) }
   const results: SoakResults = {
     facts: readFacts(mysql),
     minutes,
-    ...(await soak(client, serverInspector, clientInspector)),
-    cancelled: await cancel(client, serverInspector, clientInspector),
+    ...(await soak(side, inspectors)),
+    cancelled: await cancel(side, inspectors),
   }
-  serverInspector.close()
-  clientInspector.close()
-  client.disconnect()
+  inspectors.server.close()
+  inspectors.client.close()
+  await side.stop()
+  await server.stop()
 
   writeResults("soak", results, values.dry ? trialFolder : resultsFolder)
   const report = soakReport(results)
   process.stdout.write(`${report}\n`)
-  if (!values.dry) {
-    writeSection("bench/soak.ts", report)
-    await soakPlots(results)
-  }
+  if (!values.dry) writeSection("bench/soak.ts", report)
 } finally {
-  await server.stop()
-  await database.cleanUp()
+  await stage.clear()
   await mysql.close()
 }
 
-type Client = Awaited<ReturnType<typeof startClient>>
+type Both = { server: Inspector; client: Inspector }
 
-async function soak(client: Client, serverInspector: Inspector, clientInspector: Inspector) {
-  await client.ask({ do: "load", users, callers })
+async function soak(side: Side, { server, client }: Both): Promise<Pick<SoakResults, "calls" | "samples">> {
   const begun = performance.now()
+  const window = side.measure({
+    ...{ operation: "everything mixed", users, callers, seed: 1, warmUpMs: 0, windowMs: minutes * 60_000 },
+  })
   const taken: SoakResults["samples"] = []
   for (let sample = 1; sample <= samples; sample++) {
-    await delay(Math.max(0, begun + (sample * minutes * 60_000) / samples - performance.now()))
-    const [held, own] = [await serverInspector.memory(), await clientInspector.memory()]
-    const { calls, failures } = await clientInspector.evaluate<{ calls: number; failures: number }>("soakCounts")
+    const wait = begun + (sample * minutes * 60_000) / samples - performance.now()
+    // A call that fails ends it at once.
+    await Promise.race([delay(Math.max(0, wait)), window])
+    const [held, own] = [await server.memory(), await client.memory()]
     const seconds = Math.round((performance.now() - begun) / 100) / 10
-    taken.push({ seconds, server: held.heapUsed, serverRss: held.rss, client: own.heapUsed, calls })
-    if (sample % Math.ceil(samples / 10) === 0)
-      stage.say(`${seconds} s: ${calls} calls, ${failures} failed, heap ${held.heapUsed}`)
+    taken.push({ seconds, server: held.heapUsed, serverRss: held.rss, client: own.heapUsed })
+    if (sample % Math.ceil(samples / 10) === 0) stage.say(`heap ${held.heapUsed}`)
   }
-  const { calls, failures } = await client.ask({ do: "stop" })
-  return { calls, failures, samples: taken }
+  return { calls: (await window).calls, samples: taken }
 }
 
-async function cancel(client: Client, serverInspector: Inspector, clientInspector: Inspector) {
-  // Once before: what the first cancelled calls make for good is not left by each.
-  await client.ask({ do: "cancel", users, calls: Math.min(2_000, cancelled) })
-  const look = async (inspector: Inspector): Promise<Held> => {
+async function cancel(side: Side, { server, client }: Both): Promise<SoakResults["cancelled"]> {
+  const run = (calls: number) =>
+    side.measure({
+      ...{ operation: "cancelled calls", users, callers: 64, seed: 2, warmUpMs: 0, windowMs: 600_000, calls },
+    })
+  const look = async () => {
     // Statements that nobody waits for any more are still answered, and time-outs run out.
     await delay(settleMs)
-    const { heapUsed, handles } = await inspector.memory()
-    return { heapUsed, handles }
+    const held = async (inspector: Inspector) => {
+      const { heapUsed, handles } = await inspector.memory()
+      return { heapUsed, handles }
+    }
+    return { server: await held(server), client: await held(client) }
   }
-  const before = { server: await look(serverInspector), client: await look(clientInspector) }
-  await client.ask({ do: "cancel", users, calls: cancelled })
-  const after = { server: await look(serverInspector), client: await look(clientInspector) }
-  return {
-    calls: cancelled,
-    server: { before: before.server, after: after.server },
-    client: { before: before.client, after: after.client },
-  }
-}
-
-async function startClient(url: string) {
-  const child = fork(new URL("./load/soak-side.ts", import.meta.url), [url], {
-    execArgv: ["--disable-warning=ExperimentalWarning", ...inspectOn(clientPort)],
-    env: { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "" },
-  })
-  const ended = once(child, "exit").then(() => {
-    throw new Error("the client ended")
-  })
-  ended.catch(() => {})
-  type Counts = { calls: number; failures: number }
-  const answer = async () => (await Promise.race([once(child, "message"), ended]))[0] as Counts
-  await answer()
-  return {
-    ask(request: SoakRequest) {
-      child.send(request)
-      return answer()
-    },
-    disconnect: () => child.disconnect(),
-  }
+  // Once before: what the first cancelled calls make for good is not left by each.
+  await run(Math.min(2_000, cancelled))
+  const before = await look()
+  await run(cancelled)
+  const after = await look()
+  const sides = { server: { before: before.server, after: after.server } }
+  return { calls: cancelled, ...sides, client: { before: before.client, after: after.client } }
 }

@@ -8,12 +8,12 @@
 // WebCrypto hands each step to a thread. What that costs depends on which CPU the thread is on, by a factor of two here,
 // and that changes by the second. On one CPU (taskset) it is always the same.
 
-import { readFileSync, writeFileSync } from "node:fs"
-import { cpus, totalmem } from "node:os"
+import { readMachineFacts, versions } from "./facts.ts"
 import { median } from "./load/statistics.ts"
 import { readOptions } from "./options.ts"
+import { ratio } from "./report/goals.ts"
+import { machineText, table, writeSection } from "./report/markdown.ts"
 import { type CallName, callNames, measure, remoteCall } from "./token-calls.ts"
-import { header, type Row, table } from "./token-table.ts"
 
 /** Microseconds of a call in one round, by name and whether it is together with others: `"decode true"`. */
 type Round = Record<string, number>
@@ -36,47 +36,34 @@ for (let round = 0; round < warmUp + count; round++) {
 }
 remote?.close()
 
-function rows(together: boolean): Row[] {
-  const row = (what: string, name: CallName, base: CallName, goal = ""): Row => {
-    const timeOf = (name: CallName) => rounds.map((round) => round[`${name} ${together}`] as number)
-    const [times, baseTimes] = [timeOf(name), timeOf(base)]
-    // Of the same round, so that a slow moment of the machine counts on both sides.
-    const ratio = median(times.map((time, round) => time / (baseTimes[round] as number)))
-    return { what, microseconds: median(times), ratio, goal: together ? "" : goal }
+function rows(together: boolean): string {
+  const row = (what: string, name: CallName, base: CallName, goal = "") => {
+    const timesOf = (name: CallName) => rounds.map((round) => round[`${name} ${together}`] as number)
+    const times = timesOf(name)
+    return [what, median(times).toFixed(1), ratio(times, timesOf(base)).toFixed(2), together ? "" : goal]
   }
-  return [
-    row("encode, @auth/core", "core encode", "core encode"),
-    row("encode", "encode", "core encode", "≤ 0.55"),
-    row("decode, @auth/core", "core decode", "core decode"),
-    row("decode a new token", "decode", "core decode", "≤ 0.70"),
-    row("decode a new token of the second of two secrets", "decode old", "core decode", "≤ 0.70"),
-    row("decode a token that was decoded before", "decode again", "core decode", "≤ 0.08"),
-    ...(remote ? [row("TokenService.Decode over gRPC, same machine", "remote", "core decode")] : []),
-  ]
+  return table(
+    ["", "µs", "ratio", "goal"],
+    [
+      row("encode, @auth/core", "core encode", "core encode"),
+      row("encode", "encode", "core encode", "≤ 0.55"),
+      row("decode, @auth/core", "core decode", "core decode"),
+      row("decode a new token", "decode", "core decode", "≤ 0.70"),
+      row("decode a new token of the second of two secrets", "decode old", "core decode", "≤ 0.70"),
+      row("decode a token that was decoded before", "decode again", "core decode", "≤ 0.08"),
+      ...(remote ? [row("TokenService.Decode over gRPC, same machine", "remote", "core decode")] : []),
+    ],
+  )
 }
 
-const version = (path: string) =>
-  JSON.parse(readFileSync(new URL(`./node_modules/${path}/package.json`, import.meta.url), "utf8")).version
-const report = `${header({
-  date: new Date(),
-  machine: `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
-  versions: `Node ${process.versions.node}, @auth/core ${version("@auth/core")}, jose ${version("jose")}`,
-  rounds: rounds.length,
-})}
-One call after the other, median time of a call:
-
-${table(rows(false))}
-32 calls at a time, time of the run by the number of its calls:
-
-${table(rows(true))}`
+const { "@auth/core": core, jose } = versions
+const report = [
+  `${machineText(readMachineFacts())}; @auth/core ${core}, jose ${jose}; ${rounds.length} rounds.`,
+  "All in one process and in turn; medians over the rounds. A ratio is that of two times of one round, to @auth/core.",
+  "One call after the other, median time of a call:",
+  rows(false),
+  "32 calls at a time, time of the run by the number of its calls:",
+  rows(true),
+].join("\n\n")
 process.stdout.write(`${report}\n`)
-
-if (!options.dry) {
-  const page = new URL("../docs/performance.md", import.meta.url)
-  const [begin, end] = ["<!-- written by bench/token.ts: begin -->", "<!-- written by bench/token.ts: end -->"]
-  const text = readFileSync(page, "utf8")
-  const [before, rest] = text.split(begin)
-  const after = rest?.split(end)[1]
-  if (before === undefined || after === undefined) throw new Error("docs/performance.md has no section for this table")
-  writeFileSync(page, `${before}${begin}\n\n${report}\n${end}${after}`)
-}
+if (!options.dry) writeSection("bench/token.ts", report)

@@ -4,14 +4,9 @@ import { apiKey } from "../servers/key.ts"
 import { type Contender, type Places, required } from "./contender.ts"
 
 /** The client as it is by default. */
-export function authwirePipeline({ grpcUrl, keyless = false, connections }: Places): Contender {
-  const options = {
-    url: required(grpcUrl),
-    ...(keyless ? {} : { apiKey }),
-    ...(connections === undefined ? {} : { connections }),
-  }
-  const client = createAuthwireClient(options)
-  return { adapter: client.adapter, close: async () => client.close() }
+export function authwirePipeline({ grpcUrl }: Places): Contender {
+  const client = createAuthwireClient({ url: required(grpcUrl), apiKey })
+  return { adapter: client.adapter, client, close: async () => client.close() }
 }
 
 /** One gRPC call for each call of the adapter. */

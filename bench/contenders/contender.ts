@@ -1,9 +1,12 @@
 import type { Adapter } from "@auth/core/adapters"
+import type { AuthwireClient } from "@authwire/client"
 
 /** What is measured. It lives in the process that makes the load. */
 export interface Contender {
   /** All methods that the operations call; a floor has only `getSessionAndUser`. */
   readonly adapter: Adapter
+  /** The client behind it, for calls that can be cancelled. */
+  readonly client?: AuthwireClient
   close(): Promise<void>
 }
 
@@ -14,10 +17,6 @@ export interface Places {
   /** Its server: the gRPC listener, the HTTP listener, or the one it has. */
   grpcUrl?: string
   httpUrl?: string
-  /** Whether its server asks nobody for a key. */
-  keyless?: boolean
-  /** How many connections the pipeline keeps. */
-  connections?: number
 }
 
 /** How many connections to MySQL each contender has, in whichever process: Authwire's own default. */

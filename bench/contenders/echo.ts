@@ -1,6 +1,9 @@
+import { GetSessionAndUserRequestSchema, GetSessionAndUserResponseSchema } from "@authwire/proto"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { Client, credentials, type ServiceDefinition } from "@grpc/grpc-js"
+import { dataExpires, email, sessionToken, userId } from "../data/keys.ts"
 import { type Contender, type Places, required } from "./contender.ts"
-import { questionBytes } from "./session-messages.ts"
 
 const bytes = { serialize: (message: Buffer) => message, deserialize: (message: Buffer) => message }
 const plain = {
@@ -54,4 +57,25 @@ function connect(url: string | undefined): Client {
 /** Only its time matters: what it answers is nobody's session. */
 function floor(ask: () => Promise<unknown>, close: () => Promise<void>): Contender {
   return { adapter: { getSessionAndUser: async () => (await ask()) as never }, close }
+}
+
+/** The message that asks for a session of the data. */
+function questionBytes(session: number): Buffer {
+  const message = create(GetSessionAndUserRequestSchema, { sessionToken: sessionToken(session) })
+  return Buffer.from(toBinary(GetSessionAndUserRequestSchema, message))
+}
+
+/** The message that answers it. */
+export function answerBytes(): Buffer {
+  const user = 54_321
+  const message = create(GetSessionAndUserResponseSchema, {
+    session: { sessionToken: sessionToken(user * 2), userId: userId(user), expires: timestampFromDate(dataExpires) },
+    user: {
+      id: userId(user),
+      email: email(user),
+      name: `Ada Lovelace ${user}`,
+      image: `https://avatars.example.com/u/${user}?v=4`,
+    },
+  })
+  return Buffer.from(toBinary(GetSessionAndUserResponseSchema, message))
 }

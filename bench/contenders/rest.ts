@@ -5,47 +5,39 @@ import { type Contender, type Places, required } from "./contender.ts"
 export function restAdapter({ httpUrl }: Places): Contender {
   const base = required(httpUrl)
 
-  async function call<T>(method: string, path: string, body?: unknown): Promise<T | null> {
-    const response = await fetch(base + path, {
-      method,
-      ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
-    })
-    if (response.status === 404) return null
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`)
-    return response.status === 204 ? null : ((await response.json()) as T)
+  async function call<T>(method: keyof Adapter, body: object): Promise<T> {
+    const headers = { "content-type": "application/json" }
+    const response = await fetch(`${base}/${method}`, { method: "POST", headers, body: JSON.stringify(body) })
+    if (!response.ok) throw new Error(`${method}: ${response.status}`)
+    return (await response.json()) as T
   }
 
-  const toUser = (user: AdapterUser | null) =>
+  const toUser = <T extends AdapterUser | null>(user: T): T =>
     user && { ...user, emailVerified: user.emailVerified && new Date(user.emailVerified) }
-  const toSession = (session: AdapterSession) => ({ ...session, expires: new Date(session.expires) })
+  const withExpires = <T extends { expires: Date }>(found: T): T => ({ ...found, expires: new Date(found.expires) })
 
   const adapter: Adapter = {
-    createUser: async (user) => toUser(await call<AdapterUser>("POST", "/users", user)) as AdapterUser,
-    getUserByEmail: async (email) => toUser(await call("GET", `/users/by-email/${encodeURIComponent(email)}`)),
-    getUserByAccount: async ({ provider, providerAccountId }) =>
-      toUser(
-        await call("GET", `/accounts/${encodeURIComponent(provider)}/${encodeURIComponent(providerAccountId)}/user`),
-      ),
-    linkAccount: async (account) => {
-      await call("POST", "/accounts", account)
-    },
-    createSession: async (session) => {
-      await call("POST", "/sessions", session)
+    createUser: async (user) => toUser(await call<AdapterUser>("createUser", user)),
+    getUserByEmail: async (email) => toUser(await call("getUserByEmail", { email })),
+    getUserByAccount: async (account) => toUser(await call("getUserByAccount", account)),
+    linkAccount: (account) => call<undefined>("linkAccount", account),
+    async createSession(session) {
+      await call("createSession", session)
       return session
     },
-    getSessionAndUser: async (sessionToken) => {
-      const found = await call<{ session: AdapterSession; user: AdapterUser }>(
-        "GET",
-        `/sessions/${encodeURIComponent(sessionToken)}`,
-      )
-      return found && { session: toSession(found.session), user: toUser(found.user) as AdapterUser }
+    async getSessionAndUser(sessionToken) {
+      type Found = { session: AdapterSession; user: AdapterUser } | null
+      const found = await call<Found>("getSessionAndUser", { sessionToken })
+      return found && { session: withExpires(found.session), user: toUser(found.user) }
     },
-    deleteSession: async (sessionToken) => {
-      await call("DELETE", `/sessions/${encodeURIComponent(sessionToken)}`)
+    deleteSession: (sessionToken) => call<undefined>("deleteSession", { sessionToken }),
+    async createVerificationToken(token) {
+      await call("createVerificationToken", token)
+      return token
     },
-    useVerificationToken: async (params) => {
-      const token = await call<VerificationToken>("POST", "/verification-tokens/use", params)
-      return token && { ...token, expires: new Date(token.expires) }
+    async useVerificationToken(key) {
+      const token = await call<VerificationToken | null>("useVerificationToken", key)
+      return token && withExpires(token)
     },
   }
   return { adapter, close: async () => {} }

@@ -5,12 +5,11 @@ export const sessionsPerUser = 2
 
 export const provider = "github"
 
-/** When the sessions of the data expire; those that are made while measuring expire earlier, and so can be told apart. */
+/** When the sessions of the data expire. */
 export const dataExpires = new Date("2037-01-01T00:00:00Z")
-export const measuredExpires = new Date("2036-01-01T00:00:00Z")
 
 /** An id that looks like a UUID and falls anywhere in an index. SQL makes the same (see `uuidSql`). */
-export function uuid(name: string): string {
+function uuid(name: string): string {
   const hex = hash("sha256", name, "hex")
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
 }
@@ -26,9 +25,3 @@ export const providerAccountId = (user: number) => String(10_000_000 + user)
 
 /** The token of a session; session s belongs to user s / sessionsPerUser, rounded down. */
 export const sessionToken = (session: number) => uuid(`session ${session}`)
-
-/** One of the verification tokens that a measurement made for itself. */
-export const verificationToken = (batch: string, index: number) => ({
-  identifier: `${batch}.${index}@example.com`,
-  token: hash("sha256", `token ${batch} ${index}`, "hex"),
-})

@@ -1,11 +1,11 @@
 import { readFileSync, rmSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
-import { createPool, type Pool } from "mysql2/promise"
+import { createPool, type Pool, type RowDataPacket } from "mysql2/promise"
 import { createRunFolder, createServerProcess, findServer } from "../../test/support/servers.ts"
 
 /** The database server that everything is measured on. */
 export interface MysqlServer {
-  /** `9.7.0`, or what MariaDB says. */
+  /** `MySQL 9.7.0`, `MariaDB 11.4.2`. */
   readonly version: string
   /** Settings that decide about speed, as the server has them. */
   readonly settings: Record<string, string>
@@ -32,48 +32,39 @@ const settings = [
  *
  * @param bufferPoolBytes - Memory for pages, as large as the data: asked of the server, and undone by `close`.
  */
-export async function openMysqlServer(bufferPoolBytes: number): Promise<MysqlServer> {
+export async function openMysqlServer(bufferPoolBytes = 0): Promise<MysqlServer> {
   const given = process.env.AUTHWIRE_BENCH_MYSQL_URL ?? process.env.AUTHWIRE_TEST_MYSQL_URL
   const own = given ? undefined : await startOwn()
-  const base = new URL(given ?? own?.url ?? "")
-  base.pathname = "/"
-  const pool = createPool({ uri: base.href, connectionLimit: 4, multipleStatements: true, timezone: "Z" })
+  const url = (database: string) => Object.assign(new URL(given ?? own?.url ?? ""), { pathname: `/${database}` }).href
+  const pool = createPool({ uri: url(""), connectionLimit: 4, multipleStatements: true, timezone: "Z" })
 
-  async function variable(name: string): Promise<string> {
-    const [rows] = await pool.query("SHOW GLOBAL VARIABLES LIKE ?", [name])
-    return (rows as { Value?: string }[])[0]?.Value ?? ""
+  async function show(what: "VARIABLES" | "STATUS", name: string): Promise<string> {
+    const [rows] = await pool.query<RowDataPacket[]>(`SHOW GLOBAL ${what} LIKE ?`, [name])
+    return rows[0]?.Value ?? ""
+  }
+  const variable = (name: string) => show("VARIABLES", name)
+
+  async function resize(bytes: number): Promise<void> {
+    await pool.query("SET GLOBAL innodb_buffer_pool_size = ?", [bytes])
+    while (/^(Resizing|Withdrawing)/.test(await show("STATUS", "Innodb_buffer_pool_resize_status"))) await delay(100)
   }
 
-  const before = await variable("innodb_buffer_pool_size")
-  const resized = Number(before) < bufferPoolBytes && (await resize(bufferPoolBytes))
-
-  async function resize(bytes: number | string): Promise<boolean> {
-    try {
-      await pool.query("SET GLOBAL innodb_buffer_pool_size = ?", [Number(bytes)])
-      while (/^(Resizing|Withdrawing)/.test(await status("Innodb_buffer_pool_resize_status"))) await delay(100)
-      return true
-    } catch {
-      return false
-    }
-  }
-
-  async function status(name: string): Promise<string> {
-    const [rows] = await pool.query("SHOW GLOBAL STATUS LIKE ?", [name])
-    return (rows as { Value?: string }[])[0]?.Value ?? ""
-  }
-
+  const before = Number(await variable("innodb_buffer_pool_size"))
+  const isResized =
+    before < bufferPoolBytes &&
+    (await resize(bufferPoolBytes).then(
+      () => true,
+      () => false,
+    ))
+  const brand = (await variable("version_comment")).includes("MariaDB") ? "MariaDB" : "MySQL"
   return {
-    version: `${(await variable("version_comment")).includes("MariaDB") ? "MariaDB " : "MySQL "}${await variable("version")}`,
+    version: `${brand} ${await variable("version")}`,
     settings: Object.fromEntries(await Promise.all(settings.map(async (name) => [name, await variable(name)]))),
     pid: readPid(await variable("pid_file")),
     pool,
-    url(database) {
-      const url = new URL(base)
-      url.pathname = `/${database}`
-      return url.href
-    },
+    url,
     async close() {
-      if (resized) await resize(before)
+      if (isResized) await resize(before)
       await pool.end()
       await own?.remove()
     },

@@ -1,8 +1,9 @@
 // The attacker of bench/attack.ts: does what the parent says.
 //
-//   fork("load/attack-side.ts")
+//   startChild("attack-side.ts")
 
 import { type Attacker, type AttackTarget, attacks } from "./attacks.ts"
+import { answerParent } from "./child.ts"
 
 export type AttackRequest =
   /** By its index among the attacks. */
@@ -16,7 +17,7 @@ export interface AttackSight {
 
 let attackers: Attacker[] = []
 
-process.on("message", (request: AttackRequest) => {
+answerParent((request: AttackRequest): AttackSight => {
   if (request.do === "begin") {
     const begin = attacks[request.attack]?.begin
     if (begin === undefined) throw new Error(`no attack ${request.attack}`)
@@ -24,7 +25,5 @@ process.on("message", (request: AttackRequest) => {
   }
   if (request.do === "stop") for (const attacker of attackers) attacker.stop()
   const sum = (of: (one: Attacker) => number) => attackers.reduce((all, one) => all + of(one), 0)
-  process.send?.({ begun: sum(({ begun }) => begun), left: sum(({ left }) => left) } satisfies AttackSight)
+  return { begun: sum(({ begun }) => begun), left: sum(({ left }) => left) }
 })
-process.on("disconnect", () => process.exit())
-process.send?.({})

@@ -1,6 +1,6 @@
 import { cpuSeconds } from "./cpu.ts"
 import type { Call } from "./operations.ts"
-import { percentile } from "./statistics.ts"
+import { openTimes } from "./statistics.ts"
 
 /** What was measured in one window of time. */
 export interface Window {
@@ -18,68 +18,64 @@ export interface Window {
 
 /**
  * Runs callers that each make the next call when their last one is answered: first for a while that does not count, then
- * for the window. A call counts in the window in which it ends.
+ * for the window, which ends after `windowMs` or `calls` calls in all. A call counts in the window in which it ends. Fails
+ * with the first call that fails.
  */
 export async function closedLoop(options: {
   call: Call
   callers: number
   warmUpMs: number
   windowMs: number
+  calls?: number
   pids: readonly number[]
 }): Promise<Window> {
-  const { call, callers, warmUpMs, windowMs, pids } = options
-  const times: number[] = []
+  const { call, callers, warmUpMs, windowMs, calls = Number.POSITIVE_INFINITY, pids } = options
+  const times = openTimes()
+  let begun = 0
   let begin = performance.now() + warmUpMs
   let end = Number.POSITIVE_INFINITY
   let before: ReturnType<typeof cpu> | undefined
   let after: ReturnType<typeof cpu> | undefined
-  let failure: unknown
-
-  function ended(start: number, now: number) {
-    if (before === undefined) {
-      if (now < begin) return
-      before = cpu(pids)
-      begin = performance.now()
-      end = begin + windowMs
-    } else if (after === undefined) {
-      times.push(now - start)
-      if (now >= end) stop(now)
-    }
-  }
-
-  function stop(now: number) {
-    if (after !== undefined) return
-    end = now
-    after = cpu(pids)
-  }
+  let hasFailed = false
 
   async function caller() {
-    while (after === undefined && failure === undefined) {
+    while (after === undefined && !hasFailed && begun++ < calls) {
       const start = performance.now()
-      try {
-        const answer = await call()
-        const now = performance.now()
-        if (answer === false) stop(now)
-        else ended(start, now)
-      } catch (error) {
-        failure ??= error
+      await call()
+      const now = performance.now()
+      if (before === undefined && now >= begin) {
+        before = cpu(pids)
+        begin = now
+        end = begin + windowMs
+      } else if (before !== undefined && after === undefined) {
+        times.add(now - start)
+        if (now < end) continue
+        end = now
+        after = cpu(pids)
       }
     }
   }
 
-  await Promise.all(Array.from({ length: callers }, caller))
-  if (failure !== undefined) throw failure
-  if (before === undefined || after === undefined || times.length === 0) throw new Error("the window saw no call")
-  const sorted = Float64Array.from(times).sort()
+  const fail = (error: unknown) => {
+    hasFailed = true
+    throw error
+  }
+  const ends = await Promise.allSettled(Array.from({ length: callers }, () => caller().catch(fail)))
+  const failure = ends.find((end) => end.status === "rejected")
+  if (failure !== undefined) throw failure.reason
+  after ??= cpu(pids)
+  end = Math.min(end, performance.now())
+  const count = times.count()
+  if (before === undefined || count === 0) throw new Error("the window saw no call")
   const seconds = (end - begin) / 1000
-  const [first, last] = [before, after]
-  const perTenThousand = (from: number, to: number) => ((to - from) / times.length) * 10_000
+  const [first, last] = [before as ReturnType<typeof cpu>, after]
+  const perTenThousand = (from: number, to: number) => ((to - from) / count) * 10_000
   return {
-    calls: times.length,
+    calls: count,
     seconds,
-    throughput: times.length / seconds,
-    p50: percentile(sorted, 0.5),
-    p99: percentile(sorted, 0.99),
+    throughput: count / seconds,
+    p50: times.percentile(50),
+    p99: times.percentile(99),
     clientCpu: perTenThousand(first.own, last.own),
     serverCpu: pids.map((_, index) => {
       const [from, to] = [first.others[index], last.others[index]]

@@ -1,9 +1,9 @@
 // The watcher of bench/attack.ts: asks for health at both listeners, each time over a connection of its own.
 //
-//   fork("load/health-side.ts", [url of the gRPC listener, url of the HTTP listener])
+//   startChild("health-side.ts", [url of the gRPC listener, url of the HTTP listener])
 
-import { header, paths } from "../../test/support/attack/requests.ts"
-import { attackConnection, endOf } from "../../test/support/attack/streams.ts"
+import { answerParent } from "./child.ts"
+import { healthQuestions } from "./health.ts"
 
 /** What was seen since the last time, in milliseconds. */
 export interface HealthSight {
@@ -14,23 +14,9 @@ export interface HealthSight {
 
 const [grpcUrl = "", httpUrl = ""] = process.argv.slice(2)
 const everyMs = 100
-const patienceMs = 10_000
-const empty = Buffer.alloc(5)
+const health = healthQuestions(grpcUrl, httpUrl, 10_000)
 let sight: HealthSight = { worst: 0, asked: 0, failed: 0 }
 const waiting = new Set<Promise<void>>()
-
-async function check(): Promise<boolean> {
-  const connection = attackConnection(grpcUrl)
-  const end = await endOf(connection.open(header(paths.check), empty), patienceMs)
-  connection.close()
-  return end === "0 NO_ERROR"
-}
-
-async function probe(): Promise<boolean> {
-  const signal = AbortSignal.timeout(patienceMs)
-  const { ok } = await fetch(`${httpUrl}/readyz`, { headers: { connection: "close" }, signal })
-  return ok
-}
 
 async function ask(question: () => Promise<boolean>): Promise<void> {
   const mine = sight
@@ -42,18 +28,16 @@ async function ask(question: () => Promise<boolean>): Promise<void> {
 }
 
 setInterval(() => {
-  for (const question of [check, probe]) {
+  for (const question of [health.grpc, () => health.http("/readyz")]) {
     const asking = ask(question)
     waiting.add(asking)
     asking.then(() => waiting.delete(asking))
   }
 }, everyMs)
-process.on("message", async () => {
+answerParent(async (): Promise<HealthSight> => {
   const seen = sight
   sight = { worst: 0, asked: 0, failed: 0 }
   // Those that have waited longest have no answer yet.
   await Promise.all(waiting)
-  process.send?.(seen)
+  return seen
 })
-process.on("disconnect", () => process.exit())
-process.send?.({})

@@ -1,36 +1,30 @@
 import { randomUUID } from "node:crypto"
 import type { Adapter } from "@auth/core/adapters"
-import {
-  email,
-  measuredExpires,
-  provider,
-  providerAccountId,
-  sessionsPerUser,
-  sessionToken,
-  userId,
-  verificationToken,
-} from "../data/keys.ts"
+import type { Contender } from "../contenders/contender.ts"
+import { dataExpires, email, provider, providerAccountId, sessionsPerUser, sessionToken, userId } from "../data/keys.ts"
 
 /** What a call works on. */
-export interface Situation {
-  readonly adapter: Adapter
+export interface Situation extends Pick<Contender, "adapter" | "client"> {
   /** How many users the data has. */
   readonly users: number
-  /** The verification tokens that were made for this measurement, if any. */
-  readonly batch: string
-  readonly batchSize: number
   /** From 0 up to 1, always the same. */
   readonly random: () => number
 }
 
-/** Makes one call, or the calls of one step of Auth.js; false: what it needs is used up. */
+/** Makes one call, or the calls of one step of Auth.js. */
 export type Call = () => Promise<unknown>
+
+/** The session of one of the users. */
+export const anySession = ({ users, random }: Situation) => sessionToken(Math.floor(random() * users * sessionsPerUser))
+
+/** When sessions and tokens expire that are made while measuring. */
+const measuredExpires = new Date("2036-01-01T00:00:00Z")
 
 /** The operations that are measured, each the calls that Auth.js makes. Each checks what it gets. */
 export const operations = {
-  getSessionAndUser: ({ adapter, users, random }) => {
-    const get = method(adapter, "getSessionAndUser")
-    return async () => exists(await get(sessionToken(Math.floor(random() * users * sessionsPerUser))))
+  getSessionAndUser: (situation) => {
+    const get = method(situation.adapter, "getSessionAndUser")
+    return async () => exists(await get(anySession(situation)))
   },
 
   getUserByAccount: ({ adapter, users, random }) => {
@@ -51,12 +45,14 @@ export const operations = {
     }
   },
 
-  useVerificationToken: ({ adapter, batch, batchSize }) => {
+  /** An e-mail link, from its making to its use. */
+  "createVerificationToken + useVerificationToken": ({ adapter }) => {
+    const create = method(adapter, "createVerificationToken")
     const use = method(adapter, "useVerificationToken")
-    let next = 0
     return async () => {
-      const index = next++
-      return index < batchSize && exists(await use(verificationToken(batch, index)))
+      const key = { identifier: `${randomUUID()}@example.com`, token: randomUUID() }
+      await create({ ...key, expires: measuredExpires })
+      return exists(await use(key))
     }
   },
 
@@ -104,10 +100,6 @@ export type OperationName = keyof typeof operations
 
 export const operationNames = Object.keys(operations) as OperationName[]
 
-/** Whether the data must be brought back afterwards, and whether tokens must be made before. */
-export const writes = (operation: OperationName) => operation.startsWith("sign-in") || usesTokens(operation)
-export const usesTokens = (operation: OperationName) => operation === "useVerificationToken"
-
 /** The users and sessions that the first keys of the data must name, to see that a contender reads what the others do. */
 export async function check(adapter: Adapter, users: number): Promise<void> {
   for (const user of [0, users - 1]) {
@@ -117,7 +109,7 @@ export async function check(adapter: Adapter, users: number): Promise<void> {
       if (id !== userId(user) || address !== email(user) || emailVerified)
         throw new Error("a look-up finds another user")
     }
-    if (found?.session.userId !== userId(user) || !(found.session.expires > measuredExpires)) {
+    if (found?.session.userId !== userId(user) || found.session.expires.getTime() !== dataExpires.getTime()) {
       throw new Error("a look-up finds another session")
     }
   }

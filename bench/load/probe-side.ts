@@ -1,24 +1,25 @@
 // The watcher of bench/flood.ts: calls at an even pace, as an application does beside a flood, and asks for health, each
 // time over a connection of its own. What is rejected is not tried again.
 //
-//   fork("load/probe-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
+//   startChild("probe-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
 
 import http from "node:http"
 import { SessionService } from "@authwire/proto"
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
-import { Client, credentials } from "@grpc/grpc-js"
 import { pipelineTransport } from "../../client/dist/pipeline/transport.js"
 import { grpcTransport } from "../../client/dist/transport/grpc.js"
 import { sessionsPerUser, sessionToken } from "../data/keys.ts"
 import { apiKey } from "../servers/key.ts"
-import type { Probe } from "./probes.ts"
+import { answerParent } from "./child.ts"
+import { healthQuestions } from "./health.ts"
+import { type Probe, ways } from "./probes.ts"
 import { randomNumbers } from "./statistics.ts"
 
 const [grpcUrl = "", httpUrl = "", users = "0"] = process.argv.slice(2)
 const random = randomNumbers(5)
 let probes: Probe[] = []
-const asIs = (bytes: Buffer) => bytes
+const health = healthQuestions(grpcUrl, httpUrl, 5_000)
 
 const header = new Headers({ authorization: `Bearer ${apiKey}` })
 // Node's own agent takes the connection that was used last, even if it has just closed it itself.
@@ -40,7 +41,7 @@ async function probe(what: Probe[0], question: () => Promise<unknown>): Promise<
   probes.push([what, performance.timeOrigin + start, performance.now() - start, end])
 }
 
-for (const way of ["pipeline", "unary", "connect"] as const) {
+for (const way of ways) {
   const sessions = createClient(SessionService, transports[way] as Transport)
   const lookUp = () =>
     sessions.getSessionAndUser(
@@ -50,35 +51,16 @@ for (const way of ["pipeline", "unary", "connect"] as const) {
   setInterval(() => probe(way, lookUp), 20)
 }
 setInterval(() => {
-  probe("gRPC health", async () => {
-    const alone = new Client(new URL(grpcUrl).host, credentials.createInsecure(), {
-      "grpc.use_local_subchannel_pool": 1,
-    })
-    try {
-      await new Promise((resolve, reject) => {
-        const done = (error: unknown, answer?: Buffer) => (error ? reject(error) : resolve(answer))
-        const options = { deadline: Date.now() + 5_000 }
-        alone.makeUnaryRequest("/grpc.health.v1.Health/Check", asIs, asIs, Buffer.alloc(0), options, done)
-      })
-    } finally {
-      alone.close()
-    }
-  })
-  probe(
-    "/healthz",
-    () =>
-      new Promise((resolve, reject) => {
-        const request = http.get(`${httpUrl}/healthz`, { agent: false, timeout: 5_000 }, (response) => {
-          response.resume().on("end", () => (response.statusCode === 200 ? resolve(undefined) : reject(response)))
-        })
-        request.on("error", reject).on("timeout", () => request.destroy(new Error("no answer")))
-      }),
-  )
+  probe("gRPC health", () => well(health.grpc()))
+  probe("/healthz", () => well(health.http("/healthz")))
 }, 200)
 
-process.on("message", () => {
-  process.send?.(probes)
+async function well(answer: Promise<boolean>): Promise<void> {
+  if (!(await answer)) throw new Error("no good answer")
+}
+
+answerParent(() => {
+  const sight = probes
   probes = []
+  return sight
 })
-process.on("disconnect", () => process.exit())
-process.send?.([])

@@ -13,8 +13,9 @@ describe("seen", () => {
     const flood = [...calls(-5_000, -3_000, 4), ...calls(-3_000, -2_000, 90, "rejected"), ...calls(-2_000, -1_990, 50)]
     const other: Probe = ["connect", end - 10, 1_000, "failed"]
     expect(seen("unary", quiet, [...flood, other, ...calls(0, 1_000, 2)], end)).toEqual({
-      ...{ quietP50: 2, quietP99: 2, count: 301, p50: 4, worst: 50, rejected: 100, failed: 0, backAfter: 0.5 },
-      p99: 4,
+      ...{ count: 301, rejected: 100, failed: 0, backAfter: 0.5 },
+      ...{ quietP50: expect.closeTo(2), quietP99: expect.closeTo(2) },
+      ...{ p50: expect.closeTo(4), p99: expect.closeTo(4), worst: expect.closeTo(50, 0) },
     })
   })
 

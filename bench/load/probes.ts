@@ -1,7 +1,12 @@
-import { percentile } from "./statistics.ts"
+import { openTimes } from "./statistics.ts"
+
+/** How calls are sent. */
+export const ways = ["pipeline", "unary", "connect"] as const
+
+export type Way = (typeof ways)[number]
 
 /** What is watched beside a flood: calls by each way, and health. */
-export const watched = ["pipeline", "unary", "connect", "gRPC health", "/healthz"] as const
+export const watched = [...ways, "gRPC health", "/healthz"] as const
 
 export type Watched = (typeof watched)[number]
 
@@ -33,23 +38,22 @@ export function seen(what: Watched, quiet: readonly Probe[], later: readonly Pro
   const after = mine.filter(([, at]) => at >= end)
   const before = timesOf(quiet.filter(([one]) => one === what))
   const times = timesOf(during)
-  const quietP99 = percentile(before, 0.99)
+  const quietP99 = before.percentile(99)
   const count = (how: Probe[3]) => during.filter(([, , , ended]) => ended === how).length
   const last = Math.max(...after.map(([, at]) => at - end))
   let backAfter: number | null = null
   for (let start = 0; start + windowMs <= last && backAfter === null; start += windowMs / 2) {
     const window = after.filter(([, at]) => at - end >= start && at - end < start + windowMs)
-    const asBefore =
-      window.length > 0 && window.every(([, , , ended]) => ended === "ok") && (timesOf(window).at(-1) ?? 0) <= quietP99
+    const asBefore = window.length > 0 && window.every(([, , ms, ended]) => ended === "ok" && ms <= quietP99)
     if (asBefore) backAfter = (start + windowMs) / 1000
   }
   return {
-    ...{ quietP50: percentile(before, 0.5), quietP99, count: during.length },
-    ...{ p50: percentile(times, 0.5), p99: percentile(times, 0.99), worst: times.at(-1) ?? Number.NaN },
+    ...{ quietP50: before.percentile(50), quietP99, count: during.length },
+    ...{ p50: times.percentile(50), p99: times.percentile(99), worst: times.percentile(100) },
     ...{ rejected: count("rejected"), failed: count("failed"), backAfter },
   }
 }
 
-function timesOf(probes: readonly Probe[]): Float64Array {
-  return Float64Array.from(probes.filter(([, , , end]) => end === "ok").map(([, , ms]) => ms)).sort()
+function timesOf(probes: readonly Probe[]) {
+  return openTimes(probes.filter(([, , , end]) => end === "ok").map(([, , ms]) => ms))
 }

@@ -1,6 +1,6 @@
 import type { Window } from "./closed-loop.ts"
 import type { OperationName } from "./operations.ts"
-import type { Side } from "./sides.ts"
+import type { Side } from "./start-side.ts"
 import { median, randomNumbers } from "./statistics.ts"
 
 /** A side that takes turns with others, under the name that the result has. */
@@ -8,9 +8,9 @@ export interface Turn {
   readonly name: string
   readonly side: Side
   readonly users: number
-  /** Makes verification tokens before a window; the name of their batch. */
-  prepare?(batch: string, count: number): Promise<void>
 }
+
+const measures = ["p50", "p99", "throughput"] as const
 
 /** What was measured of one name: its median over the rounds, and the rounds. */
 export interface Figure {
@@ -23,7 +23,7 @@ export interface Figure {
   throughput: number
   clientCpu: number
   serverCpu: (number | null)[]
-  rounds: { p50: number[]; p99: number[]; throughput: number[] }
+  rounds: Record<(typeof measures)[number], number[]>
 }
 
 export interface Pace {
@@ -31,9 +31,6 @@ export interface Pace {
   warmUpMs: number
   windowMs: number
 }
-
-// Enough for the fastest with a disk that is faster than any.
-const tokensPerSecond = (callers: number) => (callers === 1 ? 6_000 : 24_000)
 
 /**
  * Measures an operation with a number of callers: round after round, in each of which everyone has one window, in an
@@ -43,14 +40,13 @@ export async function takeTurns(
   turns: readonly Turn[],
   operation: OperationName,
   callers: number,
-  pace: Pace,
+  { rounds, ...pace }: Pace,
 ): Promise<Figure[]> {
   const windows = new Map<string, Window[]>(turns.map(({ name }) => [name, []]))
-  for (let round = 0; round < pace.rounds; round++) {
+  for (let round = 0; round < rounds; round++) {
     const random = randomNumbers(round + callers * 1000)
-    for (const turn of turns.toSorted(() => random() - 0.5)) {
-      const window = await measure(turn, operation, callers, { ...pace, seed: round + 1 })
-      windows.get(turn.name)?.push(window)
+    for (const { name, side, users } of turns.toSorted(() => random() - 0.5)) {
+      windows.get(name)?.push(await side.measure({ operation, users, callers, seed: round + 1, ...pace }))
     }
   }
   return turns.map(({ name }) => figure(operation, name, callers, windows.get(name) ?? []))
@@ -58,41 +54,23 @@ export async function takeTurns(
 
 /** Lets everyone become as fast as they get. */
 export async function warmUp(turns: readonly Turn[], operation: OperationName, ms: number): Promise<void> {
-  for (const turn of turns) await measure(turn, operation, 32, { warmUpMs: ms / 2, windowMs: ms / 2, seed: 0 })
-}
-
-async function measure(
-  { name, side, users, prepare }: Turn,
-  operation: OperationName,
-  callers: number,
-  { warmUpMs, windowMs, seed }: { warmUpMs: number; windowMs: number; seed: number },
-): Promise<Window> {
-  const batch = `${name}.${callers}.${seed}`
-  const batchSize = Math.ceil((tokensPerSecond(callers) * (warmUpMs + windowMs)) / 1000)
-  await prepare?.(batch, batchSize)
-  return side.measure({ operation, users, callers, warmUpMs, windowMs, seed, batch, batchSize })
+  const half = { warmUpMs: ms / 2, windowMs: ms / 2 }
+  for (const { side, users } of turns) await side.measure({ operation, users, callers: 32, seed: 0, ...half })
 }
 
 function figure(operation: OperationName, name: string, callers: number, windows: readonly Window[]): Figure {
-  const of = (value: (window: Window) => number) => windows.map(value)
-  const middle = (value: (window: Window) => number) => digits(median(of(value)))
-  const servers = windows[0]?.serverCpu ?? []
+  const of = (value: (window: Window) => number) => windows.map((window) => digits(value(window)))
+  const rounds = Object.fromEntries(measures.map((one) => [one, of((window) => window[one])])) as Figure["rounds"]
   return {
-    operation,
-    name,
-    callers,
-    p50: middle(({ p50 }) => p50),
-    p99: middle(({ p99 }) => p99),
-    throughput: middle(({ throughput }) => throughput),
-    clientCpu: middle(({ clientCpu }) => clientCpu),
-    serverCpu: servers.map((cpu, index) =>
-      cpu === null ? null : middle(({ serverCpu }) => serverCpu[index] ?? Number.NaN),
+    ...{ operation, name, callers },
+    p50: digits(median(rounds.p50)),
+    p99: digits(median(rounds.p99)),
+    throughput: digits(median(rounds.throughput)),
+    clientCpu: digits(median(of(({ clientCpu }) => clientCpu))),
+    serverCpu: (windows[0]?.serverCpu ?? []).map((cpu, index) =>
+      cpu === null ? null : digits(median(of(({ serverCpu }) => serverCpu[index] ?? Number.NaN))),
     ),
-    rounds: {
-      p50: of(({ p50 }) => digits(p50)),
-      p99: of(({ p99 }) => digits(p99)),
-      throughput: of(({ throughput }) => digits(throughput)),
-    },
+    rounds,
   }
 }
 

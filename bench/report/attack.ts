@@ -1,5 +1,5 @@
 import type { AttackFigure, AttackResults } from "../results.ts"
-import { count, short, table } from "./markdown.ts"
+import { count, machineText, short, table } from "./markdown.ts"
 
 /** What a service may take at the most during an attack, in MiB more than before, and how long health may take. */
 const limits = { growth: { withoutKey: 64, withKey: 256 }, healthMs: 250 }
@@ -8,7 +8,7 @@ const limits = { growth: { withoutKey: 64, withKey: 256 }, healthMs: 250 }
 export function attackReport({ facts, memoryMib, seconds, connections, afterSeconds, attacks }: AttackResults): string {
   const { withoutKey, withKey } = limits.growth
   return [
-    `Measured on ${facts.date.replace("T", " ").replace("Z", " UTC")} at commit ${facts.commit}: ${facts.cores} × ${facts.cpu}, ${facts.memoryGib} GiB, Linux ${facts.kernel}, Node ${facts.node}, SQLite${memoryMib === undefined ? "" : `, in a cgroup of ${memoryMib} MiB`}.`,
+    `${machineText(facts)}, SQLite${memoryMib === undefined ? "" : `, in a cgroup of ${memoryMib} MiB`}.`,
     `${connections} connections, ${seconds} seconds each. What is held to: ${withoutKey} MiB more than before without a key, ` +
       `${withKey} MiB with a key of one scope, ${limits.healthMs} ms for health, and nothing left ${afterSeconds} seconds later.`,
     table(

@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from "node:fs"
+import type { Facts, MachineFacts } from "../facts.ts"
 
 /** A table; the first column is text, the others are numbers. Cells are Markdown. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((row) => (row[column] ?? "").length)))
-  const line = (row: readonly string[]) =>
-    `| ${widths.map((width, column) => (column === 0 ? (row[column] ?? "").padEnd(width) : (row[column] ?? "").padStart(width))).join(" | ")} |`
+  const pad = (cell: string, column: number) =>
+    column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)
+  const line = (row: readonly string[]) => `| ${row.map(pad).join(" | ")} |`
   const rule = widths.map((width, column) => (column === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`))
   return [line(head), line(rule), ...rows.map(line)].join("\n")
 }
@@ -22,6 +24,19 @@ export function count(value: number): string {
 }
 
 export const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
+
+/** When, and on what machine. */
+export function machineText({ date, commit, cores, cpu, memoryGib, kernel, node }: MachineFacts): string {
+  const when = date.replace("T", " ").replace("Z", " UTC")
+  return `Measured on ${when} at commit ${commit}: ${cores} × ${cpu}, ${memoryGib} GiB, Linux ${kernel}, Node ${node}`
+}
+
+/** The same, with the database and what was measured. */
+export function factsText(facts: Facts): string {
+  const versions = Object.entries(facts.versions).map(([name, version]) => `${name} ${version}`)
+  const settings = Object.entries(facts.settings).map(([name, value]) => `\`${name}\` ${value}`)
+  return `${machineText(facts)}, ${facts.mysql} (${settings.join(", ")}) on the same machine; ${versions.join(", ")}.`
+}
 
 const page = new URL("../../docs/performance.md", import.meta.url)
 

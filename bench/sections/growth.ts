@@ -2,7 +2,7 @@ import type { OperationName } from "../load/operations.ts"
 import { type Figure, type Pace, type Turn, takeTurns, warmUp } from "../load/turns.ts"
 import type { Stage } from "./stage.ts"
 
-export const growthOperations = ["getSessionAndUser", "getUserByAccount"] satisfies OperationName[]
+const growthOperations = ["getSessionAndUser", "getUserByAccount"] satisfies OperationName[]
 
 /** The same look-ups on more and more users: a server for each, which take turns. Figures have the number as name. */
 export async function measureGrowth(

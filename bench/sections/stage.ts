@@ -1,25 +1,26 @@
-import type { ContenderName } from "../contenders/contenders.ts"
-import { contenders } from "../contenders/contenders.ts"
-import { type LoadedDatabase, loadDatabase, type SchemaName } from "../data/loaded-database.ts"
+import { type ContenderName, contenders } from "../contenders/contenders.ts"
+import { type LoadedDatabase, loadDatabase } from "../data/loaded-database.ts"
 import type { MysqlServer } from "../data/mysql-server.ts"
-import { type Side, startSide } from "../load/sides.ts"
-import { type ServerProcess, startAuthwire, startEcho, startRest } from "../servers/processes.ts"
+import type { SchemaName } from "../data/schemas.ts"
+import { type Side, startSide } from "../load/start-side.ts"
+import { type ServerProcess, servers } from "../servers/processes.ts"
 
-/** Loads databases and starts servers and contenders as they are asked for, each once, and stops them at the end. */
+/** Loads databases and starts servers and contenders as they are asked for, each once, and removes them at the end. */
 export interface Stage {
-  readonly mysql: MysqlServer
   readonly say: (text: string) => void
   database(schema: SchemaName, users: number): Promise<LoadedDatabase>
   /** A contender, on the data of so many users, checked to find it. Its CPU is told with its server's and MySQL's. */
   side(name: ContenderName, users: number): Promise<Side>
-  /** Stops the contenders and servers. The databases stay. */
+  /** Stops the contenders and servers, and removes the databases. */
   clear(): Promise<void>
 }
 
-export function openStage(mysql: MysqlServer, say: (text: string) => void): Stage {
+export function openStage(mysql: MysqlServer): Stage {
   const databases = new Map<string, Promise<LoadedDatabase>>()
-  const servers = new Map<string, Promise<ServerProcess>>()
+  const started = new Map<string, Promise<ServerProcess>>()
   const sides: Side[] = []
+  const begun = performance.now()
+  const say = (text: string) => process.stderr.write(`${Math.round((performance.now() - begun) / 1000)} s  ${text}\n`)
 
   const once = <T>(made: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> => {
     const value = made.get(key) ?? make()
@@ -29,29 +30,24 @@ export function openStage(mysql: MysqlServer, say: (text: string) => void): Stag
   const database = (schema: SchemaName, users: number) =>
     once(databases, `${schema} ${users}`, () => loadDatabase(mysql, schema, users, say))
 
-  const starts = { authwire: startAuthwire, rest: startRest, echo: startEcho }
-
   return {
-    mysql,
     say,
     database,
     async side(name, users) {
       const { schema, server } = contenders[name]
-      const databaseUrl = schema === null ? undefined : (await database(schema, users)).url
-      const process =
-        server === null
-          ? undefined
-          : await once(servers, `${server} ${databaseUrl}`, () => starts[server](databaseUrl ?? ""))
-      const places = { ...(databaseUrl === undefined ? {} : { databaseUrl }), ...process?.places }
-      const side = await startSide(name, places, [process?.pid ?? 0, mysql.pid ?? 0])
+      const databaseUrl = schema === null ? "" : (await database(schema, users)).url
+      const process = server && (await once(started, `${server} ${databaseUrl}`, () => servers[server](databaseUrl)))
+      const side = await startSide(name, { databaseUrl, ...process?.places }, [process?.pid ?? 0, mysql.pid ?? 0])
       sides.push(side)
       await side.check(users)
       return side
     },
     async clear() {
       for (const side of sides.splice(0)) await side.stop()
-      for (const server of servers.values()) await (await server).stop()
-      servers.clear()
+      for (const server of started.values()) await (await server).stop()
+      for (const database of databases.values()) await (await database).drop()
+      started.clear()
+      databases.clear()
     },
   }
 }

@@ -1,8 +1,7 @@
 // A floor: gRPC alone. Answers whatever comes with the bytes of one GetSessionAndUserResponse.
 
 import { type handleBidiStreamingCall, type handleUnaryCall, Server, ServerCredentials } from "@grpc/grpc-js"
-import { echoMethods } from "../contenders/echo.ts"
-import { answerBytes } from "../contenders/session-messages.ts"
+import { answerBytes, echoMethods } from "../contenders/echo.ts"
 
 const answer = answerBytes()
 const unary: handleUnaryCall<Buffer, Buffer> = (_call, callback) => callback(null, answer)

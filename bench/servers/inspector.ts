@@ -7,8 +7,6 @@ export interface Inspector {
   evaluate<T>(expression: string): Promise<T>
   /** What the process holds after everything that nobody needs was thrown away, in bytes. */
   memory(): Promise<Memory>
-  /** Samples where time goes, from now until the function that it resolves to is called. */
-  profile(intervalMicroseconds: number): Promise<() => Promise<CpuProfile>>
   close(): void
 }
 
@@ -18,18 +16,6 @@ export interface Memory {
   rss: number
   /** Timers, sockets and the like that are open: how many of each kind. */
   handles: Record<string, number>
-}
-
-/** What `--cpu-prof` writes. */
-export interface CpuProfile {
-  nodes: {
-    id: number
-    callFrame: { functionName: string; url: string; lineNumber: number; columnNumber: number }
-    children?: number[]
-  }[]
-  samples: number[]
-  /** Microseconds before each sample. */
-  timeDeltas: number[]
 }
 
 /** The arguments with which Node lets itself be inspected at a port. Its address is not written to standard error. */
@@ -88,12 +74,6 @@ export async function openInspector(port: number): Promise<Inspector> {
         for (const kind of process.getActiveResourcesInfo()) handles[kind] = (handles[kind] ?? 0) + 1
         return { heapUsed, external, rss, handles }
       })()`)
-    },
-    async profile(interval) {
-      await ask("Profiler.enable")
-      await ask("Profiler.setSamplingInterval", { interval })
-      await ask("Profiler.start")
-      return async () => (await ask<{ profile: CpuProfile }>("Profiler.stop")).profile
     },
     close: () => socket.close(),
   }

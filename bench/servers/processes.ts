@@ -26,24 +26,20 @@ export async function startAuthwire(
   options: { args?: readonly string[]; nodeArgs?: readonly string[]; env?: Record<string, string> } = {},
 ): Promise<ServerProcess> {
   const { args = [], nodeArgs = [], env = {} } = options
-  const child = spawn(
-    process.execPath,
-    [...nodeArgs, authwire, "serve", "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...args],
-    {
-      env: {
-        ...production,
-        AUTHWIRE_DATABASE_URL: databaseUrl,
-        AUTH_SECRET: "a-secret-of-the-measurements-only",
-        AUTHWIRE_API_KEYS: apiKeyEntry,
-        // Counted and compared as ever, but more than anybody reaches here.
-        AUTHWIRE_RATE_LIMIT: "1000000000",
-        AUTHWIRE_RATE_LIMIT_OVERRIDES: "VerificationTokenService.UseVerificationToken=999999999",
-        ...env,
-      },
-      stdio: ["ignore", "pipe", "ignore"],
+  const listeners = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0"]
+  const child = spawn(process.execPath, [...nodeArgs, authwire, "serve", ...listeners, ...args], {
+    env: {
+      ...production,
+      AUTHWIRE_DATABASE_URL: databaseUrl,
+      AUTH_SECRET: "a-secret-of-the-measurements-only",
+      AUTHWIRE_API_KEYS: apiKeyEntry,
+      // Counted and compared as ever, but more than anybody reaches here.
+      AUTHWIRE_RATE_LIMIT: "1000000000",
+      AUTHWIRE_RATE_LIMIT_OVERRIDES: "VerificationTokenService.UseVerificationToken=999999999",
+      ...env,
     },
-  )
-  endsWithThis(child)
+    stdio: ["ignore", "pipe", "ignore"],
+  })
   let output = ""
   child.stdout.on("data", (chunk: Buffer) => {
     output += chunk.toString()
@@ -54,51 +50,39 @@ export async function startAuthwire(
     await Promise.race([once(child.stdout, "data"), ended])
     if (child.exitCode !== null) throw new Error(`authwire serve did not start on ${new URL(databaseUrl).pathname}`)
   }
-  return {
-    pid: child.pid as number,
-    places: { grpcUrl: `http://${url("grpc")}`, httpUrl: `http://${url("http")}` },
-    stop: () => stop(child),
-  }
+  return serverOf(child, { grpcUrl: `http://${url("grpc")}`, httpUrl: `http://${url("http")}` })
 }
 
-/** Starts the JSON server that is written by hand. */
-export async function startRest(databaseUrl: string): Promise<ServerProcess> {
-  const { child, port } = await startScript("./rest.ts", [databaseUrl])
-  return server(child, { httpUrl: `http://127.0.0.1:${port}` })
+/** Starts a script that says its port to the parent: the JSON server that is written by hand, or the server of the floors. */
+async function startScript(path: "./rest.ts" | "./echo.ts", databaseUrl: string): Promise<ServerProcess> {
+  const child = fork(new URL(path, import.meta.url), [databaseUrl], { execArgv: [], env: production })
+  const [port] = await Promise.race([once(child, "message"), once(child, "exit")])
+  if (child.exitCode !== null) throw new Error(`${path} did not start`)
+  const url = `http://127.0.0.1:${port}`
+  return serverOf(child, path === "./echo.ts" ? { grpcUrl: url } : { httpUrl: url })
 }
 
-/** Starts the server of the floors. */
-export async function startEcho(): Promise<ServerProcess> {
-  const { child, port } = await startScript("./echo.ts", [])
-  return server(child, { grpcUrl: `http://127.0.0.1:${port}` })
-}
+/** How each server is started. */
+export const servers = {
+  authwire: (databaseUrl: string) => startAuthwire(databaseUrl),
+  rest: (databaseUrl: string) => startScript("./rest.ts", databaseUrl),
+  echo: () => startScript("./echo.ts", ""),
+} satisfies Record<string, (databaseUrl: string) => Promise<ServerProcess>>
 
-function server(child: ChildProcess, places: Places): ServerProcess {
-  return { pid: child.pid as number, places, stop: () => stop(child) }
-}
+export type ServerName = keyof typeof servers
 
-/** A script that says its port to the parent. */
-async function startScript(path: string, args: string[]): Promise<{ child: ChildProcess; port: number }> {
-  const child = fork(new URL(path, import.meta.url), args, { execArgv: [], env: production })
-  endsWithThis(child)
-  const ended = once(child, "exit").then(() => {
-    throw new Error(`${path} did not start`)
-  })
-  const [port] = await Promise.race([once(child, "message"), ended])
-  ended.catch(() => {})
-  return { child, port: Number(port) }
-}
-
-/** Nothing stays behind when this process fails. */
-function endsWithThis(child: ChildProcess): void {
+function serverOf(child: ChildProcess, places: Places): ServerProcess {
+  const ended = once(child, "exit")
+  // Nothing stays behind when this process fails.
   const kill = () => child.kill()
   process.once("exit", kill)
   child.once("exit", () => process.off("exit", kill))
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, "exit")
-  child.kill()
-  await ended
+  return {
+    pid: child.pid as number,
+    places,
+    async stop() {
+      kill()
+      await ended
+    },
+  }
 }

@@ -8,91 +8,73 @@ import { createPool, type ResultSetHeader, type RowDataPacket } from "mysql2/pro
 import { poolSize } from "../contenders/contender.ts"
 
 const pool = createPool({ uri: process.argv[2] ?? "", connectionLimit: poolSize })
-const app = express()
-app.use(express.json())
 
-const userColumns = "u.id, u.name, u.email, u.emailVerified, u.image"
+type Value = string | Date | null | undefined
+const date = (value?: string) => value && new Date(value)
 
-async function first(sql: string, params: (string | null)[]): Promise<RowDataPacket | undefined> {
-  const [rows] = await pool.execute<RowDataPacket[]>(sql, params)
+async function first(sql: string, values: string[]): Promise<RowDataPacket | undefined> {
+  const [rows] = await pool.execute<RowDataPacket[]>(sql, values)
   return rows[0]
 }
 
-app.post("/users", async (request, response) => {
-  const { id, name, email, emailVerified, image } = request.body
-  const verified = emailVerified ? new Date(emailVerified) : null
-  await pool.execute("INSERT INTO user (id, name, email, emailVerified, image) VALUES (?, ?, ?, ?, ?)", [
-    ...[id, name ?? null, email, verified, image ?? null],
-  ])
-  response.status(201).json({ id, name, email, emailVerified, image })
-})
-
-app.get("/users/by-email/:email", async (request, response) => {
-  const user = await first(`SELECT ${userColumns} FROM user u WHERE u.email = ?`, [request.params.email])
-  if (user === undefined) response.sendStatus(404)
-  else response.json(user)
-})
-
-app.get("/accounts/:provider/:id/user", async (request, response) => {
-  const { provider, id } = request.params
-  const user = await first(
-    `SELECT ${userColumns} FROM account a JOIN user u ON u.id = a.userId
-     WHERE a.provider = ? AND a.providerAccountId = ?`,
-    [provider, id],
-  )
-  if (user === undefined) response.sendStatus(404)
-  else response.json(user)
-})
-
-app.post("/accounts", async (request, response) => {
-  const { userId, type, provider, providerAccountId, access_token, token_type, scope } = request.body
+async function insert(table: string, columns: string, values: Value[]): Promise<void> {
+  const marks = values.map(() => "?").join()
   await pool.execute(
-    `INSERT INTO account (userId, type, provider, providerAccountId, access_token, token_type, scope)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
-    [userId, type, provider, providerAccountId, access_token ?? null, token_type ?? null, scope ?? null],
+    `INSERT INTO ${table} (${columns}) VALUES (${marks})`,
+    values.map((value) => value ?? null),
   )
-  response.sendStatus(204)
-})
+}
 
-app.post("/sessions", async (request, response) => {
-  const { sessionToken, userId, expires } = request.body
-  await pool.execute("INSERT INTO session (sessionToken, userId, expires) VALUES (?, ?, ?)", [
-    ...[sessionToken, userId, new Date(expires)],
-  ])
-  response.sendStatus(204)
-})
+const userColumns = "u.id, u.name, u.email, u.emailVerified, u.image"
 
-app.get("/sessions/:token", async (request, response) => {
-  const row = await first(
-    `SELECT s.userId, s.expires, ${userColumns} FROM session s JOIN user u ON u.id = s.userId WHERE s.sessionToken = ?`,
-    [request.params.token],
-  )
-  if (row === undefined) {
-    response.sendStatus(404)
-    return
-  }
-  const { userId, expires, ...user } = row
-  response.json({ session: { sessionToken: request.params.token, userId, expires }, user })
-})
+type UserField = "id" | "name" | "email" | "emailVerified" | "image"
+type AccountField = "type" | "provider" | "providerAccountId" | "access_token" | "token_type" | "scope"
+type Body = Record<UserField | AccountField | "userId" | "sessionToken" | "expires" | "identifier" | "token", string>
 
-app.delete("/sessions/:token", async (request, response) => {
-  await pool.execute("DELETE FROM session WHERE sessionToken = ?", [request.params.token])
-  response.sendStatus(204)
-})
+/** The methods of the adapter, each with what the application sent. */
+const methods: Record<string, (body: Body) => Promise<unknown>> = {
+  async createUser(user) {
+    const { id, name, email, emailVerified, image } = user
+    await insert("user", "id, name, email, emailVerified, image", [id, name, email, date(emailVerified), image])
+    return user
+  },
+  getUserByEmail: ({ email }) => first(`SELECT ${userColumns} FROM user u WHERE u.email = ?`, [email]),
+  getUserByAccount: ({ provider, providerAccountId }) =>
+    first(
+      `SELECT ${userColumns} FROM account a JOIN user u ON u.id = a.userId
+       WHERE a.provider = ? AND a.providerAccountId = ?`,
+      [provider, providerAccountId],
+    ),
+  linkAccount: ({ userId, type, provider, providerAccountId, access_token, token_type, scope }) =>
+    insert("account", "userId, type, provider, providerAccountId, access_token, token_type, scope", [
+      ...[userId, type, provider, providerAccountId, access_token, token_type, scope],
+    ]),
+  createSession: ({ sessionToken, userId, expires }) =>
+    insert("session", "sessionToken, userId, expires", [sessionToken, userId, date(expires)]),
+  async getSessionAndUser({ sessionToken }) {
+    const row = await first(
+      `SELECT s.userId, s.expires, ${userColumns} FROM session s JOIN user u ON u.id = s.userId WHERE s.sessionToken = ?`,
+      [sessionToken],
+    )
+    if (row === undefined) return null
+    const { userId, expires, ...user } = row
+    return { session: { sessionToken, userId, expires }, user }
+  },
+  deleteSession: ({ sessionToken }) => pool.execute("DELETE FROM session WHERE sessionToken = ?", [sessionToken]),
+  createVerificationToken: ({ identifier, token, expires }) =>
+    insert("verificationToken", "identifier, token, expires", [identifier, token, date(expires)]),
+  async useVerificationToken({ identifier, token }) {
+    const where = "FROM verificationToken WHERE identifier = ? AND token = ?"
+    const row = await first(`SELECT identifier, token, expires ${where}`, [identifier, token])
+    const [{ affectedRows }] = await pool.execute<ResultSetHeader>(`DELETE ${where}`, [identifier, token])
+    return affectedRows === 1 ? row : null
+  },
+}
 
-app.post("/verification-tokens/use", async (request, response) => {
-  const { identifier, token } = request.body
-  const row = await first(
-    "SELECT identifier, token, expires FROM verificationToken WHERE identifier = ? AND token = ?",
-    [...[identifier, token]],
-  )
-  const [deleted] = await pool.execute<ResultSetHeader>(
-    "DELETE FROM verificationToken WHERE identifier = ? AND token = ?",
-    [identifier, token],
-  )
-  if (row === undefined || deleted.affectedRows === 0) response.sendStatus(404)
-  else response.json(row)
+const app = express()
+app.use(express.json())
+app.post("/:method", async (request, response) => {
+  response.json((await methods[request.params.method]?.(request.body)) ?? null)
 })
-
 const server = app.listen(0, "127.0.0.1", () => process.send?.((server.address() as AddressInfo).port))
 process.on("disconnect", () => process.exit())

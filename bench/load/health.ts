@@ -1,0 +1,21 @@
+import { header, paths } from "../../test/support/attack/requests.ts"
+import { attackConnection, endOf } from "../../test/support/attack/streams.ts"
+
+const empty = Buffer.alloc(5)
+
+/** Questions for the health of a service, each over a connection of its own. False or an error: no good answer in time. */
+export function healthQuestions(grpcUrl: string, httpUrl: string, patienceMs: number) {
+  return {
+    async grpc(): Promise<boolean> {
+      const connection = attackConnection(grpcUrl)
+      const end = await endOf(connection.open(header(paths.check), empty), patienceMs)
+      connection.close()
+      return end === "0 NO_ERROR"
+    },
+    async http(path: "/healthz" | "/readyz"): Promise<boolean> {
+      const signal = AbortSignal.timeout(patienceMs)
+      const { ok } = await fetch(httpUrl + path, { headers: { connection: "close" }, signal })
+      return ok
+    },
+  }
+}
