@@ -8,8 +8,8 @@ import {
 } from "@authwire/proto"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter/adapter.js"
+import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
-import { textCheck } from "./adapter/text-check.js"
 import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.js"
 import { retryTransport } from "./transport/retry.js"
 
@@ -48,7 +48,7 @@ export function clientOver(
   header: Headers = headersOf(options),
 ) {
   const { timeoutMs = defaultTimeoutMs } = options
-  const calls = textCheck(retryTransport(headerTransport(transport, header), { timeoutMs }))
+  const calls = retryTransport(requestTransport(transport, header), { timeoutMs })
   const clients: ServiceClients = {
     users: createClient(UserService, calls),
     accounts: createClient(AccountService, calls),
@@ -60,8 +60,12 @@ export function clientOver(
   return { adapter: createAdapter(clients, address), jwt: createRemoteJwt(tokens, address), tokens, ...clients }
 }
 
-/** A transport that sends headers with every call. Those of the call win. */
-function headerTransport(inner: Transport, headers: Headers): Transport {
+/**
+ * A transport that sends headers with every call (those of the call win), and takes no request with a lone surrogate in it.
+ * UTF-8 has none, and encoding puts U+FFFD in its place without a word: what is read later would not be what was written.
+ * Throws INVALID_ARGUMENT and the path.
+ */
+function requestTransport(inner: Transport, headers: Headers): Transport {
   const merge = (header: HeadersInit | undefined) => {
     if (header === undefined) return headers
     const merged = new Headers(headers)
@@ -69,8 +73,10 @@ function headerTransport(inner: Transport, headers: Headers): Transport {
     return merged
   }
   return {
-    unary: (method, signal, timeoutMs, header, input, contextValues) =>
-      inner.unary(method, signal, timeoutMs, merge(header), input, contextValues),
+    unary(method, signal, timeoutMs, header, input, contextValues) {
+      checkText("", input)
+      return inner.unary(method, signal, timeoutMs, merge(header), input, contextValues)
+    },
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
       inner.stream(method, signal, timeoutMs, merge(header), input, contextValues),
   }

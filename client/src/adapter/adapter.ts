@@ -15,8 +15,7 @@ import type {
   VerificationTokenService,
 } from "@authwire/proto"
 import type { Client } from "@connectrpc/connect"
-import { isNotFound } from "../error.js"
-import { caller } from "./call.js"
+import { callError, isNotFound } from "../error.js"
 import * as convert from "./convert.js"
 import { counter, text } from "./field.js"
 
@@ -49,15 +48,13 @@ export function createAdapter(clients: ServiceClients, address: string) {
   const call = caller(address)
 
   /** A call whose answer may be that there is nothing, and with which reason the service says so. */
-  function find<T>(method: string, absence: keyof typeof ErrorReason, work: () => Promise<T>): Promise<T | null> {
-    return call(method, async () => {
-      try {
-        return await work()
-      } catch (error) {
-        if (isNotFound(error, absence)) return null
-        throw error
-      }
-    })
+  async function find<T>(method: string, absence: keyof typeof ErrorReason, work: () => Promise<T>): Promise<T | null> {
+    try {
+      return await work()
+    } catch (error) {
+      if (isNotFound(error, absence)) return null
+      throw callError(method, address, error)
+    }
   }
 
   return {
@@ -205,6 +202,22 @@ export function createAdapter(clients: ServiceClients, address: string) {
         return convert.authenticatorFromWire(answer.authenticator)
       }),
   } satisfies Required<Adapter>
+}
+
+/**
+ * Makes the function that runs the calls of an adapter: what a call throws comes out as AuthwireError, with the name of
+ * the method.
+ *
+ * @param address - Where the service is, for error messages.
+ */
+export function caller(address: string) {
+  return async function call<T>(method: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      throw callError(method, address, error)
+    }
+  }
 }
 
 function accountKey({ provider, providerAccountId }: AccountKey) {

@@ -233,7 +233,7 @@ function details(name: string, value: unknown): { items: JsonObject[] } {
 
 /** The properties that are not undefined: an absent field of the wire is an absent property, not one that is undefined. */
 function present<T extends object>(properties: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(properties).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
+  const there: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(properties)) if (value !== undefined) there[name] = value
+  return there as { [K in keyof T]?: Exclude<T[K], undefined> }
 }

@@ -45,6 +45,18 @@ export const wellFormed = (name: string, value: string): string => {
   return value
 }
 
+/** Checks every text in a request, wherever it is; the error names the path. */
+export function checkText(path: string, value: unknown): void {
+  if (typeof value === "string") wellFormed(path, value)
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return
+  for (const key in value) {
+    const name = Array.isArray(value) ? `[${key}]` : key.toWellFormed()
+    const at = path === "" || Array.isArray(value) ? path + name : `${path}.${name}`
+    wellFormed(at, key)
+    checkText(at, (value as Record<string, unknown>)[key])
+  }
+}
+
 /** The date of a field that the schema promises in every answer. */
 export function date(field: string, value: Timestamp | undefined): Date {
   if (value === undefined) throw malformed(`without ${field}`)

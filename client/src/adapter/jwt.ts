@@ -2,7 +2,7 @@ import type { TokenService } from "@authwire/proto"
 import type { JWT, JWTDecodeParams, JWTEncodeParams } from "@authwire/token"
 import type { Client } from "@connectrpc/connect"
 import { invalid } from "../error.js"
-import { caller } from "./call.js"
+import { caller } from "./adapter.js"
 import { jsonObject } from "./extra.js"
 import { text } from "./field.js"
 

@@ -14,15 +14,20 @@ export type Stream = (requests: AsyncIterable<Message>, call: Call) => AsyncIter
 export interface Interceptor {
   /**
    * Looks at a call before its request is read, and throws if it is not let in. Undefined for a method that lets
-   * everybody in. Runs before the other two of all interceptors.
+   * everybody in. Runs before everything else of all interceptors.
    */
   admit?(method: DescMethod): Admission | undefined
+  /** Looks at each request, inside of what `unary` and `stream` of all interceptors do. Undefined where it has no rule. */
+  check?(method: DescMethod): Check | undefined
   unary?(method: DescMethod, next: Unary): Unary
   stream?(method: DescMethod, next: Stream): Stream
 }
 
 /** Lets a call in or throws: at once, so that nobody waits, unless it has to ask somebody. */
 export type Admission = (call: Call) => Promise<void> | undefined
+
+/** Throws if a request breaks a rule. */
+export type Check = (request: Message) => void
 
 /** Sees every call, whole, in whatever form its request and answer are. */
 export interface Observer {

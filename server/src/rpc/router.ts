@@ -1,18 +1,10 @@
-import {
-  create,
-  type DescMessage,
-  type DescMethod,
-  type DescService,
-  fromBinary,
-  type Message,
-  toBinary,
-} from "@bufbuild/protobuf"
+import { create, type DescMethod, type DescService, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { orAborted, waitsUntil } from "../util/abort.js"
 import { activeCalls, type Incoming, type Running } from "./active-calls.js"
 import type { Call, Implementation } from "./call.js"
 import { Failure } from "./errors.js"
-import type { Admission, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
+import type { Admission, Check, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 
 /** Fields that the schema does not know have no bound, and nobody would read them. */
 const withoutUnknown = { readUnknownFields: false }
@@ -107,8 +99,9 @@ export function createRouter(options: RouterOptions): Router {
     methods: desc.methods.map((method): Method => {
       const handler = implementation[method.localName]
       if (typeof handler !== "function") throw new Error(`${desc.typeName} has no ${method.localName}`)
-      let unary = unaryHandler(method, handler as Unary)
-      let stream = streamHandler(method, handler as Stream)
+      const checks = interceptors.flatMap((interceptor) => interceptor.check?.(method) ?? [])
+      let unary = unaryHandler(method, handler as Unary, checks)
+      let stream = streamHandler(method, handler as Stream, checks)
       for (const interceptor of interceptors.toReversed()) {
         unary = interceptor.unary?.(method, unary) ?? unary
         stream = interceptor.stream?.(method, stream) ?? stream
@@ -210,27 +203,25 @@ function allOf(admissions: readonly Admission[]): Admission {
 
 // A caller is answered when its deadline passes, even if the handler cannot stop at once: the handler's outcome is then
 // nobody's, and its transaction ends by itself.
-function unaryHandler(method: DescMethod, handler: Unary): Unary {
-  return (request, call) =>
-    new Promise((resolve, reject) => {
-      const { signal } = call
-      const onAbort = () => reject(signal.reason)
-      if (signal.aborted) {
-        onAbort()
-        return
-      }
-      signal.addEventListener("abort", onAbort, { once: true })
-      handler(request, call)
-        .then((answer) => resolve(create(method.output, answer)), reject)
-        .finally(() => signal.removeEventListener("abort", onAbort))
-    })
+function unaryHandler(method: DescMethod, handler: Unary, checks: readonly Check[]): Unary {
+  return async (request, call) => {
+    for (const check of checks) check(request)
+    call.signal.throwIfAborted()
+    return create(method.output, await orAborted(handler(request, call), call.signal))
+  }
 }
 
-function streamHandler(method: DescMethod, handler: (request: never, call: Call) => AsyncIterable<Message>): Stream {
+function streamHandler(
+  method: DescMethod,
+  handler: (request: never, call: Call) => AsyncIterable<Message>,
+  checks: readonly Check[],
+): Stream {
   return async function* (requests, call) {
     call.signal.throwIfAborted()
     const argument =
-      method.methodKind === "server_streaming" ? await first(requests) : untilAborted(requests, call.signal)
+      method.methodKind === "server_streaming"
+        ? await first(requests, checks)
+        : untilAborted(requests, call.signal, checks)
     for await (const answer of handler(argument as never, call)) yield create(method.output, answer)
     // A stream that ends because it was aborted ends with the reason.
     call.signal.throwIfAborted()
@@ -238,13 +229,18 @@ function streamHandler(method: DescMethod, handler: (request: never, call: Call)
 }
 
 // A handler that waits for the next request must not outlive the call.
-async function* untilAborted(requests: AsyncIterable<Message>, signal: AbortSignal): AsyncIterable<Message> {
+async function* untilAborted(
+  requests: AsyncIterable<Message>,
+  signal: AbortSignal,
+  checks: readonly Check[],
+): AsyncIterable<Message> {
   const reader = requests[Symbol.asyncIterator]()
   const waits = waitsUntil(signal)
   try {
     for (;;) {
       const next = await waits.for(reader.next())
       if (next.done === true) return
+      for (const check of checks) check(next.value)
       yield next.value
     }
   } finally {
@@ -252,24 +248,24 @@ async function* untilAborted(requests: AsyncIterable<Message>, signal: AbortSign
   }
 }
 
-async function first(requests: AsyncIterable<Message>): Promise<Message> {
-  for await (const request of requests) return request
+async function first(requests: AsyncIterable<Message>, checks: readonly Check[]): Promise<Message> {
+  for await (const request of requests) {
+    for (const check of checks) check(request)
+    return request
+  }
   throw new Failure("INVALID_FIELD", { violations: [{ field: "request", description: "is missing" }] })
 }
 
 function codecOf({ input, output }: DescMethod): Codec {
   return {
-    decode: (bytes) => wellFormed(input, () => fromBinary(input, bytes, withoutUnknown)),
+    decode(bytes) {
+      try {
+        return fromBinary(input, bytes, withoutUnknown)
+      } catch (cause) {
+        const violations = [{ field: "request", description: `is not a well-formed ${input.typeName}` }]
+        throw new Failure("INVALID_FIELD", { cause, violations })
+      }
+    },
     encode: (answer) => toBinary(output, answer),
-  }
-}
-
-/** Throws INVALID_FIELD when the bytes that are read are no such message. */
-function wellFormed(schema: DescMessage, read: () => Message): Message {
-  try {
-    return read()
-  } catch (cause) {
-    const violations = [{ field: "request", description: `is not a well-formed ${schema.typeName}` }]
-    throw new Failure("INVALID_FIELD", { cause, violations })
   }
 }

@@ -1,8 +1,7 @@
 import type { AccountService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { AccountStore } from "../store/store.js"
-import { found } from "./found.js"
-import { fromAccount, toAccount } from "./wire.js"
+import { found, fromAccount, toAccount } from "./wire.js"
 
 /** The accounts of the store, on the wire. */
 export function accountService(deps: { accounts: AccountStore }): Implementation<typeof AccountService> {

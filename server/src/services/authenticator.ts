@@ -1,8 +1,7 @@
 import type { AuthenticatorService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { AuthenticatorStore } from "../store/store.js"
-import { found } from "./found.js"
-import { fromAuthenticator, toAuthenticator } from "./wire.js"
+import { found, fromAuthenticator, toAuthenticator } from "./wire.js"
 
 /** The authenticators of the store, on the wire. */
 export function authenticatorService(deps: {

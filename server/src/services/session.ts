@@ -1,8 +1,7 @@
 import type { SessionService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
-import { found } from "./found.js"
-import { fromSession, fromUser, toSession, toSessionPatch } from "./wire.js"
+import { found, fromSession, fromUser, toSession, toSessionPatch } from "./wire.js"
 
 /** The sessions of the store, on the wire. */
 export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {

@@ -1,8 +1,7 @@
 import type { UserService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
-import { found } from "./found.js"
-import { fromUser, toUser, toUserPatch } from "./wire.js"
+import { found, fromUser, toUser, toUserPatch } from "./wire.js"
 
 /** The users of the store, on the wire. `newId` names a user that comes without an id. */
 export function userService(deps: { users: UserStore; newId: () => string }): Implementation<typeof UserService> {

@@ -1,8 +1,7 @@
 import type { VerificationTokenService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { VerificationTokenStore } from "../store/store.js"
-import { found } from "./found.js"
-import { fromVerificationToken, required, toDate } from "./wire.js"
+import { found, fromVerificationToken, required, toDate } from "./wire.js"
 
 /** The verification tokens of the store, on the wire. */
 export function verificationTokenService(deps: {

@@ -14,12 +14,18 @@ import {
 } from "@authwire/proto"
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
-import { Failure } from "../rpc/errors.js"
+import { Failure, type Reason } from "../rpc/errors.js"
 import type * as domain from "../store/types.js"
 import { checkJson } from "./json.js"
 
 // The one mapping between the wire and the domain. Requests have passed the rules of the schema by now, so what these
 // functions assume of a field stands there.
+
+/** Turns the store's null into the failure that the schema names for it. */
+export function found<T>(thing: T | null, reason: Extract<Reason, `${string}_NOT_FOUND`>): T {
+  if (thing === null) throw new Failure(reason)
+  return thing
+}
 
 /** Fractions of a millisecond are dropped, also before 1970. */
 export function toDate(timestamp: Timestamp): Date {

@@ -8,7 +8,17 @@ export function orAborted<T>(waited: Promise<T>, signal: AbortSignal | undefined
     const onAbort = () => reject(signal.reason)
     if (signal.aborted) onAbort()
     signal.addEventListener("abort", onAbort, { once: true })
-    waited.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort))
+    const over = () => signal.removeEventListener("abort", onAbort)
+    waited.then(
+      (value) => {
+        over()
+        resolve(value)
+      },
+      (reason) => {
+        over()
+        reject(reason)
+      },
+    )
   })
 }
 

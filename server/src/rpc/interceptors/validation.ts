@@ -1,4 +1,3 @@
-import type { DescMethod, Message } from "@bufbuild/protobuf"
 import { createValidator, type Violation } from "@bufbuild/protovalidate"
 import { Failure, type FieldViolation } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
@@ -16,30 +15,19 @@ export function validation(): Interceptor {
   const untilFirst = createValidator({ failFast: true })
   const whole = createValidator()
 
-  const check = (method: DescMethod, request: Message): void => {
-    const parts = countParts(method.input, request, maxParts)
-    if (parts > maxParts) throw tooManyParts()
-    // An entry each that breaks a rule: to tell of all of them would take gigabytes.
-    const result = (parts > smallParts ? untilFirst : whole).validate(method.input, request)
-    if (result.kind === "valid") return
-    if (result.kind === "error") throw result.error
-    const violations = result.violations.slice(0, maxViolations).map(toFieldViolation)
-    throw new Failure("INVALID_FIELD", { violations })
-  }
-
   return {
-    unary: (method, next) => async (request, call) => {
-      check(method, request)
-      return await next(request, call)
-    },
-    stream: (method, next) => (requests, call) => next(checked(method, requests), call),
-  }
-
-  async function* checked(method: DescMethod, requests: AsyncIterable<Message>): AsyncIterable<Message> {
-    for await (const request of requests) {
-      check(method, request)
-      yield request
-    }
+    check:
+      ({ input }) =>
+      (request) => {
+        const parts = countParts(input, request, maxParts)
+        if (parts > maxParts) throw tooManyParts()
+        // An entry each that breaks a rule: to tell of all of them would take gigabytes.
+        const result = (parts > smallParts ? untilFirst : whole).validate(input, request)
+        if (result.kind === "valid") return
+        if (result.kind === "error") throw result.error
+        const violations = result.violations.slice(0, maxViolations).map(toFieldViolation)
+        throw new Failure("INVALID_FIELD", { violations })
+      },
   }
 }
 

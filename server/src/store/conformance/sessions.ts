@@ -251,6 +251,19 @@ export function sessionContract(context: ContractContext): void {
       expect(await rowsOf(session.sessionToken)).toEqual([])
     })
 
+    test("many at the same time each return and remove their own, and unknown ones null", async () => {
+      const sessions = await Promise.all(range(20).map(() => created()))
+      const staying = await created()
+      const deleted = await Promise.all(
+        sessions.flatMap(({ sessionToken }) =>
+          [sessionToken, newId()].map((token) => context.store.sessions.delete(anyone, token)),
+        ),
+      )
+      expect(deleted).toEqual(sessions.flatMap((session) => [session, null]))
+      for (const { sessionToken } of sessions) expect(await rowsOf(sessionToken)).toEqual([])
+      expect(await rowsOf(staying.sessionToken)).toHaveLength(1)
+    })
+
     test("of 10 concurrent calls one returns the session", async () => {
       const session = await created()
       const answers = await Promise.all(

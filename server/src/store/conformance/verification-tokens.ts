@@ -74,6 +74,17 @@ export function verificationTokenContract(context: ContractContext): void {
       }
     })
 
+    test("many at the same time each get and delete their own, where identifiers and tokens cross too", async () => {
+      const [identifiers, texts] = [range(5).map(newId), range(4).map(newId)]
+      const tokens = identifiers.flatMap((identifier) => texts.map((token) => newToken({ identifier, token })))
+      for (const token of tokens) await context.store.verificationTokens.create(anyone, token)
+      const used = await Promise.all(
+        [...tokens, newToken()].map((token) => context.store.verificationTokens.use(anyone, token)),
+      )
+      expect(used).toEqual([...tokens, null])
+      for (const token of tokens) expect(await rowsOf(token)).toEqual([])
+    })
+
     test("returns and deletes an expired token too", async () => {
       const token = newToken({ expires: new Date(context.clock.now - day) })
       await context.store.verificationTokens.create(anyone, token)

@@ -6,6 +6,7 @@ import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import { sharedLookup } from "./query/batched-lookup.js"
+import type { Cell } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
 import { userNotFound } from "./user-not-found.js"
 
@@ -15,6 +16,12 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
   const sessionAndUserByHash = sharedLookup(database, {
     from: () => sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId"),
     columns: `${sessions.columns("s")}, ${users.columns("u")}`,
+    alias: "s",
+    key: ["tokenHash"],
+  })
+  const sessionByHash = sharedLookup(database, {
+    from: () => sessions.selectFrom("s"),
+    columns: sessions.columns("s"),
     alias: "s",
     key: ["tokenHash"],
   })
@@ -78,17 +85,19 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
     },
 
     // Many may read the session, but only one statement can delete the row, and it deletes what was read: so what is
-    // returned is what there was, without a transaction, which takes two statements more.
-    delete(caller, sessionToken) {
+    // returned is what there was, without a transaction, which takes two statements more. The first read is shared with
+    // others and takes no place of a writer.
+    async delete(caller, sessionToken) {
       const key = keyOf(caller, sessionToken)
+      const read = await sessionByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
+      if (read === undefined) return null
       return database.writes(caller, [sessions.nameOf(key)], async (sql) => {
-        for (;;) {
-          const [cells] = await sql.read(sessions.byKey, key)
-          if (cells === undefined) return null
+        for (let cells: Cell[] | undefined = read; cells !== undefined; [cells] = await sql.read(sessions.byKey, key)) {
           const deleted = await sql.write(deleteAsRead, { ...key, cells })
           if (deleted === 1) return { sessionToken, ...sessions.row(cells) }
           // It was changed or deleted between the two.
         }
+        return null
       })
     },
   }

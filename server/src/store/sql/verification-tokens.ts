@@ -4,10 +4,17 @@ import type { Caller, VerificationTokenStore } from "../store.js"
 import type { VerificationTokenKey } from "../types.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
+import { sharedLookup } from "./query/batched-lookup.js"
 
 export function verificationTokenStore(database: Database): VerificationTokenStore {
   const { verificationTokens } = database.tables
   const deleteAsRead = verificationTokens.deleteAsRead()
+  const byKey = sharedLookup(database, {
+    from: () => verificationTokens.selectFrom("v"),
+    columns: verificationTokens.columns("v"),
+    alias: "v",
+    key: ["identifier", "tokenHash"],
+  })
 
   return {
     create: (caller, token) =>
@@ -23,11 +30,14 @@ export function verificationTokenStore(database: Database): VerificationTokenSto
 
     // Many may read the token, but only one statement can delete the row, and whose it was gets the token. It deletes
     // what was read, not one that was made anew with another expiry meanwhile.
-    use(caller, { identifier, token }) {
+    async use(caller, { identifier, token }) {
       const key = keyOf(caller, { identifier, token })
+      const cells = await byKey(caller, [
+        verificationTokens.cell("identifier", key.identifier),
+        verificationTokens.cell("tokenHash", key.tokenHash),
+      ])
+      if (cells === undefined) return null
       return database.writes(caller, [verificationTokens.nameOf(key)], async (sql) => {
-        const [cells] = await sql.read(verificationTokens.byKey, key)
-        if (cells === undefined) return null
         const deleted = await sql.write(deleteAsRead, { ...key, cells })
         return deleted === 1 ? { identifier, token, expires: verificationTokens.row(cells).expires } : null
       })

@@ -68,11 +68,16 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     // A stream that its reader leaves early must still be able to say why.
     else {
       let isFirst = true
-      for await (const bytes of untilBroken(from.iterator({ destroyOnReturn: false }))) {
-        const tooMany = method.isOpen && !isFirst ? openMethods.request(method.desc, connection) : undefined
-        if (tooMany !== undefined) throw tooMany
-        isFirst = false
-        yield codec.decode(bytes)
+      try {
+        for await (const bytes of from.iterator({ destroyOnReturn: false })) {
+          const tooMany = method.isOpen && !isFirst ? openMethods.request(method.desc, connection) : undefined
+          if (tooMany !== undefined) throw tooMany
+          isFirst = false
+          yield codec.decode(bytes)
+        }
+      } catch (cause) {
+        // grpc-js has told the client what is wrong with its request, or the client has gone.
+        throw cause instanceof Failure ? cause : new Failure("CANCELLED", { cause })
       }
       if (share.isPartial) throw new Failure("INVALID_FIELD", { violations: [notWhole] })
     }
@@ -107,15 +112,6 @@ function failWhenSent(call: StreamCall, answer: Promise<void> | undefined, error
   const fail = () => call.emit("error", toServiceError(error))
   if (answer === undefined) fail()
   else answer.then(fail)
-}
-
-// grpc-js has told the client what is wrong with its request, or the client has gone.
-async function* untilBroken(messages: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
-  try {
-    yield* messages
-  } catch (cause) {
-    throw new Failure("CANCELLED", { cause })
-  }
 }
 
 const notWhole = { field: "request", description: "ends within a message" }

@@ -61,10 +61,7 @@ export function coalesce<Key, Row>(
     waiting = waiting.slice(limit)
     begun++
     active++
-    answer(batch).finally(() => {
-      active--
-      if (waiting.length > 0) plan()
-    })
+    answer(batch)
   }
 
   async function answer(batch: readonly Waiter<Key, Row>[]): Promise<void> {
@@ -80,6 +77,8 @@ export function coalesce<Key, Row>(
       for (const waiter of batch) waiter.reject(reason)
     } finally {
       waited?.end()
+      active--
+      if (waiting.length > 0) plan()
     }
   }
 

@@ -42,7 +42,15 @@ export function gate(queue: Queue, { places, writers }: GateOptions): Gate {
       inside--
       if (kind === "write") writing--
       // The place passes on at once to who came first of those who may have it: a newcomer cannot overtake.
-      const [next] = kinds.filter(isFree).toSorted((a, b) => lines[a].first - lines[b].first)
+      let next: Kind | undefined
+      let first = Number.POSITIVE_INFINITY
+      for (const one of kinds) {
+        const came = isFree(one) ? lines[one].first : Number.POSITIVE_INFINITY
+        if (came < first) {
+          next = one
+          first = came
+        }
+      }
       if (next !== undefined && lines[next].admit()) take(next)
     },
   }
