@@ -2,8 +2,8 @@
 //
 //   fork("load/health-side.ts", [url of the gRPC listener, url of the HTTP listener])
 
-import { header, paths } from "../../test/support/attack/requests.ts"
-import { attackConnection, endOf } from "../../test/support/attack/streams.ts"
+import { header, paths } from "@authwire/test-support/attack/requests.js"
+import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 
 /** What was seen since the last time, in milliseconds. */
 export interface HealthSight {

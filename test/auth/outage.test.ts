@@ -1,11 +1,11 @@
 import { SessionService, TokenService } from "@authwire/proto"
+import { createDatabase, describeServers, tcpProxy } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { createKey, revokeKey, type TestKey } from "@authwire/test-support/keys.js"
+import { until } from "@authwire/test-support/pipeline.js"
+import { startServer, staticKey } from "@authwire/test-support/server.js"
+import { logOf } from "@authwire/test-support/workers.js"
 import { expect, test } from "@jest/globals"
-import { createDatabase, describeServers, tcpProxy } from "../support/databases.js"
-import { endsAfterEach } from "../support/endings.js"
-import { createKey, revokeKey, type TestKey } from "../support/keys.js"
-import { until } from "../support/pipeline.js"
-import { startServer, staticKey } from "../support/server.js"
-import { logOf } from "../support/workers.js"
 import { ask, bearer, open, unary } from "./access/asking.js"
 
 const later = endsAfterEach()

@@ -2,13 +2,19 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { authority, certificateFolder, serverCertificate, stranger } from "@authwire/test-support/certificates.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import {
+  buildExample,
+  languages,
+  runExample,
+  type ServingExample,
+  serveExample,
+} from "@authwire/test-support/languages.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { sessionCookie } from "@authwire/test-support/sign-in.js"
+import { hasTool } from "@authwire/test-support/tools.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { authority, certificateFolder, serverCertificate, stranger } from "../support/certificates.js"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { buildExample, languages, runExample, type ServingExample, serveExample } from "../support/languages.js"
-import { type ServerProcess, startServer, staticKey } from "../support/server.js"
-import { sessionCookie } from "../support/sign-in.js"
-import { hasTool } from "../support/tools.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const vectorsFile = `${root}/token/vectors.json`

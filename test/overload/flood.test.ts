@@ -1,12 +1,8 @@
 import http from "node:http"
 import { HealthCheckRequestSchema } from "@authwire/proto/health"
-import { create, toBinary } from "@bufbuild/protobuf"
-import { Client, credentials } from "@grpc/grpc-js"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { residentBytes } from "../../bench/load/cpu.js"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { describeServers } from "../support/databases.js"
-import { tally, until } from "../support/pipeline.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { describeServers } from "@authwire/test-support/databases.js"
+import { tally, until } from "@authwire/test-support/pipeline.js"
 import {
   type Heard,
   type RawCalls,
@@ -14,7 +10,11 @@ import {
   rawConnectCalls,
   rawPipelineCalls,
   rawUnaryCalls,
-} from "../support/raw-calls.js"
+} from "@authwire/test-support/raw-calls.js"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { Client, credentials } from "@grpc/grpc-js"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { residentBytes } from "../../bench/load/cpu.js"
 
 const floodMs = 5_000
 const nothing = Buffer.from(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema)))

@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
+import { createDatabase, databaseTargets, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
+import { outcome, pipelineClient, until } from "@authwire/test-support/pipeline.js"
+import { startServer } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase, tcpProxy } from "../support/databases.js"
-import { outcome, pipelineClient, until } from "../support/pipeline.js"
-import { startServer } from "../support/server.js"
 
 let database: TestDatabase
 beforeAll(async () => {

@@ -5,11 +5,17 @@ import tls from "node:tls"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { AuthwireError, createAuthwireClient, type TlsOptions } from "@authwire/client"
+import {
+  authority,
+  certificate,
+  certificateFolder,
+  serverCertificate,
+  stranger,
+} from "@authwire/test-support/certificates.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
-import { authority, certificate, certificateFolder, serverCertificate, stranger } from "../support/certificates.js"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 
 const mine = certificate("an application", { issuer: authority })
 const theirs = certificate("somebody", { issuer: stranger })

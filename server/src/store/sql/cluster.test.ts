@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
+import { clusterUrls, createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { clusterUrls, createDatabase, type TestDatabase } from "../../../../test/support/databases.js"
 import {
   anyone,
   encryptionKeys,

@@ -1,6 +1,6 @@
+import { databaseTargets, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { databaseTargets, describeServers, type TestDatabase } from "../../../../test/support/databases.js"
-import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import { anyone, encryptionKeys, newId, newUser, range } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"
 import type { RetryEvent } from "./index.js"

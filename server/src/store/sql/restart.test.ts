@@ -1,4 +1,3 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import {
   createDatabaseOn,
   describeServers,
@@ -6,8 +5,9 @@ import {
   type PrivateServer,
   startPrivateDatabase,
   type TestDatabase,
-} from "../../../../test/support/databases.js"
-import { plainSql } from "../../../../test/support/plain-sql.js"
+} from "@authwire/test-support/databases.js"
+import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys, newUser, range } from "../conformance/context.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 
