@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { until } from "@authwire/test-support/pipeline.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { logOf } from "@authwire/test-support/workers.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

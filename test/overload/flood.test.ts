@@ -2,7 +2,7 @@ import http from "node:http"
 import { HealthCheckRequestSchema } from "@authwire/proto/health"
 import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
 import { describeServers } from "@authwire/test-support/databases.js"
-import { tally, until } from "@authwire/test-support/pipeline.js"
+import { tally } from "@authwire/test-support/pipeline.js"
 import {
   type Heard,
   type RawCalls,
@@ -11,6 +11,7 @@ import {
   rawPipelineCalls,
   rawUnaryCalls,
 } from "@authwire/test-support/raw-calls.js"
+import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { Client, credentials } from "@grpc/grpc-js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"

@@ -2,8 +2,9 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { createDatabase, databaseTargets, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
-import { outcome, pipelineClient, until } from "@authwire/test-support/pipeline.js"
+import { outcome, pipelineClient } from "@authwire/test-support/pipeline.js"
 import { startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 let database: TestDatabase

@@ -1,7 +1,8 @@
 import { createDatabase } from "@authwire/test-support/databases.js"
 import { createNetworkNamespace, hasNetworkNamespaces } from "@authwire/test-support/network-namespace.js"
-import { outcome, pipelineClient, tally, until } from "@authwire/test-support/pipeline.js"
+import { outcome, pipelineClient, tally } from "@authwire/test-support/pipeline.js"
 import { startServer, staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 
 /** How long a client waits until it asks whether a connection is alive, and then for the answer. */

@@ -3,7 +3,7 @@ import { enveloped, getUserRequest, header, paths, reflectionRequest } from "@au
 import { type AttackStream, attackConnection, endOf, takesNothing } from "@authwire/test-support/attack/streams.js"
 import { type Listener, large, listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { until } from "@authwire/test-support/pipeline.js"
+import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

@@ -8,8 +8,8 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js
 import { describeServers } from "@authwire/test-support/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { whileFull } from "@authwire/test-support/full.js"
-import { until } from "@authwire/test-support/pipeline.js"
 import { staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 /** A message that has no end, as far as this test can tell: more than comes through before the stream is closed. */

@@ -4,7 +4,7 @@ import { header, paths } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { until } from "@authwire/test-support/pipeline.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 /** A connection that made no call that was let in is closed after 30 s without a stream. */

@@ -13,7 +13,7 @@ import {
 } from "@authwire/test-support/attack/streams.js"
 import { type Listener, listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { until } from "@authwire/test-support/pipeline.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const empty = Buffer.alloc(5)

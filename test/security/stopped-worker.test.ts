@@ -2,7 +2,8 @@ import http from "node:http"
 import { createDatabase, describeServers } from "@authwire/test-support/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { startServer } from "@authwire/test-support/server.js"
-import { connection, healthAnswers, isGone, logOf, until, workersOf } from "@authwire/test-support/workers.js"
+import { until } from "@authwire/test-support/until.js"
+import { connection, healthAnswers, isGone, logOf, workersOf } from "@authwire/test-support/workers.js"
 import { expect, test } from "@jest/globals"
 
 const later = endsAfterEach()

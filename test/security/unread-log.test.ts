@@ -4,7 +4,8 @@ import { createDatabase, type DatabaseTarget, describeServers } from "@authwire/
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { startServer } from "@authwire/test-support/server.js"
 import { unreadPipe } from "@authwire/test-support/unread-pipe.js"
-import { healthAnswers, until } from "@authwire/test-support/workers.js"
+import { until } from "@authwire/test-support/until.js"
+import { healthAnswers } from "@authwire/test-support/workers.js"
 import { describe, expect, test } from "@jest/globals"
 
 const later = endsAfterEach()

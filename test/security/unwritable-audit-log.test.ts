@@ -7,7 +7,8 @@ import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { run, startServer, testSecret } from "@authwire/test-support/server.js"
 import { hasMountNamespaces, smallDisk } from "@authwire/test-support/small-disk.js"
 import { unreadPipe } from "@authwire/test-support/unread-pipe.js"
-import { healthAnswers, logOf, until } from "@authwire/test-support/workers.js"
+import { until } from "@authwire/test-support/until.js"
+import { healthAnswers, logOf } from "@authwire/test-support/workers.js"
 import { describe, expect, test } from "@jest/globals"
 
 const later = endsAfterEach()

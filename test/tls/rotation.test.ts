@@ -11,7 +11,7 @@ import {
 } from "@authwire/test-support/certificates.js"
 import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases.js"
 import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
-import { until } from "@authwire/test-support/workers.js"
+import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
 

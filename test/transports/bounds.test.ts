@@ -3,7 +3,7 @@ import http2 from "node:http2"
 import net from "node:net"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
-import { until } from "@authwire/test-support/workers.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const getUser = { ":method": "POST", ":path": "/authwire.v1.UserService/GetUser", "content-type": "application/grpc" }

@@ -9,7 +9,8 @@ import {
 import { outcome, pipelineClient, tally } from "@authwire/test-support/pipeline.js"
 import { type RawOutcome, rawPipelineCalls } from "@authwire/test-support/raw-calls.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
-import { connection, until, workersOf } from "@authwire/test-support/workers.js"
+import { until } from "@authwire/test-support/until.js"
+import { connection, workersOf } from "@authwire/test-support/workers.js"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

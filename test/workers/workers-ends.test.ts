@@ -1,15 +1,8 @@
 import http from "node:http"
 import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
-import {
-  connection,
-  healthAnswers,
-  isGone,
-  logOf,
-  until,
-  untilHealth,
-  workersOf,
-} from "@authwire/test-support/workers.js"
+import { until } from "@authwire/test-support/until.js"
+import { connection, healthAnswers, isGone, logOf, untilHealth, workersOf } from "@authwire/test-support/workers.js"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 

@@ -3,7 +3,8 @@ import { createServer } from "node:net"
 import { HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
 import { run, startServer, testSecret } from "@authwire/test-support/server.js"
-import { connection, healthAnswers, logOf, until, untilHealth } from "@authwire/test-support/workers.js"
+import { until } from "@authwire/test-support/until.js"
+import { connection, healthAnswers, logOf, untilHealth } from "@authwire/test-support/workers.js"
 import { describe, expect, test } from "@jest/globals"
 
 describe("--workers", () => {
