@@ -137,8 +137,9 @@ describeServers("conflicts on %s", (target) => {
     for (let n = 0; n < 20; n++)
       await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', ?, '{}')", [newId()])
     await database.query("UPDATE sessions SET extra = '{}', expires = NOW() WHERE user_id = ?", [id])
+    const met = database.lockMet()
     const deleting = store.users.delete(anyone, id)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await met
     await database.query("UPDATE users SET name = 'x' WHERE id = ?", [id])
     await database.query("COMMIT")
     expect(await deleting).toMatchObject({ id, name: "x" })
