@@ -14,6 +14,7 @@ import {
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
 import { sessionCookie } from "@authwire/test-support/sign-in.js"
 import { hasTool } from "@authwire/test-support/tools.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
@@ -266,7 +267,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       expect(await me({})).toEqual(unknown)
       const args = [`--grpc-addr=${new URL(server.grpcUrl).host}`]
       server = await startServer({ databaseUrl: database.url, keys: false, env, args })
-      while ((await me({ cookie })).status === 503) await delay(100)
+      await until(async () => (await me({ cookie })).status !== 503)
       expect(await me({ cookie })).toEqual(adaByJwt)
     })
 
@@ -276,6 +277,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       try {
         const begin = performance.now()
         const answer = me({ cookie })
+        // The example has the request by then, and nothing outside of it shows that. A slow machine has three times as long.
         await delay(500)
         const exit = example.stop()
         expect(await answer).toEqual(unknown)

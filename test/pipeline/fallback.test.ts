@@ -59,11 +59,19 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
     const start = performance.now()
     expect(await both(100)).toEqual({ OK: 100 })
     expect(performance.now() - start).toBeGreaterThan(1_900)
-    const quick = performance.now()
-    for (let count = 0; count < 20; count++) expect(await both(1)).toEqual({ OK: 1 })
+    let slowest = 0
+    const twenty = async () => {
+      for (let count = 0; count < 20; count++) {
+        const since = performance.now()
+        expect(await both(1)).toEqual({ OK: 1 })
+        slowest = Math.max(slowest, performance.now() - since)
+      }
+    }
+    await twenty()
     laterMs += 6_000
-    for (let count = 0; count < 20; count++) expect(await both(1)).toEqual({ OK: 1 })
-    expect(performance.now() - quick).toBeLessThan(1_900)
+    await twenty()
+    // None waits for the two seconds that a place has to say whether it carries pipelines.
+    expect(slowest).toBeLessThan(1_900)
     expect(proxy.counts).toEqual({ pipelines: 2, others: 140 })
   })
 
