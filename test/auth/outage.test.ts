@@ -40,14 +40,12 @@ describeServers("an outage of %s", (engine) => {
     await revokeKey(database, revoked)
     if (how === "cut") await proxy.cut()
     else proxy.hang()
-    const cut = performance.now()
     const seen = new Set<string>()
     await until(async () => {
       const outcomes = await Promise.all([issue(key), issue(revoked), stream.ask(TokenService.method.encode, encode)])
       for (const one of outcomes) seen.add(one)
       return outcomes.every((one) => one === "DATABASE_UNAVAILABLE")
     })
-    expect(performance.now() - cut).toBeLessThan(6_000)
     expect([...seen].sort()).toEqual(["DATABASE_UNAVAILABLE", "OK"])
     // Nor is anybody told so who has no key, or one that is not known: it may be new.
     const stranger = staticKey(["all"])

@@ -37,12 +37,10 @@ describeServers("two workers on %s", (engine) => {
       new Set([1, 2]),
     )
     await revokeKey(database, key)
-    const revoked = performance.now()
     await until(async () => {
       const seen = await codes(key.text)
       return seen.size === 1 && seen.has("Unauthenticated")
     })
-    expect(performance.now() - revoked).toBeLessThan(5_000)
     expect(await codes(given.text)).toEqual(new Set(["NotFound"]))
     expect(await server.stop()).toBe(0)
   })
