@@ -57,7 +57,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
       expect(outcomes.filter((one) => !["USER_NOT_FOUND", "API_KEY_INVALID"].includes(one))).toEqual([])
       return outcomes.every((one) => one === "API_KEY_INVALID")
     })
-    // It does not come back with the next list (every two seconds), nor by being looked up.
+    // It does not come back with the next list (every two seconds), nor by being looked up. So nothing happens for a while.
     const end = performance.now() + 3_000
     await until(async () => {
       expect(new Set(await everywhere())).toEqual(new Set(["API_KEY_INVALID"]))

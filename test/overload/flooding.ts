@@ -71,6 +71,7 @@ export async function flood(authwire: Authwire): Promise<{ answered: number; rej
       health.push(grpcHealth(server.grpcUrl), httpHealth(server.httpUrl))
       most = Math.max(most, memory())
     }
+    // For this process, which has to hear what comes back.
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
   expect(tally(await Promise.all(health))).toEqual({
