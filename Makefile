@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql bench soak flood attack fuzz bench-install nextjs-install gen lint format verify clean
+.PHONY: help install build run demo test test-mysql test-perf bench soak flood attack fuzz bench-install nextjs-install gen lint format verify clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: build nextjs-install ## run every test that this machine can run; names wh
 
 test-mysql: build nextjs-install ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
+
+test-perf: build ## run the tests that measure how long something takes, on a machine that does nothing else
+	scripts/test --config jest.perf.config.js $(ARGS)
 
 bench: build bench-install ## measure against peers and write docs/performance.md; ARGS=--quick only tries everything out
 	# On one CPU: between two, where a thread of the pool wakes up decides more than what is measured.

@@ -1,3 +1,10 @@
+export const ignored = [
+  "/node_modules/",
+  "/dist/",
+  // Needs a replication group, which no run starts by itself.
+  ...(process.env.AUTHWIRE_TEST_CLUSTER_URLS ? [] : ["cluster\\.test\\.ts$"]),
+]
+
 /** @type {import("jest").Config} */
 export default {
   roots: [
@@ -11,12 +18,8 @@ export default {
     "<rootDir>/test",
   ],
   testMatch: ["**/*.test.ts"],
-  testPathIgnorePatterns: [
-    "/node_modules/",
-    "/dist/",
-    // Needs a replication group, which no run starts by itself.
-    ...(process.env.AUTHWIRE_TEST_CLUSTER_URLS ? [] : ["cluster\\.test\\.ts$"]),
-  ],
+  // Those that measure have a configuration of their own: jest.perf.config.js.
+  testPathIgnorePatterns: [...ignored, "\\.perf\\.test\\.ts$"],
   modulePathIgnorePatterns: ["/dist/"],
   extensionsToTreatAsEsm: [".ts"],
   transform: {

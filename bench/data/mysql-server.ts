@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
+import { createRunFolder, createServerProcess, findServer } from "@authwire/test-support/servers.js"
 import { createPool, type Pool, type RowDataPacket } from "mysql2/promise"
-import { createRunFolder, createServerProcess, findServer } from "../../test/support/servers.ts"
 
 /** The database server that everything is measured on. */
 export interface MysqlServer {

@@ -1,7 +1,6 @@
 import http from "node:http"
 import { PipelineRequestSchema } from "@authwire/proto"
-import { create, toBinary } from "@bufbuild/protobuf"
-import { sendAllButTheLastByte } from "../../test/support/attack/partial-message.ts"
+import { sendAllButTheLastByte } from "@authwire/test-support/attack/partial-message.js"
 import {
   endlessHeader,
   http1Request,
@@ -9,7 +8,7 @@ import {
   idleConnection,
   type RawSocket,
   unreadSocket,
-} from "../../test/support/attack/raw-sockets.ts"
+} from "@authwire/test-support/attack/raw-sockets.js"
 import {
   enveloped,
   getUserRequest,
@@ -17,8 +16,9 @@ import {
   paths,
   prefix,
   reflectionRequest,
-} from "../../test/support/attack/requests.ts"
-import { type AttackConnection, attackConnection, takesNothing } from "../../test/support/attack/streams.ts"
+} from "@authwire/test-support/attack/requests.js"
+import { type AttackConnection, attackConnection, takesNothing } from "@authwire/test-support/attack/streams.js"
+import { create, toBinary } from "@bufbuild/protobuf"
 
 /** Whom an attack is for. */
 export interface AttackTarget {

@@ -9,7 +9,7 @@ import {
   rawConnectCalls,
   rawPipelineCalls,
   rawUnaryCalls,
-} from "../../test/support/raw-calls.ts"
+} from "@authwire/test-support/raw-calls.js"
 import { sessionsPerUser, sessionToken } from "../data/keys.ts"
 import { apiKey } from "../servers/key.ts"
 import { answerParent } from "./child.ts"

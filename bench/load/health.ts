@@ -1,5 +1,5 @@
-import { header, paths } from "../../test/support/attack/requests.ts"
-import { attackConnection, endOf } from "../../test/support/attack/streams.ts"
+import { header, paths } from "@authwire/test-support/attack/requests.js"
+import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 
 const empty = Buffer.alloc(5)
 

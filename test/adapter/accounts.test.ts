@@ -1,6 +1,6 @@
 import type { AdapterAccount } from "@auth/core/adapters"
+import { describeAdapter, failure } from "@authwire/test-support/adapter.js"
 import { expect, test } from "@jest/globals"
-import { describeAdapter, failure } from "../support/adapter.js"
 
 /** What is sealed in the database. */
 const sealed = expect.stringMatching(/^sealed\.1\.[\w-]{8}\.[\w-]{38,}$/)

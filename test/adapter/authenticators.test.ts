@@ -1,5 +1,5 @@
+import { authenticator, describeAdapter, failure } from "@authwire/test-support/adapter.js"
 import { expect, test } from "@jest/globals"
-import { authenticator, describeAdapter, failure } from "../support/adapter.js"
 
 describeAdapter("authenticators", (on) => {
   test("createAuthenticator keeps every field", async () => {

@@ -6,13 +6,13 @@ import {
   VerificationTokenService,
 } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { breachesOf, brokenRequest, unruledFields } from "@authwire/test-support/breaches.js"
+import { http1Options } from "@authwire/test-support/http1.js"
 import type { DescMethodUnary } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { breachesOf, brokenRequest, unruledFields } from "../support/breaches.js"
-import { http1Options } from "../support/http1.js"
 
 const services = [UserService, AccountService, SessionService, VerificationTokenService, AuthenticatorService]
 const methods = services.flatMap((service) => service.methods as DescMethodUnary[])

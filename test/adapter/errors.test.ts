@@ -1,6 +1,6 @@
 import { AuthwireError } from "@authwire/client"
+import { describeAdapter } from "@authwire/test-support/adapter.js"
 import { expect, test } from "@jest/globals"
-import { describeAdapter } from "../support/adapter.js"
 
 describeAdapter("errors", (on) => {
   test("an error names method, code and reason, and nothing of the request", async () => {

@@ -1,6 +1,6 @@
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { databaseTargets } from "../support/databases.js"
 
 // Pairs that a collation somewhere takes for the same.
 const pairs: [difference: string, one: string, other: string][] = [

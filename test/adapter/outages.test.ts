@@ -1,9 +1,6 @@
 import { createServer, type Socket } from "node:net"
 import { type AuthwireAdapter, AuthwireError, createAuthwireClient } from "@authwire/client"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
-import { createClient } from "@connectrpc/connect"
-import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {
   createDatabase,
   createDatabaseOn,
@@ -11,8 +8,11 @@ import {
   ownServers,
   startPrivateDatabase,
   tcpProxy,
-} from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
+} from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 type Adapter = ReturnType<typeof AuthwireAdapter>
 

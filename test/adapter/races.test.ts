@@ -1,7 +1,7 @@
 import { AuthwireError, createAuthwireClient } from "@authwire/client"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 
 type Adapter = ReturnType<typeof createAuthwireClient>["adapter"]
 

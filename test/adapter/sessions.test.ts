@@ -1,6 +1,6 @@
+import { describeAdapter, failure, inAnHour } from "@authwire/test-support/adapter.js"
+import { tokenHash } from "@authwire/test-support/authwire.js"
 import { expect, test } from "@jest/globals"
-import { describeAdapter, failure, inAnHour } from "../support/adapter.js"
-import { tokenHash } from "../support/authwire.js"
 
 describeAdapter("sessions", (on) => {
   test("createSession keeps the expiry to the millisecond and unknown properties; the database has the hash only", async () => {

@@ -1,6 +1,6 @@
 import type { AdapterUser } from "@auth/core/adapters"
+import { authenticator, describeAdapter, failure, inAnHour } from "@authwire/test-support/adapter.js"
 import { describe, expect, test } from "@jest/globals"
-import { authenticator, describeAdapter, failure, inAnHour } from "../support/adapter.js"
 
 describeAdapter("users", (on) => {
   describe("createUser", () => {

@@ -1,6 +1,6 @@
+import { describeAdapter, failure, inAnHour } from "@authwire/test-support/adapter.js"
+import { tokenHash } from "@authwire/test-support/authwire.js"
 import { expect, test } from "@jest/globals"
-import { describeAdapter, failure, inAnHour } from "../support/adapter.js"
-import { tokenHash } from "../support/authwire.js"
 
 describeAdapter("verification tokens", (on) => {
   test("are used once, with both identifier and token", async () => {

@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { UserService } from "@authwire/proto"
+import { createDatabase } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
-import { createDatabase } from "../support/databases.js"
-import { endsAfterEach } from "../support/endings.js"
-import { until } from "../support/pipeline.js"
-import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
 import { ways } from "./access/ways.js"
 
 const later = endsAfterEach()

@@ -1,7 +1,7 @@
 import type { AuthwireError } from "@authwire/client"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 import { type Carrier, carriers } from "../transports/carriers.js"
 
 // The client's apiKey, over every transport that it has.

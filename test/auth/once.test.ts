@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto"
+import { staticKey } from "@authwire/test-support/server.js"
+import { openService } from "@authwire/test-support/service.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
 import { Key } from "../../server/src/auth/key.js"
@@ -8,9 +11,6 @@ import { access } from "../../server/src/rpc/interceptors/auth.js"
 import { formatAddress } from "../../server/src/transport/address.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
-import { staticKey } from "../support/server.js"
-import { openService } from "../support/service.js"
-import { createStoreDatabase } from "../support/store-database.js"
 import { carriers } from "../transports/carriers.js"
 
 /** A service with both listeners that counts how often a key is looked up. */

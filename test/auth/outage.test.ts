@@ -1,11 +1,11 @@
 import { SessionService, TokenService } from "@authwire/proto"
+import { createDatabase, describeServers, tcpProxy } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { createKey, revokeKey, type TestKey } from "@authwire/test-support/keys.js"
+import { startServer, staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { logOf } from "@authwire/test-support/workers.js"
 import { expect, test } from "@jest/globals"
-import { createDatabase, describeServers, tcpProxy } from "../support/databases.js"
-import { endsAfterEach } from "../support/endings.js"
-import { createKey, revokeKey, type TestKey } from "../support/keys.js"
-import { until } from "../support/pipeline.js"
-import { startServer, staticKey } from "../support/server.js"
-import { logOf } from "../support/workers.js"
 import { ask, bearer, open, unary } from "./access/asking.js"
 
 const later = endsAfterEach()
@@ -40,14 +40,12 @@ describeServers("an outage of %s", (engine) => {
     await revokeKey(database, revoked)
     if (how === "cut") await proxy.cut()
     else proxy.hang()
-    const cut = performance.now()
     const seen = new Set<string>()
     await until(async () => {
       const outcomes = await Promise.all([issue(key), issue(revoked), stream.ask(TokenService.method.encode, encode)])
       for (const one of outcomes) seen.add(one)
       return outcomes.every((one) => one === "DATABASE_UNAVAILABLE")
     })
-    expect(performance.now() - cut).toBeLessThan(6_000)
     expect([...seen].sort()).toEqual(["DATABASE_UNAVAILABLE", "OK"])
     // Nor is anybody told so who has no key, or one that is not known: it may be new.
     const stranger = staticKey(["all"])

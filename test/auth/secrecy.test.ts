@@ -1,11 +1,11 @@
 import { inspect } from "node:util"
 import { AuthwireAdapter, createAuthwireClient, RemoteJwt } from "@authwire/client"
 import { ServerReflection } from "@authwire/proto/reflection/v1"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { run, type ServerProcess, startServer } from "../support/server.js"
 
 // Nothing of what callers send, and no secret, in any output: the logs at every level, errors, reflection. Each value
 // planted below is unlike anything that could stand there for another reason.

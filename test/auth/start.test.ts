@@ -1,10 +1,10 @@
 import { UserService } from "@authwire/proto"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { createKey, revokeKey } from "@authwire/test-support/keys.js"
+import { run, startServer, staticKey, testSecret } from "@authwire/test-support/server.js"
+import { logOf } from "@authwire/test-support/workers.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { endsAfterEach } from "../support/endings.js"
-import { createKey, revokeKey } from "../support/keys.js"
-import { run, startServer, staticKey, testSecret } from "../support/server.js"
-import { logOf } from "../support/workers.js"
 import { ask, bearer, unary } from "./access/asking.js"
 
 const { getUser } = UserService.method

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
 import { type AuthwireClient, createAuthwireClient, RemoteJwt } from "@authwire/client"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 
 const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators", "tenants", "api_keys"]
 

@@ -1,8 +1,8 @@
 import { AuthwireError, createAuthwireClient } from "@authwire/client"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import * as fc from "fast-check"
-import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer, staticKey } from "../support/server.js"
 
 type Adapter = ReturnType<typeof createAuthwireClient>["adapter"]
 

@@ -1,9 +1,9 @@
 import { gzipSync } from "node:zlib"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { logOf } from "@authwire/test-support/workers.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { until } from "../support/pipeline.js"
-import { type ServerProcess, startServer, staticKey } from "../support/server.js"
-import { logOf } from "../support/workers.js"
 
 const path = "authwire.v1.UserService/CreateUser"
 

@@ -4,12 +4,12 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { UserService } from "@authwire/proto"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { everyScope } from "@authwire/test-support/every-method.js"
+import { run, startServer, testSecret } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { ways } from "../auth/access/ways.js"
-import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { endsAfterEach } from "../support/endings.js"
-import { everyScope } from "../support/every-method.js"
-import { run, startServer, testSecret } from "../support/server.js"
 
 const keyForm = /^awk_([a-z2-7]{16})_([\w-]{43})\n$/
 const later = endsAfterEach()

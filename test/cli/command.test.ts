@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { run, startServer, staticKey, testSecret } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { optionsOf } from "../../server/src/cli/config/options.js"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { run, startServer, staticKey, testSecret } from "../support/server.js"
 
 describe("authwire", () => {
   let database: TestDatabase

@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { run, type ServerProcess, startServer } from "../support/server.js"
 
 const count = 600
 const [old, fresh] = [randomBytes(32).toString("base64"), randomBytes(32).toString("hex")] as const

@@ -1,9 +1,9 @@
 import http from "node:http"
 import { AuthwireError, createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases.js"
+import { startServer } from "@authwire/test-support/server.js"
 import { describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, describeServers } from "../support/databases.js"
-import { startServer } from "../support/server.js"
 
 const transports = ["grpc", "http"] as const
 const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))

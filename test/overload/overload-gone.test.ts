@@ -1,9 +1,9 @@
 import http2 from "node:http2"
 import { UserService } from "@authwire/proto"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { describeServers } from "@authwire/test-support/databases.js"
+import { whileFull } from "@authwire/test-support/full.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { describeServers } from "../support/databases.js"
-import { whileFull } from "../support/full.js"
 
 describeServers("callers that go away before they are rejected, on %s", (target) => {
   let authwire: Authwire

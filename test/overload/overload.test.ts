@@ -1,12 +1,12 @@
 import { UserService } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { describeServers } from "@authwire/test-support/databases.js"
+import { whileFull } from "@authwire/test-support/full.js"
+import { rejection } from "@authwire/test-support/rejected.js"
 import { createClient } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { errorOf, frame, messageOf, openBarePipeline } from "../support/bare-pipeline.js"
-import { describeServers } from "../support/databases.js"
-import { whileFull } from "../support/full.js"
-import { rejection } from "../support/rejected.js"
 import { carriers } from "../transports/carriers.js"
 
 describeServers("two calls are active, and no more may be, on %s", (target) => {

@@ -1,10 +1,10 @@
 import { UserService } from "@authwire/proto"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { databaseTargets, describeServers } from "@authwire/test-support/databases.js"
+import { withHeldRow } from "@authwire/test-support/held-row.js"
+import { startServer } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { errorOf, frame, messageOf, openBarePipeline } from "../support/bare-pipeline.js"
-import { databaseTargets, describeServers } from "../support/databases.js"
-import { withHeldRow } from "../support/held-row.js"
-import { startServer } from "../support/server.js"
 import { linesOf } from "../transports/world.js"
 
 const { getUser, updateUser } = UserService.method

@@ -1,8 +1,9 @@
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type Http2Proxy, http2Proxy, type Passage } from "@authwire/test-support/http2-proxy.js"
+import { outcome, type PipelineClient, pipelineClient, tally } from "@authwire/test-support/pipeline.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { type Http2Proxy, http2Proxy, type Passage } from "../support/http2-proxy.js"
-import { outcome, type PipelineClient, pipelineClient, tally, until } from "../support/pipeline.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 
 describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a server on %s", (target) => {
   let database: TestDatabase
@@ -58,11 +59,19 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
     const start = performance.now()
     expect(await both(100)).toEqual({ OK: 100 })
     expect(performance.now() - start).toBeGreaterThan(1_900)
-    const quick = performance.now()
-    for (let count = 0; count < 20; count++) expect(await both(1)).toEqual({ OK: 1 })
+    let slowest = 0
+    const twenty = async () => {
+      for (let count = 0; count < 20; count++) {
+        const since = performance.now()
+        expect(await both(1)).toEqual({ OK: 1 })
+        slowest = Math.max(slowest, performance.now() - since)
+      }
+    }
+    await twenty()
     laterMs += 6_000
-    for (let count = 0; count < 20; count++) expect(await both(1)).toEqual({ OK: 1 })
-    expect(performance.now() - quick).toBeLessThan(1_900)
+    await twenty()
+    // None waits for the two seconds that a place has to say whether it carries pipelines.
+    expect(slowest).toBeLessThan(1_900)
     expect(proxy.counts).toEqual({ pipelines: 2, others: 140 })
   })
 

@@ -1,7 +1,7 @@
+import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
+import { outcome, pipelineClient, startReplicas, tally } from "@authwire/test-support/pipeline.js"
+import { startServer } from "@authwire/test-support/server.js"
 import { expect, test } from "@jest/globals"
-import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "../support/databases.js"
-import { outcome, pipelineClient, startReplicas, tally } from "../support/pipeline.js"
-import { startServer } from "../support/server.js"
 
 const thousand = Array.from({ length: 1000 }, (_, index) => index)
 const named = (name: string) => ({ name, emailVerified: null }) as never

@@ -1,8 +1,8 @@
+import { header, paths } from "@authwire/test-support/attack/requests.js"
+import { attackConnection, endOf, takesNothing } from "@authwire/test-support/attack/streams.js"
+import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { header, paths } from "../support/attack/requests.ts"
-import { attackConnection, endOf, takesNothing } from "../support/attack/streams.ts"
-import { listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { endsAfterEach } from "../support/endings.js"
 
 describe("a pipeline whose deadline passes while an answer is on its way", () => {
   let target: Target

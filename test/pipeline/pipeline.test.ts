@@ -1,9 +1,9 @@
 import { UserService } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { type BarePipeline, errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { type BarePipeline, errorOf, frame, messageOf, openBarePipeline } from "../support/bare-pipeline.js"
-import { databaseTargets } from "../support/databases.js"
 import { linesOf } from "../transports/world.js"
 
 const { getUser, createUser } = UserService.method

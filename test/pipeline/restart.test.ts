@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs"
+import { createDatabase, describeServers } from "@authwire/test-support/databases.js"
+import { http2Proxy } from "@authwire/test-support/http2-proxy.js"
+import { outcome, type PipelineClient, pipelineClient, startReplicas, tally } from "@authwire/test-support/pipeline.js"
+import { tcpBalancer } from "@authwire/test-support/tcp-balancer.js"
+import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
-import { createDatabase, describeServers } from "../support/databases.js"
-import { http2Proxy } from "../support/http2-proxy.js"
-import { outcome, type PipelineClient, pipelineClient, startReplicas, tally, until } from "../support/pipeline.js"
-import { tcpBalancer } from "../support/tcp-balancer.js"
 
 /** Callers that read and write, writes that may not be repeated among them, until they are stopped. */
 function load({ adapter, close }: PipelineClient, callers: number) {

@@ -1,8 +1,9 @@
+import { createDatabase } from "@authwire/test-support/databases.js"
+import { createNetworkNamespace, hasNetworkNamespaces } from "@authwire/test-support/network-namespace.js"
+import { outcome, pipelineClient, tally } from "@authwire/test-support/pipeline.js"
+import { startServer, staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
-import { createDatabase } from "../support/databases.js"
-import { createNetworkNamespace, hasNetworkNamespaces } from "../support/network-namespace.js"
-import { outcome, pipelineClient, tally, until } from "../support/pipeline.js"
-import { startServer, staticKey } from "../support/server.js"
 
 /** How long a client waits until it asks whether a connection is alive, and then for the answer. */
 const keepaliveMs = 20_000 + 5_000

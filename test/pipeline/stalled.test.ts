@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs"
 import { GetUserRequestSchema } from "@authwire/proto"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { pipelineClient, tally } from "@authwire/test-support/pipeline.js"
+import { type RawPipeline, rawPipelines } from "@authwire/test-support/raw-pipeline.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase } from "../support/databases.js"
-import { pipelineClient, tally } from "../support/pipeline.js"
-import { type RawPipeline, rawPipelines } from "../support/raw-pipeline.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 
 const transports = ["grpc", "http"] as const
 

@@ -2,9 +2,9 @@ import { execFile } from "node:child_process"
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { hasTool } from "@authwire/test-support/tools.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { hasTool } from "../support/tools.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const readme = readFileSync(`${root}/README.md`, "utf8")

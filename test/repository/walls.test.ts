@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process"
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -50,4 +50,17 @@ test.each([
   ["client/src/x.ts", "@authwire/proto"],
 ])("%s may import %s", (file, module) => {
   expect(rejected(file, module)).toBe(false)
+})
+
+test.each(["client", "examples/express", "server", "token"])("%s reaches into no other package's folder", (folder) => {
+  const root = fileURLToPath(new URL(`../../${folder}`, import.meta.url))
+  const files = globSync("{src,test,vectors}/**/*.ts", { cwd: root })
+  expect(files.length).toBeGreaterThan(5)
+  const outside = files.flatMap((file) =>
+    [...readFileSync(join(root, file), "utf8").matchAll(/\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)]
+      .map(([, module = ""]) => join(dirname(file), module))
+      .filter((path) => path.startsWith("..") && !path.includes("node_modules"))
+      .map((path) => `${file}: ${path}`),
+  )
+  expect(outside).toEqual([])
 })

@@ -1,9 +1,9 @@
 import { once } from "node:events"
+import { header, paths } from "@authwire/test-support/attack/requests.js"
+import { attackConnection } from "@authwire/test-support/attack/streams.js"
+import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { header, paths } from "../support/attack/requests.ts"
-import { attackConnection } from "../support/attack/streams.ts"
-import { listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { endsAfterEach } from "../support/endings.js"
 
 describe("a call whose request goes on after its deadline, and cannot be read", () => {
   let target: Target

@@ -1,11 +1,11 @@
 import { PipelineRequestSchema } from "@authwire/proto"
+import { enveloped, getUserRequest, header, paths, reflectionRequest } from "@authwire/test-support/attack/requests.js"
+import { type AttackStream, attackConnection, endOf, takesNothing } from "@authwire/test-support/attack/streams.js"
+import { type Listener, large, listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { enveloped, getUserRequest, header, paths, reflectionRequest } from "../support/attack/requests.ts"
-import { type AttackStream, attackConnection, endOf, takesNothing } from "../support/attack/streams.ts"
-import { type Listener, large, listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { endsAfterEach } from "../support/endings.js"
-import { until } from "../support/pipeline.js"
 
 const mebibyte = 1024 * 1024
 const empty = Buffer.alloc(5)

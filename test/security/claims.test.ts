@@ -1,14 +1,14 @@
 import { TokenService } from "@authwire/proto"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { http1Options } from "@authwire/test-support/http1.js"
+import { testSecret } from "@authwire/test-support/server.js"
+import { sessionCookie } from "@authwire/test-support/sign-in.js"
 import { type Client, createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { base64url, forge } from "../../token/test/forge.js"
 import { derive } from "../../token/vectors/issue.js"
 import { ways } from "../auth/access/ways.js"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { http1Options } from "../support/http1.js"
-import { testSecret } from "../support/server.js"
-import { sessionCookie } from "../support/sign-in.js"
 
 // Whoever holds the secret can encrypt any text: applications that issue their tokens by themselves do. What a client of
 // the service could not read, or would read as something else, is no token.

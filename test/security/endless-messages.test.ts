@@ -1,11 +1,16 @@
 import http from "node:http"
+import { sendAllButTheLastByte } from "@authwire/test-support/attack/partial-message.js"
+import { header, paths, prefix, symbolRequest } from "@authwire/test-support/attack/requests.js"
+import {
+  type AttackConnection,
+  type AttackStream,
+  attackConnection,
+  endOf,
+} from "@authwire/test-support/attack/streams.js"
+import { type Listener, listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { sendAllButTheLastByte } from "../support/attack/partial-message.ts"
-import { header, paths, prefix, symbolRequest } from "../support/attack/requests.ts"
-import { type AttackConnection, type AttackStream, attackConnection, endOf } from "../support/attack/streams.ts"
-import { type Listener, listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { endsAfterEach } from "../support/endings.js"
-import { until } from "../support/pipeline.js"
 
 const mebibyte = 1024 * 1024
 /** Of requests that are not whole, on one connection. */

@@ -1,11 +1,11 @@
 import { once } from "node:events"
+import { endlessHeader, idleConnection, unreadSocket } from "@authwire/test-support/attack/raw-sockets.js"
+import { header, paths } from "@authwire/test-support/attack/requests.js"
+import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
+import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { endlessHeader, idleConnection, unreadSocket } from "../support/attack/raw-sockets.ts"
-import { header, paths } from "../support/attack/requests.ts"
-import { attackConnection, endOf } from "../support/attack/streams.ts"
-import { listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { endsAfterEach } from "../support/endings.js"
-import { until } from "../support/pipeline.js"
 
 /** A connection that made no call that was let in is closed after 30 s without a stream. */
 const idleMs = 45_000

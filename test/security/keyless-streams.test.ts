@@ -1,9 +1,20 @@
+import {
+  checkRequest,
+  header,
+  paths,
+  reflectionRequest,
+  symbolRequest,
+} from "@authwire/test-support/attack/requests.js"
+import {
+  type AttackConnection,
+  type AttackStream,
+  attackConnection,
+  endOf,
+} from "@authwire/test-support/attack/streams.js"
+import { type Listener, listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { checkRequest, header, paths, reflectionRequest, symbolRequest } from "../support/attack/requests.ts"
-import { type AttackConnection, type AttackStream, attackConnection, endOf } from "../support/attack/streams.ts"
-import { type Listener, listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { endsAfterEach } from "../support/endings.js"
-import { until } from "../support/pipeline.js"
 
 const empty = Buffer.alloc(5)
 const perConnection = 16

@@ -1,13 +1,16 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { databaseTargets, describeServers } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { databaseTargets, describeServers } from "../support/databases.js"
 
 const expires = new Date("2099-12-31T00:00:00Z")
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 
 // A replica that stops in the middle of a transaction holds its locks until the database notices. Who writes the same rows
-// waits for that; nobody else does. The time for the others is generous: before, they waited for longer than ten seconds.
+// waits for that; nobody else does. Before, the others waited for longer than ten seconds: from that the limit tells a slow
+// machine.
+const soonMs = 6_000
+
 describeServers("rows that another transaction has locked on %s", (target) => {
   describe.each(["grpc", "http"] as const)("through the %s listener", (listener) => {
     let authwire: Authwire
@@ -69,8 +72,8 @@ describeServers("rows that another transaction has locked on %s", (target) => {
           longestOf((other) => client.adapter.getUser(other)),
           longestOf((other) => client.adapter.updateUser({ id: other, name: "x" })),
         ])
-        expect(read).toBeLessThan(1500)
-        expect(written).toBeLessThan(3000)
+        expect(read).toBeLessThan(soonMs)
+        expect(written).toBeLessThan(soonMs)
       })
       expect(await Promise.all(writing)).toHaveLength(40)
       expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
@@ -82,7 +85,7 @@ describeServers("rows that another transaction has locked on %s", (target) => {
       await whileLocked(ids, async () => {
         writing = ids.map((userId) => client.adapter.createSession({ sessionToken: userId, userId, expires }))
         for (const call of writing) call.catch(() => {})
-        expect(await longestOf((other) => client.adapter.getUser(other))).toBeLessThan(1500)
+        expect(await longestOf((other) => client.adapter.getUser(other))).toBeLessThan(soonMs)
       })
       expect(await Promise.all(writing)).toHaveLength(ids.length)
     })
@@ -100,7 +103,7 @@ if (databaseTargets().includes("sqlite")) {
     for (const _ of range(200)) {
       const start = performance.now()
       await adapter.getUser(id)
-      expect(performance.now() - start).toBeLessThan(1500)
+      expect(performance.now() - start).toBeLessThan(soonMs)
     }
     await authwire.database.query("COMMIT")
     expect(await Promise.all(writing)).toHaveLength(40)

@@ -1,6 +1,11 @@
+import {
+  createDatabaseOn,
+  describeServers,
+  ownServers,
+  startPrivateDatabase,
+} from "@authwire/test-support/databases.js"
+import { run } from "@authwire/test-support/server.js"
 import { expect, test } from "@jest/globals"
-import { createDatabaseOn, describeServers, ownServers, startPrivateDatabase } from "../support/databases.js"
-import { run } from "../support/server.js"
 
 // A command that cannot get on must say so and end: who deploys waits for it.
 describeServers(

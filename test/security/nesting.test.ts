@@ -1,11 +1,11 @@
 import { AccountService, AuthenticatorService, SessionService, TokenService, UserService } from "@authwire/proto"
 import { BadRequestSchema } from "@authwire/proto/rpc/error_details"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { http1Options } from "@authwire/test-support/http1.js"
 import type { DescMethodUnary, JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { http1Options } from "../support/http1.js"
 
 // What is stored must be readable in every language. Readers of protobuf stop at 100 messages in each other, and an object
 // in an object costs three of them: those of Java, Python and Rust read 32 levels, which test/examples/languages.test.ts shows.

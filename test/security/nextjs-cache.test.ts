@@ -1,6 +1,6 @@
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { createNextApp, hasNextjs, type NextApp, type NextServer } from "@authwire/test-support/nextjs.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { createNextApp, hasNextjs, type NextApp, type NextServer } from "../support/nextjs.js"
 
 const modes = [
   "auto",

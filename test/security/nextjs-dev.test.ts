@@ -1,8 +1,8 @@
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { createNextApp, hasNextjs, type NextApp } from "@authwire/test-support/nextjs.js"
+import { type TcpProxy, tcpProxy } from "@authwire/test-support/tcp-proxy.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { createNextApp, hasNextjs, type NextApp } from "../support/nextjs.js"
-import { until } from "../support/pipeline.js"
-import { type TcpProxy, tcpProxy } from "../support/tcp-proxy.js"
 
 /** The file of an application that has the adapter. */
 const auth = (revision: number) => `

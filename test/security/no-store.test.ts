@@ -1,9 +1,9 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import { connect } from "node:net"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 
 const path = "/authwire.v1.UserService/GetUser"
 

@@ -2,8 +2,8 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { oldNode } from "@authwire/test-support/old-node.js"
 import { expect, test } from "@jest/globals"
-import { oldNode } from "../support/old-node.js"
 
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 const program = oldNode()

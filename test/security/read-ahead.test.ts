@@ -1,11 +1,11 @@
 import { PipelineRequestSchema } from "@authwire/proto"
+import { enveloped, getUserRequest, header, paths, prefix } from "@authwire/test-support/attack/requests.js"
+import { type AttackConnection, attackConnection, takesNothing } from "@authwire/test-support/attack/streams.js"
+import { large, listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { enveloped, getUserRequest, header, paths, prefix } from "../support/attack/requests.ts"
-import { type AttackConnection, attackConnection, takesNothing } from "../support/attack/streams.ts"
-import { large, listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { endsAfterEach } from "../support/endings.js"
-import { until } from "../support/pipeline.js"
 
 const mebibyte = 1024 * 1024
 /** What the windows of HTTP/2 and the buffers of the sockets hold beside whole messages, at the most. */

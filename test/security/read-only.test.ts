@@ -1,10 +1,5 @@
 import { createAuthwireClient } from "@authwire/client"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
-import { createClient } from "@connectrpc/connect"
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newUser } from "../../server/src/store/conformance/context.js"
-import { openSqlStore } from "../../server/src/store/sql/index.js"
 import {
   createDatabaseOn,
   describeServers,
@@ -12,10 +7,15 @@ import {
   type PrivateServer,
   startPrivateDatabase,
   type TestDatabase,
-} from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
-import { createStoreDatabase } from "../support/store-database.js"
-import { logOf } from "../support/workers.js"
+} from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { logOf } from "@authwire/test-support/workers.js"
+import { createClient } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+import { anyone, encryptionKeys, newUser } from "../../server/src/store/conformance/context.js"
+import { openSqlStore } from "../../server/src/store/sql/index.js"
 
 // Ready while no write can succeed: a balancer would go on sending people to a replica that signs nobody in.
 describeServers(

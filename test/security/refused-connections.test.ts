@@ -2,10 +2,10 @@ import { once } from "node:events"
 import { connect, type Socket } from "node:net"
 import { AuthwireAdapter } from "@authwire/client"
 import { AuthwireAdapter as EdgeAdapter } from "@authwire/client/edge"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { tcpProxy } from "@authwire/test-support/tcp-proxy.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
-import { tcpProxy } from "../support/tcp-proxy.js"
 
 describe.each([
   ["gRPC", "grpcUrl", AuthwireAdapter],

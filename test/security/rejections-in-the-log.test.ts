@@ -1,11 +1,11 @@
+import { header, paths } from "@authwire/test-support/attack/requests.js"
+import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
+import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { logOf } from "@authwire/test-support/workers.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
-import { header, paths } from "../support/attack/requests.ts"
-import { attackConnection, endOf } from "../support/attack/streams.ts"
-import { listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { openBarePipeline } from "../support/bare-pipeline.js"
-import { until } from "../support/pipeline.js"
-import { staticKey } from "../support/server.js"
-import { logOf } from "../support/workers.js"
 
 const calls = 1_000
 

@@ -5,12 +5,12 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Auth } from "@auth/core"
 import { AuthwireAdapter, type AuthwireOptions, createAuthwireClient, RemoteJwt } from "@authwire/client"
+import { inAnHour } from "@authwire/test-support/adapter.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { type TcpProxy, tcpProxy } from "@authwire/test-support/tcp-proxy.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
-import { inAnHour } from "../support/adapter.js"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { until } from "../support/pipeline.js"
-import { type ServerProcess, startServer, staticKey } from "../support/server.js"
-import { type TcpProxy, tcpProxy } from "../support/tcp-proxy.js"
 
 const repository = fileURLToPath(new URL("../..", import.meta.url))
 

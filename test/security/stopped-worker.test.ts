@@ -1,9 +1,10 @@
 import http from "node:http"
+import { createDatabase, describeServers } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { connection, healthAnswers, isGone, logOf, workersOf } from "@authwire/test-support/workers.js"
 import { expect, test } from "@jest/globals"
-import { createDatabase, describeServers } from "../support/databases.js"
-import { endsAfterEach } from "../support/endings.js"
-import { startServer } from "../support/server.js"
-import { connection, healthAnswers, isGone, logOf, until, workersOf } from "../support/workers.js"
 
 const later = endsAfterEach()
 

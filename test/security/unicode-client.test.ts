@@ -1,9 +1,9 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import * as edge from "@authwire/client/edge"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
 import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
 
 // TextEncoder puts U+FFFD in the place of a lone surrogate. A client that left it to that would change what it was given.
 

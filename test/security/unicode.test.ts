@@ -1,6 +1,11 @@
 import { PipelineRequestSchema } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { StatusSchema } from "@authwire/proto/rpc/status"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { errorOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { brokenRequest } from "@authwire/test-support/breaches.js"
+import { unaryMethods } from "@authwire/test-support/every-method.js"
+import { type TextPlace, textPlaces } from "@authwire/test-support/text-places.js"
 import {
   create,
   type DescMessage,
@@ -15,11 +20,6 @@ import {
 import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { errorOf, openBarePipeline } from "../support/bare-pipeline.js"
-import { brokenRequest } from "../support/breaches.js"
-import { unaryMethods } from "../support/every-method.js"
-import { type TextPlace, textPlaces } from "../support/text-places.js"
 
 // Half of a character of UTF-16 is text to JavaScript and to JSON, but UTF-8 does not have it: it would be stored as it is
 // and come back as U+FFFD, and two names would become one.

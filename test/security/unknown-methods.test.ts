@@ -1,10 +1,10 @@
+import { header, paths } from "@authwire/test-support/attack/requests.js"
+import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
+import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { type BarePipeline, errorOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { tally } from "@authwire/test-support/pipeline.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { header, paths } from "../support/attack/requests.ts"
-import { attackConnection, endOf } from "../support/attack/streams.ts"
-import { listeners, startTarget, type Target } from "../support/attack/target.ts"
-import { type BarePipeline, errorOf, openBarePipeline } from "../support/bare-pipeline.js"
-import { endsAfterEach } from "../support/endings.js"
-import { tally } from "../support/pipeline.js"
 
 const canary = "awk_canary"
 

@@ -1,11 +1,12 @@
 import { createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { createDatabase, type DatabaseTarget, describeServers } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { startServer } from "@authwire/test-support/server.js"
+import { unreadPipe } from "@authwire/test-support/unread-pipe.js"
+import { until } from "@authwire/test-support/until.js"
+import { healthAnswers } from "@authwire/test-support/workers.js"
 import { describe, expect, test } from "@jest/globals"
-import { createDatabase, type DatabaseTarget, describeServers } from "../support/databases.js"
-import { endsAfterEach } from "../support/endings.js"
-import { startServer } from "../support/server.js"
-import { unreadPipe } from "../support/unread-pipe.js"
-import { healthAnswers, until } from "../support/workers.js"
 
 const later = endsAfterEach()
 const serving = new Set(["SERVING"])

@@ -1,10 +1,10 @@
+import { http1Request, http2Requests, type RawSocket, unreadSocket } from "@authwire/test-support/attack/raw-sockets.js"
+import { getUserRequest, header, paths, reflectionRequest } from "@authwire/test-support/attack/requests.js"
+import { attackConnection } from "@authwire/test-support/attack/streams.js"
+import { large, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { http1Request, http2Requests, type RawSocket, unreadSocket } from "../support/attack/raw-sockets.ts"
-import { getUserRequest, header, paths, reflectionRequest } from "../support/attack/requests.ts"
-import { attackConnection } from "../support/attack/streams.ts"
-import { large, startTarget, type Target } from "../support/attack/target.ts"
-import { endsAfterEach } from "../support/endings.js"
-import { until } from "../support/pipeline.js"
 
 const mebibyte = 1024 * 1024
 /**

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { type Certificate, type CertificateOptions, certificate } from "../../client/test/certificate.js"
+import { type Certificate, type CertificateOptions, certificate } from "./certificate.js"
 
 export { type Certificate, certificate }
 

@@ -1,5 +1,5 @@
-import { until } from "./pipeline.js"
 import type { ServerProcess } from "./server.js"
+import { until } from "./until.js"
 
 /** What makes a process of Node tell its heap: for its environment. */
 export const heapTold = { NODE_OPTIONS: "--inspect=127.0.0.1:0" }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises"
 import { clientOver } from "../../client/src/client.js"
 import { type ConnectionOptions, headersOf } from "../../client/src/options.js"
 import { type PipelineTransportOptions, pipelineTransport } from "../../client/src/pipeline/transport.js"
@@ -29,15 +28,6 @@ export function tally(outcomes: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const one of outcomes) counts[one] = (counts[one] ?? 0) + 1
   return counts
-}
-
-/** Resolves when the condition holds; rejects when it does not in time. */
-export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
-  const deadline = performance.now() + timeoutMs
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`still not so: ${condition}`)
-    await delay(5)
-  }
 }
 
 /** Servers on one database, which have the same port on addresses of their own; a name has them all. */

@@ -1,19 +1,10 @@
 import { readFileSync } from "node:fs"
-import { setTimeout as delay } from "node:timers/promises"
 import { UserService } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node"
 import type { ServerProcess } from "./server.js"
-
-/** Resolves when the condition holds; rejects when it does not within 20 seconds. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`still not so: ${condition}`)
-    await delay(10)
-  }
-}
+import { until } from "./until.js"
 
 /** The lines of the log. Throws if one is not whole. */
 export function logOf(server: ServerProcess): Record<string, unknown>[] {

@@ -1,7 +1,6 @@
 import http2 from "node:http2"
 import https from "node:https"
 import { createAuthwireClient, grpcTransport } from "@authwire/client"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {
   authority,
   type Certificate,
@@ -10,9 +9,10 @@ import {
   certificateFolder,
   serverCertificate,
   stranger,
-} from "../support/certificates.js"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer, staticKey } from "../support/server.js"
+} from "@authwire/test-support/certificates.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // As in production, over real TLS: a client's certificate stands for a key.
 describe("a certificate of a client", () => {

@@ -1,5 +1,8 @@
 import https from "node:https"
 import { createAuthwireClient } from "@authwire/client"
+import { authority, certificate, certificateFolder, serverCertificate } from "@authwire/test-support/certificates.js"
+import { openService } from "@authwire/test-support/service.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
@@ -9,9 +12,6 @@ import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { watchCertificate } from "../../server/src/transport/tls/certificate.js"
 import { namesOf } from "../../server/src/transport/tls/tls.js"
 import type { Listener } from "../../server/src/transport/transport.js"
-import { authority, certificate, certificateFolder, serverCertificate } from "../support/certificates.js"
-import { openService } from "../support/service.js"
-import { createStoreDatabase } from "../support/store-database.js"
 
 // A name that would pass for two others if it were cut at commas.
 const names = ["DNS:app.test", "URI:spiffe://a/b, DNS:admin.test", "email:a@b.test", 'URI:urn:"x"']

@@ -3,12 +3,17 @@ import http2 from "node:http2"
 import https from "node:https"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
+import {
+  authority,
+  type Certificate,
+  certificateFolder,
+  serverCertificate,
+} from "@authwire/test-support/certificates.js"
+import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
-import { authority, type Certificate, certificateFolder, serverCertificate } from "../support/certificates.js"
-import { createDatabase, databaseTargets, describeServers } from "../support/databases.js"
-import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
-import { until } from "../support/workers.js"
 
 const trust = { ca: authority.cert }
 

@@ -2,10 +2,15 @@ import http2 from "node:http2"
 import net from "node:net"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
+import {
+  authority,
+  type CertificateFolder,
+  certificateFolder,
+  serverCertificate,
+} from "@authwire/test-support/certificates.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { authority, type CertificateFolder, certificateFolder, serverCertificate } from "../support/certificates.js"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { run, type ServerProcess, startServer, testSecret } from "../support/server.js"
 
 const sha256 = (pem: string) => pem.replace(/-----[^-]+-----|\s/g, "")
 

@@ -4,11 +4,11 @@ import { AuthwireError, RemoteJwt } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { TokenService } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { startServer, testSecret } from "@authwire/test-support/server.js"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { startServer, testSecret } from "../support/server.js"
 
 interface Vectors {
   valid: { name: string; secrets: string[]; salt: string; token: string; payload: object; clock?: "frozen" }[]

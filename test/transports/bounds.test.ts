@@ -1,10 +1,10 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import net from "node:net"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
-import { until } from "../support/workers.js"
 
 const getUser = { ":method": "POST", ":path": "/authwire.v1.UserService/GetUser", "content-type": "application/grpc" }
 const watch = { ":method": "POST", ":path": "/grpc.health.v1.Health/Watch", "content-type": "application/grpc" }

@@ -1,12 +1,12 @@
 import { type AuthwireClient, type ConnectionOptions, createAuthwireClient, grpcTransport } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { http1Options } from "@authwire/test-support/http1.js"
+import type { ServerProcess } from "@authwire/test-support/server.js"
 import type { Transport } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-node"
 import { createGrpcWebTransport } from "@connectrpc/connect-web"
 import { pipelineTransport } from "../../client/src/pipeline/transport.js"
 import { fetchTransport } from "../../client/src/transport/fetch.js"
-import { http1Options } from "../support/http1.js"
-import type { ServerProcess } from "../support/server.js"
 
 type Options = Omit<ConnectionOptions, "url" | "transport">
 type Addresses = Pick<ServerProcess, "grpcUrl" | "httpUrl">

@@ -1,8 +1,8 @@
 import type { AuthwireClient } from "@authwire/client"
+import { type HeldRow, withHeldRow } from "@authwire/test-support/held-row.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import type { CallOptions } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type HeldRow, withHeldRow } from "../support/held-row.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 import { type Carrier, unary } from "./carriers.js"
 import { failureOf, linesOf, logged, type World } from "./world.js"
 

@@ -3,13 +3,13 @@ import http2 from "node:http2"
 import { connect } from "node:net"
 import { GetTokenRequestSchema, TokenService } from "@authwire/proto"
 import { BadRequestSchema } from "@authwire/proto/rpc/error_details"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, type TestDatabase } from "../support/databases.js"
-import { until } from "../support/pipeline.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 
 // What fuzz/ has found.
 describe("a request that means no good", () => {

@@ -3,8 +3,8 @@ import http2 from "node:http2"
 import net from "node:net"
 import { createAuthwireClient } from "@authwire/client"
 import { AuthwireAdapter } from "@authwire/client/edge"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
 
 const path = "/authwire.v1.UserService/GetUser"
 const json = { "content-type": "application/json" }

@@ -1,11 +1,11 @@
 import http from "node:http"
 import http2 from "node:http2"
 import net from "node:net"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import fc from "fast-check"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import { until } from "../support/pipeline.js"
-import { startServer } from "../support/server.js"
 
 const path = "/authwire.v1.UserService/GetUser"
 

@@ -1,17 +1,18 @@
 import { createServer } from "node:net"
-import { Code, ConnectError } from "@connectrpc/connect"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {
   createDatabase,
   type DatabaseTarget,
   databaseTargets,
   describeServers,
   type TestDatabase,
-} from "../support/databases.js"
-import { outcome, pipelineClient, tally } from "../support/pipeline.js"
-import { type RawOutcome, rawPipelineCalls } from "../support/raw-calls.js"
-import { run, type ServerProcess, startServer } from "../support/server.js"
-import { connection, until, workersOf } from "../support/workers.js"
+} from "@authwire/test-support/databases.js"
+import { outcome, pipelineClient, tally } from "@authwire/test-support/pipeline.js"
+import { type RawOutcome, rawPipelineCalls } from "@authwire/test-support/raw-calls.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { connection, workersOf } from "@authwire/test-support/workers.js"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 interface Sample {
   readonly name: string

@@ -1,5 +1,5 @@
+import { databaseTargets } from "@authwire/test-support/databases.js"
 import { describe } from "@jest/globals"
-import { databaseTargets } from "../support/databases.js"
 import { carriers } from "./carriers.js"
 import { describeCrowds } from "./crowds.js"
 import { describeEndings } from "./endings.js"

@@ -1,4 +1,7 @@
 import { Health } from "@authwire/proto/health"
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import { openService } from "@authwire/test-support/service.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { Server } from "@grpc/grpc-js"
@@ -6,9 +9,6 @@ import { afterAll, beforeAll, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { formatAddress } from "../../server/src/transport/address.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
-import { databaseTargets } from "../support/databases.js"
-import { openService } from "../support/service.js"
-import { createStoreDatabase } from "../support/store-database.js"
 
 const [target] = databaseTargets()
 let database: Awaited<ReturnType<typeof createStoreDatabase>>

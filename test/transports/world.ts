@@ -8,12 +8,12 @@ import {
   VerificationTokenService,
 } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import type { DatabaseTarget } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf"
 import { type CallOptions, Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll } from "@jest/globals"
-import { type Authwire, startAuthwire } from "../support/authwire.js"
-import type { DatabaseTarget } from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
 import { carriers, unary } from "./carriers.js"
 
 /** A service, a client of it over each carrier, and the one that the others are compared to. */

@@ -1,9 +1,10 @@
 import http from "node:http"
+import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { connection, healthAnswers, isGone, logOf, untilHealth, workersOf } from "@authwire/test-support/workers.js"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { createDatabase, describeServers, type TestDatabase } from "../support/databases.js"
-import { type ServerProcess, startServer } from "../support/server.js"
-import { connection, healthAnswers, isGone, logOf, until, untilHealth, workersOf } from "../support/workers.js"
 
 const pidsOf = (server: ServerProcess) => [server.pid, ...workersOf(server).values()]
 

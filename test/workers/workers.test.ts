@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto"
 import { createServer } from "node:net"
 import { HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
+import { run, startServer, testSecret } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { connection, healthAnswers, logOf, untilHealth } from "@authwire/test-support/workers.js"
 import { describe, expect, test } from "@jest/globals"
-import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "../support/databases.js"
-import { run, startServer, testSecret } from "../support/server.js"
-import { connection, healthAnswers, logOf, until, untilHealth } from "../support/workers.js"
 
 describe("--workers", () => {
   test.each([

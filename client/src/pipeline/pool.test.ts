@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
-import { FakeMember, idOf, makeCall } from "../../../test/support/pipeline-fakes.js"
+import { FakeMember, idOf, makeCall } from "../../test/pipeline-fakes.js"
 import { createPipelinePool } from "./pool.js"
 
 /** A pool at these places, whose clock stands still unless told; `found` is what the next look finds. */

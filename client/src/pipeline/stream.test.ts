@@ -3,7 +3,7 @@ import { type PipelineRequest, PipelineRequestSchema, PipelineResponseSchema } f
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { type Client, Metadata } from "@grpc/grpc-js"
 import { describe, expect, test } from "@jest/globals"
-import { makeCall } from "../../../test/support/pipeline-fakes.js"
+import { makeCall } from "../../test/pipeline-fakes.js"
 import { openPipelineStream } from "./stream.js"
 
 /** A stream over a wire that takes what it is given, as long as it has space. */

@@ -12,12 +12,13 @@ import {
 import { Health } from "@authwire/proto/health"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { StatusSchema } from "@authwire/proto/rpc/status"
+import { certificate } from "@authwire/test-support/certificate.js"
+import { until } from "@authwire/test-support/until.js"
 import { create, type Message, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Code, type ConnectError, createClient } from "@connectrpc/connect"
 import { Metadata, ServerCredentials, type ServerUnaryCall, status } from "@grpc/grpc-js"
 import { afterEach, describe, expect, test } from "@jest/globals"
-import { certificate } from "../../test/certificate.js"
 import { grpcServer, type Handlers } from "../../test/grpc-server.js"
 import { AuthwireAdapter, type AuthwireOptions, createAuthwireClient } from "../index.js"
 import { grpcTransport } from "./grpc.js"
@@ -285,12 +286,13 @@ describe("TLS", () => {
 describe("AuthwireAdapter over gRPC", () => {
   test("gives up within timeoutMs", async () => {
     const { url } = await serve({ GetUser: never })
-    const start = Date.now()
+    const start = performance.now()
     const error = await failureOf(AuthwireAdapter({ url, timeoutMs: 150 }).getUser("u1"))
+    // Nor after the 5 s of the default.
+    expect(performance.now() - start).toBeLessThan(4_500)
     expect(error.message).toMatch(
       /^getUser: DEADLINE_EXCEEDED: no answer from Authwire at 127\.0\.0\.1:\d+ within timeoutMs: /,
     )
-    expect(Date.now() - start).toBeLessThan(2_000)
   })
 
   test("says where it could not reach the service, and comes back when the service does", async () => {
@@ -301,12 +303,7 @@ describe("AuthwireAdapter over gRPC", () => {
     expect(error.message).toContain(`getUser: UNAVAILABLE: cannot reach Authwire at 127.0.0.1:${port}: `)
     expect(error.message).toMatch(/ECONNREFUSED [^ ]*\. Is it running\?$/)
     await serve({ GetUser: echo }, port)
-    const start = Date.now()
-    for (;;) {
-      const found = await adapter.getUser("u1").catch(() => undefined)
-      if (found) break
-      expect(Date.now() - start).toBeLessThan(5_000)
-    }
+    await until(async () => (await adapter.getUser("u1").catch(() => null)) !== null)
   })
 
   test("repeats a read when the service drains or its database is away", async () => {

@@ -180,6 +180,7 @@ describe("retryTransport", () => {
       service(UserService, {
         getUser() {
           calls += 1
+          // Due before the pause ends, on any machine.
           setTimeout(() => controller.abort(), 5)
           throw unavailable()
         },

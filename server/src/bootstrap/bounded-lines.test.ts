@@ -1,9 +1,9 @@
 import { constants, openSync } from "node:fs"
 import { Socket } from "node:net"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { unreadPipe } from "@authwire/test-support/unread-pipe.js"
+import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
-import { endsAfterEach } from "../../../test/support/endings.js"
-import { unreadPipe } from "../../../test/support/unread-pipe.js"
-import { until } from "../../../test/support/workers.js"
 import { boundedLines } from "./bounded-lines.js"
 import { fileSink, type LineSink, streamSink } from "./line-sink.js"
 

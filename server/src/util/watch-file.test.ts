@@ -11,8 +11,8 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { until } from "@authwire/test-support/until.js"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
-import { until } from "../../../test/support/pipeline.js"
 import { type WatchOptions, watchFiles } from "./watch-file.js"
 
 interface Pair {

@@ -1,8 +1,8 @@
 import { UserService } from "@authwire/proto"
+import { type BarePipeline, errorOf, frame, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import type { TestKey } from "@authwire/test-support/keys.js"
+import type { ServerProcess } from "@authwire/test-support/server.js"
 import type { DescMethodUnary } from "@bufbuild/protobuf"
-import { type BarePipeline, errorOf, frame, openBarePipeline } from "../../support/bare-pipeline.js"
-import type { TestKey } from "../../support/keys.js"
-import type { ServerProcess } from "../../support/server.js"
 import { ways } from "./ways.js"
 
 const { getUser } = UserService.method

@@ -1,7 +1,7 @@
 import type { AuthwireClient } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
+import type { TestDatabase } from "@authwire/test-support/databases.js"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
-import type { TestDatabase } from "../../support/databases.js"
 import { prepareRejections } from "../../transports/rejections.js"
 
 const expires = timestampFromDate(new Date("2100-01-01T00:00:00Z"))

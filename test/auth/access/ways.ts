@@ -1,4 +1,7 @@
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { errorOf, frame, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { http1Options } from "@authwire/test-support/http1.js"
+import type { ServerProcess } from "@authwire/test-support/server.js"
 import type {
   DescMessage,
   DescMethod,
@@ -8,9 +11,6 @@ import type {
 } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
-import { errorOf, frame, openBarePipeline } from "../../support/bare-pipeline.js"
-import { http1Options } from "../../support/http1.js"
-import type { ServerProcess } from "../../support/server.js"
 
 /** How a call ended: the code, and the reason of an error. */
 export interface Outcome {

@@ -8,8 +8,6 @@ export interface StoreOptions {
   /** How many calls may use the database at the same time, and how many may wait. */
   poolSize?: number
   queueLimit?: number
-  /** Called before a write that conflicted with others is tried again. */
-  onRetry?: () => void
 }
 
 /** A database with the tables in it, and a way into it that is not the store's. */
@@ -21,6 +19,11 @@ export interface StoreDatabase {
    * returned as strings, whatever the column's type, and moments are in milliseconds since 1970-01-01T00:00:00Z.
    */
   sql(statement: string, parameters?: unknown[]): Promise<Record<string, unknown>[]>
+  /**
+   * Resolves when a write of one of the stores, begun after this, has met a lock of `sql`: it waits in the database, or is
+   * about to be tried again.
+   */
+  lockMet(): Promise<void>
   /** A moment as a parameter of `sql`. */
   moment(ms: number): unknown
   drop(): Promise<void>

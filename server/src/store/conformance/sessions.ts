@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto"
-import { setTimeout as delay } from "node:timers/promises"
 import { describe, expect, test } from "@jest/globals"
 import {
   anyone,
@@ -129,8 +128,9 @@ export function sessionContract(context: ContractContext): void {
       await context.database.sql("BEGIN")
       const later = context.database.moment(context.clock.now + day)
       await context.database.sql("UPDATE sessions SET expires = ? WHERE token_hash = ?", [later, hash])
+      const met = context.database.lockMet()
       const reading = context.store.sessions.getWithUser(anyone, session.sessionToken)
-      await delay(100)
+      await met
       await context.database.sql("COMMIT")
       expect(await reading).toBeNull()
       expect(await rowsOf(session.sessionToken)).toMatchObject([{ expires: context.clock.now + day }])
@@ -244,8 +244,9 @@ export function sessionContract(context: ContractContext): void {
       await context.database.sql("BEGIN")
       // As somebody might write it who is not this store.
       await context.database.sql("UPDATE sessions SET extra = ? WHERE token_hash = ?", ['{ "changed": 1.0 }', hash])
+      const met = context.database.lockMet()
       const deleting = context.store.sessions.delete(anyone, session.sessionToken)
-      await delay(100)
+      await met
       await context.database.sql("COMMIT")
       expect(await deleting).toEqual({ ...session, extra: { changed: 1 } })
       expect(await rowsOf(session.sessionToken)).toEqual([])

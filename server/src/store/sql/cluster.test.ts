@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
+import { clusterUrls, createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { clusterUrls, createDatabase, type TestDatabase } from "../../../../test/support/databases.js"
 import {
   anyone,
   encryptionKeys,
@@ -28,7 +28,7 @@ describeCluster("a replication group with several primaries (AUTHWIRE_TEST_CLUST
 
   /** The store that the n-th of many concurrent calls uses. */
   const storeFor = (n: number): Store => stores[n % stores.length] as Store
-  /** What one member has written, the others have after a while. */
+  /** What one member has written, the others have after a while; nothing that all of them could be asked says when. */
   const spread = () => delay(300)
   const count = async (sql: string, ...parameters: string[]) => (await database.query(sql, parameters))[0]?.n
 

@@ -1,6 +1,6 @@
+import { databaseTargets, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { databaseTargets, describeServers, type TestDatabase } from "../../../../test/support/databases.js"
-import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import { anyone, encryptionKeys, newId, newUser, range } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"
 import type { RetryEvent } from "./index.js"
@@ -137,8 +137,9 @@ describeServers("conflicts on %s", (target) => {
     for (let n = 0; n < 20; n++)
       await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', ?, '{}')", [newId()])
     await database.query("UPDATE sessions SET extra = '{}', expires = NOW() WHERE user_id = ?", [id])
+    const met = database.lockMet()
     const deleting = store.users.delete(anyone, id)
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await met
     await database.query("UPDATE users SET name = 'x' WHERE id = ?", [id])
     await database.query("COMMIT")
     expect(await deleting).toMatchObject({ id, name: "x" })

@@ -1,7 +1,7 @@
+import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
-import { plainSql } from "../../../../test/support/plain-sql.js"
-import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import {
   anyone,
   encryptionKeys,

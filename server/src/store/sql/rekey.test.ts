@@ -1,6 +1,6 @@
+import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { databaseTargets, type TestDatabase } from "../../../../test/support/databases.js"
-import { createStoreDatabase } from "../../../../test/support/store-database.js"
 import { anyone, newAccount, newUser, range } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"
 import type { Account } from "../types.js"

@@ -6,9 +6,9 @@ import { cutStalled } from "./cut-stalled.js"
 let server: Server
 
 /** A server that says more than a socket holds, and what it makes of each connection. */
-async function start(ms: number, speak: (socket: Socket) => void): Promise<Socket> {
+async function start(ms: number, speak: (socket: Socket) => void, clock?: () => number): Promise<Socket> {
   server = createServer(speak)
-  cutStalled(server, ms)
+  cutStalled(server, ms, clock)
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
   const { port } = server.address() as { port: number }
@@ -35,22 +35,29 @@ test("a connection whose client takes nothing of what waits is closed", async ()
 
 test("one whose client takes it slowly is not, nor one for which nothing waits", async () => {
   const parts = 512
-  const client = await start(600, async (socket) => {
+  // Time passes only as the client takes something: a machine that stands still is not a client that does.
+  let now = 0
+  const speak = async (socket: Socket) => {
     socket.on("error", () => {})
     for (let part = 0; part < parts; part++)
       await new Promise((resolve) => socket.write(much.subarray(0, 65536), resolve))
-  })
-  // More than three seconds in all: five times as long as a client may take nothing.
+  }
+  const client = await start(600, speak, () => now)
+  // More than three seconds in all: five times as long as a client may take nothing. So long in fact too, for the server
+  // to look often.
   let received = 0
   const all = Promise.withResolvers<void>()
   client.on("data", (chunk: Buffer) => {
     received += chunk.length
     if (received === parts * 65_536) all.resolve()
     client.pause()
+    now += chunk.length / 10_000
     setTimeout(() => client.resume(), chunk.length / 10_000)
   })
   const closed = once(client, "close")
   await Promise.race([all.promise, closed])
+  now += 10_000
+  // The server looks several times, and nothing happens.
   expect(await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 1_000, "still open"))])).toBe(
     "still open",
   )

@@ -6,13 +6,18 @@ import { limits } from "../limits.js"
  * waits over HTTP/2 does not show at the socket: its streams have a time of their own (see share.ts).
  *
  * @param ms how long a client may take nothing, in milliseconds; a quarter more at the most.
+ * @param clock a clock for durations, in milliseconds.
  */
-export function cutStalled(server: Server, ms: number = limits.socketMs): void {
+export function cutStalled(
+  server: Server,
+  ms: number = limits.socketMs,
+  clock: () => number = () => performance.now(),
+): void {
   /** Of each socket for which something waits: how much was taken, and since when no more is. */
   const stalled = new Map<Socket, { taken: number; since: number }>()
   const sockets = new Set<Socket>()
   const look = () => {
-    const now = performance.now()
+    const now = clock()
     for (const socket of sockets) {
       const { writableLength } = socket
       const taken = socket.bytesWritten - writableLength

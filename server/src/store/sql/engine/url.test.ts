@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
+import { createDatabase, databaseTargets } from "@authwire/test-support/databases.js"
+import { plainSql } from "@authwire/test-support/plain-sql.js"
 import { describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets } from "../../../../../test/support/databases.js"
-import { plainSql } from "../../../../../test/support/plain-sql.js"
 import { openDatabase, parseDatabaseUrl } from "../index.js"
 
 describe("parseDatabaseUrl", () => {

@@ -1,5 +1,5 @@
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase } from "../../../../../test/support/databases.js"
 import { type Database, openDatabase } from "../index.js"
 import { statement } from "./statement.js"
 

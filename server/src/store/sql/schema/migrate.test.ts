@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { createDatabase, databaseTargets, type TestDatabase } from "../../../../../test/support/databases.js"
 import { anyone, encryptionKeys } from "../../conformance/context.js"
 import {
   applyMigrations,

@@ -1,8 +1,8 @@
 import { UserService } from "@authwire/proto"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { PipelinedCall } from "../../client/src/pipeline/call.js"
-import type { Member, MemberEvents } from "../../client/src/pipeline/member.js"
-import type { PipelineStream } from "../../client/src/pipeline/stream.js"
+import { PipelinedCall } from "../src/pipeline/call.js"
+import type { Member, MemberEvents } from "../src/pipeline/member.js"
+import type { PipelineStream } from "../src/pipeline/stream.js"
 
 /** A stream that keeps what it gets. */
 export class FakeStream implements PipelineStream {

@@ -1,0 +1,20 @@
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { describeServers } from "@authwire/test-support/databases.js"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { allIsWell, flood } from "./flooding.js"
+
+// Not on SQLite, which answers in the turn that asks: there nothing waits that could be rejected.
+describeServers("more calls than can be answered, on %s", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target)
+  })
+  afterAll(() => authwire.close())
+
+  test("thousands are answered, thousands are rejected, and within five seconds all is well", async () => {
+    const { answered, rejected } = await flood(authwire)
+    expect(rejected).toBeGreaterThan(1_000)
+    expect(answered).toBeGreaterThan(1_000)
+    await allIsWell(authwire, 5_000)
+  })
+})

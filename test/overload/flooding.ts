@@ -1,0 +1,102 @@
+import http from "node:http"
+import { HealthCheckRequestSchema } from "@authwire/proto/health"
+import type { Authwire } from "@authwire/test-support/authwire.js"
+import { tally } from "@authwire/test-support/pipeline.js"
+import {
+  type Heard,
+  type RawCalls,
+  type RawOutcome,
+  rawConnectCalls,
+  rawPipelineCalls,
+  rawUnaryCalls,
+} from "@authwire/test-support/raw-calls.js"
+import { until } from "@authwire/test-support/until.js"
+import { create, toBinary } from "@bufbuild/protobuf"
+import { Client, credentials } from "@grpc/grpc-js"
+import { expect } from "@jest/globals"
+import { residentBytes } from "../../bench/load/cpu.js"
+
+const floodMs = 5_000
+const nothing = Buffer.from(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema)))
+const asIs = (bytes: Buffer) => bytes
+
+/** Asks for health over a connection of its own. */
+async function grpcHealth(url: string): Promise<string> {
+  const client = new Client(new URL(url).host, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 })
+  const answer = await new Promise<string>((resolve) => {
+    const options = { deadline: Date.now() + 10_000 }
+    client.makeUnaryRequest("/grpc.health.v1.Health/Check", asIs, asIs, nothing, options, (error, bytes) =>
+      resolve(error ? String(error) : `answered ${bytes?.toString("hex")}`),
+    )
+  })
+  client.close()
+  return answer
+}
+
+/** The same of the probe. A connection that is kept might be closed just when it is used again. */
+function httpHealth(url: string): Promise<string> {
+  return new Promise((resolve) => {
+    http
+      .get(`${url}/healthz`, { agent: false, signal: AbortSignal.timeout(10_000) }, (response) => {
+        response.resume().on("end", () => resolve(`answered ${response.statusCode}`))
+      })
+      .on("error", (error) => resolve(String(error)))
+  })
+}
+
+/**
+ * Floods every way into the service for five seconds, with more calls than it can answer. Health answers meanwhile, every
+ * call ends, in a way that a client understands, and the memory of the service is bounded.
+ */
+export async function flood(authwire: Authwire): Promise<{ answered: number; rejected: number }> {
+  const { server } = authwire
+  const memory = () => residentBytes(server.pid) as number
+  const before = memory()
+  const heard: RawOutcome[] = []
+  const hear: Heard = (outcome) => heard.push(outcome)
+  const tokens = ["none"]
+  const lines: RawCalls[] = [
+    ...Array.from({ length: 4 }, () => rawPipelineCalls(server.grpcUrl, tokens, hear)),
+    rawPipelineCalls(server.httpUrl, tokens, hear),
+    rawUnaryCalls(server.grpcUrl, tokens, hear),
+    rawConnectCalls(server.httpUrl, tokens, hear),
+  ]
+  const health: Promise<string>[] = []
+  let most = 0
+  let sent = 0
+  const begun = performance.now()
+  while (performance.now() - begun < floodMs) {
+    for (const line of lines) sent += line.send(250)
+    if (performance.now() - begun > 250 * (health.length / 2)) {
+      health.push(grpcHealth(server.grpcUrl), httpHealth(server.httpUrl))
+      most = Math.max(most, memory())
+    }
+    // For this process, which has to hear what comes back.
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  expect(tally(await Promise.all(health))).toEqual({
+    "answered 0801": health.length / 2,
+    "answered 200": health.length / 2,
+  })
+  // All calls end.
+  await until(() => lines.every(({ waiting }) => waiting === 0))
+  expect(heard).toHaveLength(sent)
+  const outcomes = tally(heard)
+  // Who has 1,024 active calls in a pipeline breaks a rule of it; and a client may have opened more streams than it
+  // may now, before it heard of that.
+  const { TOO_MANY_CALLS: _, REFUSED_STREAM: streams = 0, ...told } = outcomes
+  const { SESSION_NOT_FOUND: answered = 0, "OVERLOADED again": rejected = 0, ...others } = told
+  expect(streams).toBeLessThan(1_000)
+  expect(others).toEqual({})
+  expect(most - before).toBeLessThan(512 * 1024 * 1024)
+  for (const line of lines) line.close()
+  return { answered, rejected }
+}
+
+/** Waits until an application notices nothing any more: at most the bound of active calls has to rise again. */
+export function allIsWell({ adapter }: Authwire, timeoutMs?: number): Promise<void> {
+  return until(async () => {
+    const calls = await Promise.allSettled(Array.from({ length: 500 }, () => adapter.getSessionAndUser("none")))
+    return calls.every((call) => call.status === "fulfilled" && call.value === null)
+  }, timeoutMs)
+}

@@ -1,0 +1,35 @@
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { startServer } from "@authwire/test-support/server.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { givenUp, killAndStartAgain, runGivenUp, runScript, scripts } from "./reconnecting.js"
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase(databaseTargets().at(-1) ?? "sqlite")
+})
+afterAll(() => database.drop())
+
+test("a server that is killed and started again where it was is found within two seconds; until then calls fail at once", async () => {
+  const { failedMs, foundMs } = await killAndStartAgain(database.url)
+  expect(failedMs).toBeLessThan(2_000)
+  expect(foundMs).toBeLessThan(3_000)
+})
+
+describe("a script that uses the client", () => {
+  let url: string
+  let stop: () => Promise<unknown>
+  beforeAll(async () => {
+    const server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"] })
+    url = server.grpcUrl
+    stop = server.stop
+  })
+  afterAll(() => stop())
+
+  test.each(scripts)("$name ends within $idleMs ms of its last call", async (script) => {
+    expect((await runScript(url, script.code)).idleMs).toBeLessThan(script.idleMs)
+  })
+
+  test(`whose only call was given up before it was connected ends within ${givenUp.idleMs} ms`, async () => {
+    expect((await runGivenUp(url)).idleMs).toBeLessThan(givenUp.idleMs)
+  })
+})
