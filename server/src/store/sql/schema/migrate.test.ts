@@ -31,6 +31,10 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     return (await empty.query(sql)).map((row) => row.name).filter((name) => name !== "authwire_migrations")
   }
 
+  const revertAll = async () => {
+    while ((await revertLastMigration(database)) !== undefined);
+  }
+
   beforeAll(async () => {
     empty = await createDatabase(target)
     // The tables must not depend on what a database is set to.
@@ -126,7 +130,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   })
 
   test("one that fails leaves what it found, and succeeds when nothing is in its way", async () => {
-    await revertLastMigration(database)
+    await revertAll()
     await empty.query("CREATE TABLE authenticators (a INTEGER PRIMARY KEY)")
     await expect(applyMigrations(database)).rejects.toThrow("authenticators")
     expect(await tablesThere()).toEqual(["authenticators"])
@@ -138,7 +142,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
 
   if (target !== "sqlite") {
     test("what a process that ended half-way has left is not in the way", async () => {
-      await revertLastMigration(database)
+      await revertAll()
       await empty.query("CREATE TABLE authwire_new_users (id INTEGER PRIMARY KEY)")
       await empty.query("CREATE TABLE authwire_new_sessions (user_id INTEGER REFERENCES authwire_new_users (id))")
       expect(await applyMigrations(database)).toEqual(names)
@@ -157,21 +161,21 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   // As the one that follows the last of the folder is written.
   test("the next one is applied to tables that hold rows, and reverted alone", async () => {
     const Next = migration({
-      name: "9000-users-locale",
-      server: "ALTER TABLE users ADD COLUMN locale VARCHAR(35) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
-      sqlite: `ALTER TABLE "users" ADD COLUMN "locale" text`,
-      down: "ALTER TABLE users DROP COLUMN locale",
+      name: "9000-users-example",
+      server: "ALTER TABLE users ADD COLUMN example VARCHAR(35) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
+      sqlite: `ALTER TABLE "users" ADD COLUMN "example" text`,
+      down: "ALTER TABLE users DROP COLUMN example",
     })
     await empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'u', '{}')")
     const newer = await openDatabase({ url: empty.url })
     newer.dataSource.migrations.push(new Next())
-    expect(await pendingMigrations(newer)).toEqual(["9000-users-locale"])
-    expect(await applyMigrations(newer)).toEqual(["9000-users-locale"])
-    expect(await empty.query("SELECT locale FROM users")).toEqual([{ locale: null }])
-    expect(await migrationStatus(database)).toContainEqual({ name: "9000-users-locale", applied: true, known: false })
-    expect(await revertLastMigration(newer)).toBe("9000-users-locale")
-    await expect(empty.query("SELECT locale FROM users")).rejects.toThrow("locale")
-    expect(await pendingMigrations(newer)).toEqual(["9000-users-locale"])
+    expect(await pendingMigrations(newer)).toEqual(["9000-users-example"])
+    expect(await applyMigrations(newer)).toEqual(["9000-users-example"])
+    expect(await empty.query("SELECT example FROM users")).toEqual([{ example: null }])
+    expect(await migrationStatus(database)).toContainEqual({ name: "9000-users-example", applied: true, known: false })
+    expect(await revertLastMigration(newer)).toBe("9000-users-example")
+    await expect(empty.query("SELECT example FROM users")).rejects.toThrow("example")
+    expect(await pendingMigrations(newer)).toEqual(["9000-users-example"])
     expect(await pendingMigrations(database)).toEqual([])
     expect(await empty.query("SELECT tenant FROM users")).toHaveLength(1)
     await newer.close()
