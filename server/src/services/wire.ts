@@ -12,7 +12,7 @@ import {
   type UserSchema,
   type VerificationTokenSchema,
 } from "@authwire/proto"
-import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
+import type { DescMessage, JsonObject, Message, MessageInitShape } from "@bufbuild/protobuf"
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { Failure, type Reason } from "../rpc/errors.js"
 import type * as domain from "../store/types.js"
@@ -20,6 +20,12 @@ import { checkJson } from "./json.js"
 
 // The one mapping between the wire and the domain. Requests have passed the rules of the schema by now, so what these
 // functions assume of a field stands there.
+
+/** With every property there, as undefined where it is absent: the compiler names the one that a mapping has forgotten. */
+type Whole<T> = { [K in keyof Required<T>]: T[K] }
+
+/** The same of a message: every field of the schema. */
+type WholeMessage<S extends DescMessage> = Exclude<MessageInitShape<S>, Message> & Record<keyof S["field"], unknown>
 
 /** Turns the store's null into the failure that the schema names for it. */
 export function found<T>(thing: T | null, reason: Extract<Reason, `${string}_NOT_FOUND`>): T {
@@ -32,7 +38,7 @@ export function toDate(timestamp: Timestamp): Date {
   return new Date(Number(timestamp.seconds) * 1000 + Math.floor(timestamp.nanos / 1_000_000))
 }
 
-export function toUser(request: CreateUserRequest, id: string): domain.User {
+export function toUser(request: CreateUserRequest, id: string): Whole<domain.User> {
   return {
     id,
     email: request.email,
@@ -57,7 +63,7 @@ export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
   return patch
 }
 
-export function fromUser(user: domain.User): MessageInitShape<typeof UserSchema> {
+export function fromUser(user: domain.User): WholeMessage<typeof UserSchema> {
   return {
     id: user.id,
     emailVerified: user.emailVerified && timestampFromDate(user.emailVerified),
@@ -82,7 +88,7 @@ const accountTypeValues = {
   webauthn: AccountType.WEBAUTHN,
 } as const
 
-export function toAccount(request: LinkAccountRequest): domain.Account {
+export function toAccount(request: LinkAccountRequest): Whole<domain.Account> {
   return {
     userId: request.userId,
     type: accountTypes[request.type as keyof typeof accountTypes],
@@ -103,7 +109,7 @@ export function toAccount(request: LinkAccountRequest): domain.Account {
   }
 }
 
-export function fromAccount(account: domain.Account): MessageInitShape<typeof AccountSchema> {
+export function fromAccount(account: domain.Account): WholeMessage<typeof AccountSchema> {
   return {
     userId: account.userId,
     type: accountTypeValues[account.type],
@@ -122,7 +128,7 @@ export function fromAccount(account: domain.Account): MessageInitShape<typeof Ac
   }
 }
 
-export function toSession(request: CreateSessionRequest): domain.Session {
+export function toSession(request: CreateSessionRequest): Whole<domain.Session> {
   return {
     sessionToken: request.sessionToken,
     userId: request.userId,
@@ -142,7 +148,7 @@ export function toSessionPatch(request: UpdateSessionRequest): domain.SessionPat
   return patch
 }
 
-export function fromSession(session: domain.Session): MessageInitShape<typeof SessionSchema> {
+export function fromSession(session: domain.Session): WholeMessage<typeof SessionSchema> {
   return {
     sessionToken: session.sessionToken,
     userId: session.userId,
@@ -151,13 +157,11 @@ export function fromSession(session: domain.Session): MessageInitShape<typeof Se
   }
 }
 
-export function fromVerificationToken(
-  token: domain.VerificationToken,
-): MessageInitShape<typeof VerificationTokenSchema> {
+export function fromVerificationToken(token: domain.VerificationToken): WholeMessage<typeof VerificationTokenSchema> {
   return { identifier: token.identifier, token: token.token, expires: timestampFromDate(token.expires) }
 }
 
-export function toAuthenticator(request: CreateAuthenticatorRequest): domain.Authenticator {
+export function toAuthenticator(request: CreateAuthenticatorRequest): Whole<domain.Authenticator> {
   return {
     credentialID: request.credentialId,
     userId: request.userId,
@@ -171,7 +175,7 @@ export function toAuthenticator(request: CreateAuthenticatorRequest): domain.Aut
   }
 }
 
-export function fromAuthenticator(authenticator: domain.Authenticator): MessageInitShape<typeof AuthenticatorSchema> {
+export function fromAuthenticator(authenticator: domain.Authenticator): WholeMessage<typeof AuthenticatorSchema> {
   return {
     credentialId: authenticator.credentialID,
     userId: authenticator.userId,

@@ -30,7 +30,7 @@ export interface Caller extends Waiter {
 }
 
 /**
- * Where everything is kept. These comments are the contract; store/contract.ts runs it against every implementation.
+ * Where everything is kept. These comments are the contract; store/conformance.ts runs it against every implementation.
  *
  * Of every method: it is atomic. What it was given is what every later read returns. Keys (user id, provider, provider
  * account id, session token, identifier, verification token, credential id) are compared byte for byte. Nothing is

@@ -112,11 +112,17 @@ function rowOf({ tenant }: Caller, user: User): UserRow {
   return { ...user, tenant, emailKey: emailKey(user.email) }
 }
 
+type TextField = Exclude<keyof UserPatch, "emailVerified" | "extra">
+
+/** Those of a patch that are text: the compiler names one that is missing. */
+const isText: Record<TextField, true> = { email: true, name: true, image: true }
+const textFields = Object.keys(isText) as TextField[]
+
 /** A field that is cleared stands in `extra` as null, so that it reads back as null and not as absent. */
 function applyPatch(user: User, patch: UserPatch): User {
   const extra = mergeExtra(user.extra, patch.extra)
   const changed: User = { ...user, extra }
-  for (const field of ["email", "name", "image"] as const) {
+  for (const field of textFields) {
     const value = patch[field]
     if (value === undefined) continue
     changed[field] = value ?? undefined
