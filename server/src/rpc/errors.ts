@@ -102,8 +102,10 @@ export function toFailure(error: unknown): Failure {
   return new Failure("INTERNAL", { cause: error })
 }
 
-// Tenants and keys are made by the command, whose errors no caller meets.
-function isReason(reason: StoreErrorReason): reason is StoreErrorReason & Reason {
+/** Tenants and keys are made by the command, whose errors no caller meets. Every other reason is one of the schema. */
+type CommandReason = "TENANT_NOT_FOUND" | "TENANT_ALREADY_EXISTS" | "API_KEY_ALREADY_EXISTS"
+
+function isReason(reason: StoreErrorReason): reason is Exclude<StoreErrorReason, CommandReason> {
   return reason in statuses
 }
 
