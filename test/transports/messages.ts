@@ -14,7 +14,8 @@ export function describeMessages(world: World, carrier: Carrier): void {
 
   describe("messages", () => {
     test("are the same to the byte, large or strange, and each call is one line in the log", async () => {
-      expect(new Set(ordinary.map(([method]) => method))).toEqual(new Set(methods))
+      const names = (of: readonly DescMethodUnary[]) => new Set(of.map(({ parent, name }) => `${parent.name}.${name}`))
+      expect(names(ordinary.map(([method]) => method))).toEqual(names(methods))
       const expected = await made(world.reference)
       const id = crypto.randomUUID()
       const answers = await made(client(), id)

@@ -1,0 +1,16 @@
+import { readFileSync } from "node:fs"
+import { expect, test } from "@jest/globals"
+import { scopes } from "../../server/src/auth/scopes.js"
+import { configurationPage } from "../../server/src/cli/help.js"
+
+const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
+
+// Also what `make verify` finds; this needs neither Maven nor Go. When it fails: make build, node scripts/pages.js.
+test("docs/configuration.md is what the table of options says", () => {
+  expect(read("configuration.md")).toBe(configurationPage())
+})
+
+test("docs/security.md names the scopes of the schema, all and no others", () => {
+  const named = read("security.md").match(/`[a-z-]+:[a-z]+`/g) ?? []
+  expect([...new Set(named)].sort()).toEqual(scopes.map((scope) => `\`${scope}\``))
+})
