@@ -12,7 +12,7 @@ import {
   SessionSchema,
   UserSchema,
 } from "@authwire/proto"
-import { create, type DescMessage, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { create, type DescMessage, fromBinary, type MessageInitShape, ScalarType, toBinary } from "@bufbuild/protobuf"
 import { describe, expect, test } from "@jest/globals"
 import fc from "fast-check"
 import * as convert from "./convert.js"
@@ -149,6 +149,37 @@ describe("what was given comes back", () => {
     const linked = { account: overTheWire(LinkAccountRequestSchema, wireAccount, AccountSchema) }
     const again = overTheWire(LinkAccountResponseSchema, linked, LinkAccountResponseSchema)
     expect(again.account?.authorizationDetails?.items).toEqual([{ deep }])
+  })
+})
+
+// A field that a conversion does not know travels in `extra`, where the service rejects it.
+describe("a text of the schema is a property of its own", () => {
+  const texts = (message: DescMessage) =>
+    message.fields
+      .filter((field) => field.scalar === ScalarType.STRING && field.proto.proto3Optional)
+      .map((field) => [field.name, field.localName] as const)
+
+  test.each(texts(UserSchema))("of a user: %s", (name, property) => {
+    const given = { [property]: "x" }
+    expect(convert.userToWire(given)).toMatchObject({ ...given, extra: undefined })
+    expect(convert.userToWire({ [property]: null })).toMatchObject({
+      [property]: undefined,
+      extra: { [property]: null },
+    })
+    expect(convert.userUpdateToWire({ id: "u1", ...given })).toMatchObject({
+      ...given,
+      extra: undefined,
+      updateMask: { paths: [name] },
+    })
+    expect(convert.userFromWire(create(UserSchema, { id: "u1", ...given }))).toMatchObject(given)
+  })
+
+  test.each(texts(AccountSchema))("of an account: %s", (property, field) => {
+    const wire = convert.accountToWire({ ...minimal.account, [property]: "x" })
+    expect(wire).toMatchObject({ [field]: "x", extra: undefined })
+    expect(convert.accountToWire({ ...minimal.account, [property]: null }).extra).toEqual({ [property]: null })
+    const answer = overTheWire(LinkAccountRequestSchema, wire, AccountSchema)
+    expect(convert.accountFromWire(answer)).toEqual({ ...minimal.account, [property]: "x" })
   })
 })
 
