@@ -48,10 +48,9 @@ export const unaryMethods = methods.filter(({ methodKind }) => methodKind === "u
 /** The path of a method, as it stands in HTTP. */
 export const pathOf = ({ parent, name }: DescMethod) => `/${parent.typeName}/${name}`
 
-const maskPaths: Record<string, readonly string[]> = {
-  UpdateUserRequest: ["email", "email_verified", "name", "image", "extra"],
-  UpdateSessionRequest: ["user_id", "expires", "extra"],
-}
+/** What the mask of a request may name: every field but the key, which comes first, and the mask itself. */
+const maskPaths = ({ fields }: DescMessage) =>
+  fields.slice(1).flatMap(({ name }) => (name === "update_mask" ? [] : [name]))
 
 /** A message that mostly keeps the rules of the schema, and often speaks of things that another one has made. */
 export function randomMessage(random: Random, desc: DescMessage): Message {
@@ -100,7 +99,7 @@ function randomPart(random: Random, parent: DescMessage, desc: DescMessage, dept
   }
   if (desc.typeName === "google.protobuf.Struct") return randomObject(random, 0)
   if (desc.typeName === "google.protobuf.FieldMask") {
-    return { paths: (maskPaths[parent.name] ?? []).filter(() => random.chance(0.5)) }
+    return { paths: maskPaths(parent).filter(() => random.chance(0.5)) }
   }
   return create(desc, randomFields(random, desc, depth + 1) as MessageInitShape<DescMessage>)
 }
