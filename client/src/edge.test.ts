@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process"
+import { createRequire } from "node:module"
 import { promisify } from "node:util"
 import { expect, test } from "@jest/globals"
 
@@ -96,4 +97,33 @@ test.each([
   ["is that of Next.js", 'process.env.NEXT_RUNTIME = "nodejs"', "no-cache"],
 ])("where the runtime %s", async (_, runtime, mode) => {
   expect(await cacheModeIn(runtime)).toBe(mode)
+})
+
+const packageOf = (name: string) => createRequire(import.meta.url)(`${name}/package.json`)
+
+/** What a runtime with these conditions gets for the package itself (Node's rules: the first condition that holds). */
+function entryFor(conditions: readonly string[]): string {
+  const entries = Object.entries<string>(packageOf("@authwire/client").exports["."])
+  return entries.find(([condition]) => condition === "default" || conditions.includes(condition))?.[1] ?? "none"
+}
+
+test.each([
+  ["the edge runtime of Next.js", ["edge-light", "worker", "browser", "import"], "./dist/edge.js"],
+  ["workerd", ["workerd", "worker", "browser", "import"], "./dist/edge.js"],
+  ["a service worker", ["worker", "browser", "import"], "./dist/edge.js"],
+  ["a bundler for browsers", ["browser", "import"], "./dist/edge.js"],
+  ["Node", ["node", "import"], "./dist/index.js"],
+  ["a bundler for Node", ["node", "require"], "./dist/index.js"],
+  ["Bun", ["bun", "node", "import"], "./dist/index.js"],
+  ["Deno", ["deno", "node", "import"], "./dist/index.js"],
+  ["TypeScript", ["types", "node", "import"], "./dist/index.d.ts"],
+])("%s gets of @authwire/client what it can run", (_, conditions, file) => {
+  expect(entryFor(conditions)).toBe(file)
+})
+
+test("@authwire/client loads the client over fetch where the runtime has no sockets", async () => {
+  const source = 'console.log(Object.keys(await import("@authwire/client")).join())'
+  const args = ["--conditions=edge-light", "--input-type=module", "--no-warnings", "-e", source]
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: {} })
+  expect(stdout.trim()).toBe("AuthwireAdapter,AuthwireError,RemoteJwt,createAuthwireClient")
 })

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises"
+import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -230,6 +230,8 @@ describe("authwire", () => {
       expect(server.output()).toMatch(/grpcurl -plaintext 127\.0\.0\.1:\d+ list/)
       expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
       expect(await server.stop()).toBe(0)
+      // No repository takes what is in it: a secret and a database.
+      expect(await readFile(join(folder, ".authwire", ".gitignore"), "utf8")).toBe("*\n")
     } finally {
       process.chdir(previous)
       await rm(folder, { recursive: true })

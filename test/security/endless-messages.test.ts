@@ -134,15 +134,20 @@ describe("messages that are never whole", () => {
     expect((await target.heldBytes()) - before).toBeLessThan(32 * mebibyte)
   })
 
-  test("over HTTP/1.1 little is read of the body of a call without a key", async () => {
+  test.each([
+    ["a call without a key", "POST", paths.getUser, "application/proto"],
+    ["a call of a type that is not spoken", "POST", paths.getUser, "text/html"],
+    ["a method of HTTP that is none of a call", "PUT", paths.getUser, "application/proto"],
+    ["a path that is not there", "POST", "/nothing", "application/proto"],
+    ["a probe", "POST", "/healthz", "application/proto"],
+  ])("over HTTP/1.1 little is read of the body of %s", async (_, method, path, type) => {
     await target.heldBytes()
     const before = await target.bufferBytes()
     const agent = new http.Agent({ keepAlive: true })
     ends(async () => agent.destroy())
     const calls = 16
     for (let count = 0; count < calls; count++) {
-      const headers = { "content-type": "application/proto" }
-      const call = http.request(target.server.httpUrl + paths.getUser, { method: "POST", headers, agent })
+      const call = http.request(target.server.httpUrl + path, { method, headers: { "content-type": type }, agent })
       call.on("error", () => {})
       sendAllButTheLastByte(call, { bytes: 64 * mebibyte, isEnveloped: false })
       await new Promise((resolve) => call.once("close", resolve))

@@ -65,6 +65,19 @@ describe("the HTTP listener", () => {
       expect(answer.body).not.toMatch(/at .*\.js|node_modules|Error:/)
     })
 
+    test.each([
+      ["no content-type", {}, undefined],
+      ["one that is not spoken", { "content-type": "text/html" }, "x"],
+    ])("a call with %s is told which there are", async (_, headers, body) => {
+      const answer = await ask({ method: "POST", path, headers, ...(body && { body }) })
+      expect(answer.status).toBe(415)
+      expect(answer.headers["content-type"]).toBe("application/json")
+      expect(JSON.parse(answer.body)).toEqual({
+        code: "invalid_argument",
+        message: "content-type must be application/json, application/proto or one of gRPC",
+      })
+    })
+
     test.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])(
       "%s is not how a method is called",
       async (method) => {

@@ -31,15 +31,23 @@ describe("extraToWire", () => {
     })
   })
 
-  test("turns dates into ISO strings and drops what is undefined, as JSON does", () => {
+  test("calls toJSON and drops what is undefined, as JSON does", () => {
     const rest = {
-      since: new Date(0),
       site: new URL("https://example.com/"),
       custom: { toJSON: (key: string) => `${key}!` },
       gone: { a: undefined, b: 1, c: { toJSON: () => undefined } },
       list: [1, undefined, new Array(2)],
     }
     expect(extraToWire(rest)).toEqual(JSON.parse(JSON.stringify(rest)))
+  })
+
+  test.each([
+    ["extra.since", { since: new Date(0) }],
+    ["extra.plan.dates[1]", { plan: { dates: [null, new Date(Number.NaN)] } }],
+  ])("rejects a Date, which would come back as a string: %s", (path, rest) => {
+    expect(failure(rest)).toBe(
+      `${path} must be a value of JSON: a Date would come back as a string, so store its toISOString()`,
+    )
   })
 
   test("takes instances of classes and objects without a prototype", () => {

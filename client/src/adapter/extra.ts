@@ -17,8 +17,15 @@ export const maxDepth = 32
  */
 export function extraToWire(rest: object, nullable: Record<string, unknown> = {}): JsonObject | undefined {
   const nulls = Object.keys(nullable).filter((name) => nullable[name] === null)
-  const extra = jsonObject("extra", rest, [], nulls)
+  const extra = jsonObject("extra", rest, { dates: "rejected", nulls })
   return Object.keys(extra).length > 0 ? extra : undefined
+}
+
+interface JsonOptions {
+  /** What becomes of a Date: its ISO string, as in JSON, or an error, because it would come back as a text. */
+  readonly dates?: "text" | "rejected"
+  /** Properties that are null beside those of the object. */
+  readonly nulls?: readonly string[]
 }
 
 /**
@@ -28,21 +35,29 @@ export function extraToWire(rest: object, nullable: Record<string, unknown> = {}
 export function jsonObject(
   path: string,
   value: object,
+  { dates = "text", nulls = [] }: JsonOptions = {},
   above: readonly object[] = [],
-  nulls: readonly string[] = [],
 ): JsonObject {
   const inside = [...above, value]
   const entries = Object.entries(value).flatMap(([key, item]): [string, JsonValue][] => {
     const at = `${path}.${key.toWellFormed()}`
     wellFormed(at, key)
-    const json = toJson(at, key, item, inside)
+    const json = toJson(at, key, item, { dates }, inside)
     return json === undefined ? [] : [[key, json]]
   })
   // Object.fromEntries defines own properties, so that a key `__proto__` is a key like any other.
   return Object.fromEntries([...entries, ...nulls.map((name): [string, JsonValue] => [name, null])])
 }
 
-function toJson(path: string, key: string, given: unknown, above: readonly object[]): JsonValue | undefined {
+function toJson(
+  path: string,
+  key: string,
+  given: unknown,
+  options: JsonOptions,
+  above: readonly object[],
+): JsonValue | undefined {
+  if (options.dates === "rejected" && given instanceof Date)
+    throw invalid(path, "must be a value of JSON: a Date would come back as a string, so store its toISOString()")
   const value = hasToJson(given) ? given.toJSON(key) : given
   switch (typeof value) {
     case "undefined":
@@ -64,10 +79,10 @@ function toJson(path: string, key: string, given: unknown, above: readonly objec
   if (above.length >= maxDepth) throw invalid(path, `must not be nested deeper than ${maxDepth} levels`)
   if (Array.isArray(value)) {
     const inside = [...above, value]
-    return Array.from(value, (item, index) => toJson(`${path}[${index}]`, String(index), item, inside) ?? null)
+    return Array.from(value, (item, index) => toJson(`${path}[${index}]`, String(index), item, options, inside) ?? null)
   }
   if (!isPlain(value)) throw invalid(path, "must be a value of JSON")
-  return jsonObject(path, value, above)
+  return jsonObject(path, value, options, above)
 }
 
 function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {

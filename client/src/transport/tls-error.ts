@@ -10,6 +10,8 @@ export interface Security {
 }
 
 interface Advice {
+  /** Which address of the service is wanted. */
+  readonly address: string
   readonly speakTls: string
   readonly speakNone: string
   readonly trust: string
@@ -21,6 +23,7 @@ interface Advice {
 export const tlsHeading = "TLS: "
 
 export const grpcAdvice: Advice = {
+  address: "the option url must be the gRPC address of Authwire (--grpc-addr, port 50051 by default)",
   speakTls: "the option url must begin with https:// (with dns:///, give the option tls)",
   speakNone: "the option url must begin with http:// (with dns:///, leave the option tls out)",
   trust: "give the certificate of its authority in the option tls.ca",
@@ -29,6 +32,8 @@ export const grpcAdvice: Advice = {
 }
 
 export const fetchAdvice: Advice = {
+  address:
+    "the option url must be the HTTP address of Authwire (--http-addr, port 8080 by default), not the gRPC address",
   speakTls: "the option url must begin with https://",
   speakNone: "the option url must begin with http://",
   trust: "on Node, name a file with the certificate of its authority in NODE_EXTRA_CA_CERTS",
@@ -57,7 +62,8 @@ function faultOf(said: string, { secure, hasCertificate, advice }: Security): st
     // What a server of TLS answers is none of HTTP, or it says nothing and closes.
     const foreign = early && /NGHTTP2_|Protocol error|Parse Error|Response does not match/.test(said)
     if (!closed && !foreign) return undefined
-    return `${closed ? `${said}; ${turnedAway}` : said}; if the service speaks TLS, ${advice.speakTls}`
+    const why = closed ? `${said}; ${turnedAway}` : said
+    return `${why}; ${advice.address}; if the service speaks TLS, ${advice.speakTls}`
   }
   const certain = (fault: string) => `${tlsHeading}${fault}`
   if (/unable to verify|unable to get (local )?issuer|self[- ]signed certificate/i.test(said))
@@ -83,7 +89,7 @@ const oldProtocol = "the service speaks only versions before 1.2, which are not 
 /** What the other side says when it ends the handshake (RFC 8446, section 6.2). */
 function rejectionOf(said: string, hasCertificate: boolean, advice: Advice): string {
   if (/protocol version/i.test(said)) return oldProtocol
-  if (/no application protocol/i.test(said)) return "what listens at this address does not speak HTTP/2"
+  if (/no application protocol/i.test(said)) return `what listens there does not speak HTTP/2; ${advice.address}`
   if (hasCertificate) return `the service rejects the client's certificate; check ${advice.certificate}`
   return `the service requires a certificate of the client; give ${advice.certificate}`
 }

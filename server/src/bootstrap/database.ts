@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 import type { Logger } from "pino"
 import type { Configuration } from "../cli/config/configuration.js"
@@ -12,6 +11,7 @@ import {
   sqlStore,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
+import { makeFolder } from "./folder.js"
 import { StartError } from "./start-error.js"
 
 /** What is asked of those who open the database; where a command has no option for it, the default of the store holds. */
@@ -23,7 +23,7 @@ export async function openConfiguredDatabase(configuration: DatabaseConfiguratio
   const { databaseUrl } = configuration
   try {
     if (configuration.dev && databaseUrl.startsWith("sqlite:")) {
-      mkdirSync(dirname(databaseUrl.slice("sqlite:".length)), { recursive: true, mode: 0o700 })
+      makeFolder(dirname(databaseUrl.slice("sqlite:".length)))
     }
     return await openDatabase({
       url: databaseUrl,

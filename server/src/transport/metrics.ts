@@ -1,6 +1,7 @@
 import http from "node:http"
 import { contentType } from "../metrics/metrics.js"
 import { answerClientErrors, http1Response, securityHeaders } from "./connect/response-headers.js"
+import { endRequest } from "./cut/end-request.js"
 import { listen } from "./listen.js"
 import type { Listener, ListenerOptions } from "./transport.js"
 
@@ -30,6 +31,7 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
     return reading
   }
   server.on("request", async (request, response) => {
+    endRequest(request, response)
     const answer = (code: number, text: string, headers: http.OutgoingHttpHeaders = {}) =>
       response.writeHead(code, { "content-type": "text/plain; charset=utf-8", ...headers }).end(text)
     if (request.url?.split("?", 1)[0] !== "/metrics") return answer(404, "there is only /metrics\n")

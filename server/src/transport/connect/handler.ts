@@ -1,5 +1,5 @@
 import type { EventEmitter } from "node:events"
-import type { IncomingMessage } from "node:http"
+import type { ServerResponse } from "node:http"
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import {
   type ConnectRouter,
@@ -18,7 +18,8 @@ import type { Method, Router } from "../../rpc/router.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
 import { shareOf } from "../budgets/share-of.js"
 import { type Connection, turnOf } from "../connection.js"
-import { closeWhenAnswered, cut as cutStream, letFinish, mayFinish } from "../cut/cut.js"
+import { closeWhenAnswered, cut as cutStream, letFinish } from "../cut/cut.js"
+import { endRequest } from "../cut/end-request.js"
 import { limits } from "../limits.js"
 import { clampTimeouts } from "../timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
@@ -71,6 +72,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
     request.on("error", () => {})
     if ("stream" in request) closeWhenAnswered(request.stream)
+    else endRequest(request, response as ServerResponse)
     const found = handlers.get(request.url?.split("?", 1)[0] ?? "")
     if (found === undefined) {
       limitTime(closingOf(request, response), cutOf(request))
@@ -80,7 +82,11 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     // into the URL, and that into the logs of proxies.
     if (request.method !== "POST") {
       limitTime(closingOf(request, response), cutOf(request))
-      return reject(response, 405, { allow: "POST" })
+      return rejectMethod(response)
+    }
+    if (!found.handler.supportedContentType(request.headers["content-type"] ?? "")) {
+      limitTime(closingOf(request, response), cutOf(request))
+      return rejectType(response)
     }
     serve(found.handler, found.method, request, response)
   }
@@ -111,7 +117,6 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     contextValues.set(arrivalKey, arrival)
     // Who leaves it early must still be able to say why.
     const iterator = request.iterator({ destroyOnReturn: false })
-    if (!("stream" in request)) endRequest(request, response)
     const body = arriving(iterator, share, () => callOf(arrival).running.call)
     handler({ ...asked, body })
       .then((answer) => {
@@ -181,31 +186,16 @@ function cutOf(request: NodeRequest): () => void {
   return () => ("stream" in request ? cutStream(request.stream) : request.destroy())
 }
 
-/**
- * What is answered before it is whole must not stay in the way of the connection's next request. A little of the rest is read
- * and thrown away; if that takes long, the connection is closed.
- */
-function endRequest(request: IncomingMessage, response: NodeResponse): void {
-  // Before the listener of Node, which would read and throw away as much as comes.
-  response.prependOnceListener("finish", () => {
-    let left: number = mayFinish(response) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
-    // By a listener, which also takes over from a reader that lets go later.
-    request
-      .on("data", (chunk: Buffer) => {
-        left -= chunk.length
-        // Closed at once, the connection would take the answer along that the client has not read.
-        if (left < 0) request.pause()
-      })
-      .resume()
-    if (request.complete) return
-    const { socket } = request
-    setTimeout(() => request.complete || socket.destroy(), limits.lingerMs)
-  })
+function rejectMethod(response: NodeResponse): void {
+  response.writeHead(405, { allow: "POST", "content-length": "0" })
+  response.end()
 }
 
-function reject(response: NodeResponse, status: number, headers: Record<string, string>): void {
-  response.writeHead(status, { ...headers, "content-length": "0" })
-  response.end()
+// As Connect tells its errors, for those who try it out.
+function rejectType(response: NodeResponse): void {
+  response.writeHead(415, { "content-type": "application/json" })
+  const message = "content-type must be application/json, application/proto or one of gRPC"
+  response.end(JSON.stringify({ code: "invalid_argument", message }))
 }
 
 // Throws where host and path make no URL: `Host: [`, or none at all in HTTP/1.0. The body is asked of the request itself:
