@@ -112,7 +112,7 @@ describe("a client keeps nothing", () => {
     const database = await createDatabase("sqlite")
     const server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"] })
     const proxy = await tcpProxy(Number(new URL(server.grpcUrl).port))
-    const program = fileURLToPath(new URL("@authwire/test-support/given-up-calls.js", import.meta.url))
+    const program = fileURLToPath(new URL("../support/given-up-calls.js", import.meta.url))
     const child = spawn(process.execPath, ["--expose-gc", program, `http://127.0.0.1:${proxy.port}`, "50000"], {
       env: { ...process.env, NODE_OPTIONS: "" },
       stdio: ["pipe", "pipe", "inherit"],

@@ -25,7 +25,7 @@ export const limits = {
   /** With so many bytes of them no further call is made. */
   answerBytesForMore: 4 * 1024 * 1024,
   /** The same three of one key, over all of its connections. */
-  keyRequestBytes: 32 * 1024 * 1024,
+  keyRequestBytes: 16 * 1024 * 1024,
   keyAnswerBytes: 64 * 1024 * 1024,
   keyAnswerBytesForMore: 32 * 1024 * 1024,
   /** Streams of health, which needs no key: of one connection, and of all. */
