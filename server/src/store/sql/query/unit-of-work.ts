@@ -1,12 +1,12 @@
 import { orAborted } from "../../../util/abort.js"
 import type { Waiter } from "../../store.js"
-import type { Connection, SqlEngine } from "../engine/engine.js"
-import { failsBy, StatementError, storeError } from "../engine/statement-error.js"
+import type { SqlEngine } from "../engine/engine.js"
+import { Lease } from "../engine/lease.js"
+import { failsBy, storeError } from "../engine/statement-error.js"
 import { queue } from "./queue.js"
 import type { Backoff } from "./retry.js"
 import { turns } from "./row-turns.js"
 import { gate, type Kind } from "./semaphore.js"
-import type { Cell } from "./statement.js"
 
 export interface UnitOptions {
   /** How many units of work may wait. */
@@ -126,51 +126,4 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOpti
 interface Place {
   readonly lease: Lease
   leave(): Promise<void>
-}
-
-/** The connection of a unit of work. */
-export class Lease {
-  readonly #engine: SqlEngine
-  #opening: Promise<void> | undefined
-  #connection: Connection | undefined
-
-  constructor(engine: SqlEngine) {
-    this.#engine = engine
-  }
-
-  get connection(): Connection {
-    if (this.#connection === undefined) throw new StatementError("fault", "the connection is not open")
-    return this.#connection
-  }
-
-  open(): Promise<void> {
-    this.#opening = this.#engine.connect().then((connection) => {
-      this.#connection = connection
-    })
-    return this.#opening
-  }
-
-  /**
-   * Runs a statement that may run twice. Connections that waited in the pool while the database restarted are dead, and
-   * those that waited during a failover lead to a server that takes no writes now; the statement goes on to the next one,
-   * until one is new.
-   */
-  async read(statement: string, cells?: Cell[]) {
-    for (;;) {
-      try {
-        return await this.connection.run(statement, cells)
-      } catch (error) {
-        const isStale = failsBy(error, "unavailable") || failsBy(error, "read-only")
-        if (!isStale || !this.connection.reused) throw error
-        this.connection.discard()
-        await this.open()
-      }
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#opening?.catch(() => {})
-    this.#connection?.release()
-    this.#connection = undefined
-  }
 }

@@ -1,0 +1,50 @@
+import type { Cell } from "../query/statement.js"
+import type { Connection, SqlEngine } from "./engine.js"
+import { failsBy, StatementError } from "./statement-error.js"
+
+/** The connection of a unit of work. */
+export class Lease {
+  readonly #engine: SqlEngine
+  #opening: Promise<void> | undefined
+  #connection: Connection | undefined
+
+  constructor(engine: SqlEngine) {
+    this.#engine = engine
+  }
+
+  get connection(): Connection {
+    if (this.#connection === undefined) throw new StatementError("fault", "the connection is not open")
+    return this.#connection
+  }
+
+  open(): Promise<void> {
+    this.#opening = this.#engine.connect().then((connection) => {
+      this.#connection = connection
+    })
+    return this.#opening
+  }
+
+  /**
+   * Runs a statement that may run twice. Connections that waited in the pool while the database restarted are dead, and
+   * those that waited during a failover lead to a server that takes no writes now; the statement goes on to the next one,
+   * until one is new.
+   */
+  async read(statement: string, cells?: Cell[]) {
+    for (;;) {
+      try {
+        return await this.connection.run(statement, cells)
+      } catch (error) {
+        const isStale = failsBy(error, "unavailable") || failsBy(error, "read-only")
+        if (!isStale || !this.connection.reused) throw error
+        this.connection.discard()
+        await this.open()
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#opening?.catch(() => {})
+    this.#connection?.release()
+    this.#connection = undefined
+  }
+}
