@@ -54,13 +54,18 @@ const bounds = [
   ["header", "request", bytes(limits.maxHeaderBytes)],
   ["message", "request", bytes(defaultOf("max-message-bytes"))],
   ["requests that are not whole, or whose calls are not over", "connection", bytes(limits.requestBytes)],
+  ["the same, while further requests are read", "connection", bytes(limits.requestBytesForMore)],
+  ["what each chunk of them counts beside its bytes", "chunk", bytes(limits.chunkBytes)],
   ["answers that are not taken", "connection", bytes(limits.answerBytes)],
   ["the same, while further calls are made", "connection", bytes(limits.answerBytesForMore)],
   [
-    "the three before",
+    "these requests and answers, in the same order",
     "key and worker",
-    [limits.keyRequestBytes, limits.keyAnswerBytes, limits.keyAnswerBytesForMore].map(bytes).join(", "),
+    [limits.keyRequestBytes, limits.keyRequestBytesForMore, limits.keyAnswerBytes, limits.keyAnswerBytesForMore]
+      .map(bytes)
+      .join(", "),
   ],
+  ["streams of HTTP/2, and requests of HTTP/1.1", "key and worker", count(limits.keyStreams)],
   ["time until a unary call is over", "call", seconds(defaultOf("max-deadline-ms"))],
   ["time until its stream is closed", "stream", seconds(defaultOf("max-deadline-ms") + limits.closeMs)],
   ["time for one message of a stream to arrive, or to be taken", "stream", seconds(limits.messageMs)],

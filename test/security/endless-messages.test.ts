@@ -1,6 +1,6 @@
 import http from "node:http"
 import { sendAllButTheLastByte } from "@authwire/test-support/attack/partial-message.js"
-import { header, paths, prefix, symbolRequest } from "@authwire/test-support/attack/requests.js"
+import { getUserRequest, header, paths, prefix, symbolRequest } from "@authwire/test-support/attack/requests.js"
 import {
   type AttackConnection,
   type AttackStream,
@@ -118,6 +118,53 @@ describe("messages that are never whole", () => {
     for (const call of left) call.stream.end(Buffer.alloc(1))
     const answered = await Promise.all(left.map((call) => endOf(call)))
     expect(answered.filter((end) => !end.endsWith("NO_ERROR"))).toEqual([])
+  })
+
+  test.each(unary)("%s listener, %s: with 6 MiB of them no further request is read", async (listener, type) => {
+    const connection = connect(listener)
+    const isEnveloped = type.includes("grpc")
+    const open = () => connection.open(header(paths.getUser, { key: target.keys.all, type }))
+    const held = [open(), open()]
+    const messages = held.map(({ stream }) => sendAllButTheLastByte(stream, { bytes: 3.5 * mebibyte, isEnveloped }))
+    await until(() => messages.every(({ isAlmostWhole }) => isAlmostWhole))
+    // gRPC-Web tells its status in the body.
+    const isWeb = type.includes("web")
+    expect(await endOf(open())).toMatch(isWeb ? /^200 NO_ERROR$/ : /^(8|429) NO_ERROR$/)
+    for (const { stream } of held) stream.end(Buffer.alloc(1))
+    await Promise.all(held.map((call) => endOf(call)))
+    const after = open()
+    after.stream.end(isEnveloped ? getUserRequest("nobody") : undefined)
+    expect(await endOf(after)).toMatch(isWeb ? /^200 NO_ERROR$/ : /^(5|400) NO_ERROR$/)
+  })
+
+  test.each(listeners)("%s listener: a key has 2,048 streams, over all connections", async (listener) => {
+    const calls = [1, 2, 3].flatMap(() => {
+      const connection = connect(listener)
+      return Array.from({ length: 900 }, () => connection.open(header(paths.getUser, { key: target.keys.all })))
+    })
+    const open = () => calls.filter((call) => call.open)
+    await until(() => open().length <= 2_048)
+    expect(open()).toHaveLength(2_048)
+    const rejected = await Promise.all(calls.filter((call) => !call.open).map((call) => endOf(call)))
+    expect(rejected.filter((end) => !end.startsWith("8 "))).toEqual([])
+    for (const call of open()) call.stream.end(getUserRequest("nobody"))
+    expect(new Set(await Promise.all(open().map((call) => endOf(call, 20_000))))).toEqual(new Set(["5 NO_ERROR"]))
+  })
+
+  test.each(unary)("%s listener, %s: one byte does not keep the memory that it came with", async (listener, type) => {
+    const connection = connect(listener)
+    const open = () => connection.open(header(paths.getUser, { key: target.keys.all, type }))
+    const before = await target.heldBytes()
+    const slow = open()
+    slow.stream.write(prefix(100_000))
+    for (let sent = 0; sent < 400; sent++) {
+      const other = open()
+      slow.stream.write(Buffer.alloc(1))
+      other.stream.end(Buffer.alloc(60 * 1024))
+      await endOf(other)
+    }
+    expect(slow.open).toBe(true)
+    expect((await target.heldBytes()) - before).toBeLessThan(8 * mebibyte)
   })
 
   test.each(listeners)("%s listener: without a key they take no memory", async (listener) => {

@@ -25,9 +25,9 @@ export interface Incoming {
    * Waits until the connection has a place for a call that was let in; undefined where it need not wait. Throws why it has
    * none. Absent where there is no such bound.
    *
-   * @param signal Ends the wait, with its reason.
+   * @param call Its signal ends the wait, with its reason.
    */
-  turn?: ((signal: AbortSignal) => Promise<void> | undefined) | undefined
+  turn?: ((call: Call) => Promise<void> | undefined) | undefined
   /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
   carrier?: Call
 }
@@ -170,7 +170,7 @@ export class ActiveCall implements Call {
     this.signal = signal
     this.aside = away && ((waited) => away(this, waited))
     const { turn } = incoming
-    this.turn = turn && (() => turn(signal))
+    this.turn = turn && (() => turn(this))
     this.carrier = incoming.carrier
     this.#incoming = incoming
     this.connection = incoming.connection

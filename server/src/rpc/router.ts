@@ -120,6 +120,8 @@ export function createRouter(options: RouterOptions): Router {
         async (read: Read<I>, call: Call): Promise<O> => {
           const letting = letIn(call)
           if (letting !== undefined) await letting
+          // The request would have no space, and be cut.
+          if (call.connection?.requests.isTight === true) throw requestsNotWhole()
           // The answer would wait behind those that are not taken, or be thrown away.
           if (call.connection?.answers.isTight === true) throw answersNotTaken()
           const key = keyOf(call)
@@ -179,6 +181,12 @@ export function createRouter(options: RouterOptions): Router {
 /** By what the concurrency limit is shared: callers without a key are one. */
 export function keyOf({ identity }: Call): string {
   return identity?.keyId ?? ""
+}
+
+/** Rejects a call whose request would have to be cut. A client that sends much at the same time may come again. */
+function requestsNotWhole(): Failure {
+  const message = "the requests that are not whole take as much memory as the connection or the key may"
+  return new Failure("OVERLOADED", { retryAfterMs: 200, message })
 }
 
 /** Rejects a call whose answer would wait too long for its client. A client that is only slow may come again. */

@@ -1,8 +1,8 @@
 import type { EventEmitter } from "node:events"
 import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
-import type { DescMethod } from "@bufbuild/protobuf"
 import { Budget, type Budgets } from "../overload/budget.js"
+import type { Call } from "../rpc/call.js"
 import { Failure } from "../rpc/errors.js"
 import type { Identity } from "../rpc/identity.js"
 import { bucket } from "../rpc/interceptors/rate-limit.js"
@@ -27,8 +27,7 @@ export class Connection implements Budgets {
 
   /** @param maxMessageBytes The largest request, in bytes. */
   constructor(maxMessageBytes: number, certificateNames: readonly string[] | undefined, keys?: KeyBudgets) {
-    // Two of the largest messages, with what is around them.
-    this.requests = new Budget(Math.max(limits.requestBytes, 2.5 * maxMessageBytes))
+    this.requests = requestBudget(maxMessageBytes, limits.requestBytes, limits.requestBytesForMore)
     this.answers = new Budget(limits.answerBytes, limits.answerBytesForMore)
     this.certificateNames = certificateNames
     this.#keys = keys
@@ -39,32 +38,50 @@ export class Connection implements Budgets {
     return this.#isKnown
   }
 
-  /** A call that came over it was let in: what it holds is held to the account of the first key, too. */
-  letIn({ keyId }: Identity): void {
-    if (this.#isKnown) return
-    this.#isKnown = true
-    if (keyId === undefined || this.#keys === undefined) return
-    const { requests, answers } = this.#keys.of(keyId)
-    this.requests.belongTo(requests)
-    this.answers.belongTo(answers)
+  /**
+   * A call that came over it was let in: its stream counts with those of its key, and what the connection holds counts with
+   * what the first key holds.
+   *
+   * @returns Whether the key may have a further stream.
+   */
+  letIn({ keyId }: Identity, stream: EventEmitter): boolean {
+    const key = keyId === undefined ? undefined : this.#keys?.of(keyId)
+    if (!this.#isKnown) {
+      this.#isKnown = true
+      if (key !== undefined) {
+        this.requests.belongTo(key.requests)
+        this.answers.belongTo(key.answers)
+      }
+    }
+    return key === undefined || key.streams.takeFree(stream)
   }
 }
 
-/** What each key may hold, over all connections to a process. */
+// Two of the largest messages, with what is around them; the second may begin when the first is there.
+function requestBudget(maxMessageBytes: number, bytes: number, forMore: number): Budget {
+  return new Budget(Math.max(bytes, 2.5 * maxMessageBytes), Math.max(forMore, 1.5 * maxMessageBytes))
+}
+
+/** What one key may hold, over all connections to a process. */
+export interface KeyBudget extends Budgets {
+  readonly streams: Slots
+}
+
 export interface KeyBudgets {
-  of(keyId: string): Budgets
+  of(keyId: string): KeyBudget
 }
 
 /** @param maxMessageBytes The largest request, in bytes. */
 export function keyBudgets(maxMessageBytes: number): KeyBudgets {
   // As many as there are keys.
-  const known = new Map<string, Budgets>()
+  const known = new Map<string, KeyBudget>()
   return {
     of(keyId) {
       let budgets = known.get(keyId)
       if (budgets === undefined) {
-        const requests = new Budget(Math.max(limits.keyRequestBytes, 2.5 * maxMessageBytes))
-        budgets = { requests, answers: new Budget(limits.keyAnswerBytes, limits.keyAnswerBytesForMore) }
+        const requests = requestBudget(maxMessageBytes, limits.keyRequestBytes, limits.keyRequestBytesForMore)
+        const answers = new Budget(limits.keyAnswerBytes, limits.keyAnswerBytesForMore)
+        budgets = { requests, answers, streams: new Slots(limits.keyStreams) }
         known.set(keyId, budgets)
       }
       return budgets
@@ -75,18 +92,24 @@ export function keyBudgets(maxMessageBytes: number): KeyBudgets {
 /**
  * Waits until a call that was let in may be at work. A stream may be open for hours, so nobody waits for one to end.
  *
- * @param signal Ends the wait, with its reason. Aborts when the stream closes.
+ * @param stream The stream of the call, whose signal aborts when the stream closes.
  */
 export function turnOf(
-  { slots, pipelines }: Connection,
-  { methodKind }: DescMethod,
+  connection: Connection,
+  { identity, method, signal }: Call,
   stream: EventEmitter,
-  signal: AbortSignal,
 ): Promise<void> | undefined {
-  if (methodKind === "unary") return slots.take(stream, signal)
-  if (pipelines.takeFree(stream)) return undefined
-  const message = "the connection has as many pipelines as the service allows"
-  throw new Failure("OVERLOADED", { retryAfterMs: 1_000, message })
+  if (identity !== undefined && !connection.letIn(identity, stream)) throw tooMany("the key", "streams")
+  if (method.methodKind === "unary") return connection.slots.take(stream, signal)
+  if (connection.pipelines.takeFree(stream)) return undefined
+  throw tooMany("the connection", "pipelines")
+}
+
+function tooMany(whose: string, what: string): Failure {
+  return new Failure("OVERLOADED", {
+    retryAfterMs: 1_000,
+    message: `${whose} has as many ${what} as the service allows`,
+  })
 }
 
 /** How long a client may take to read that its connection is closed, in milliseconds. */

@@ -20,14 +20,21 @@ export const limits = {
   maxHeaderBytes: 16 * 1024,
   /** Bytes of requests that are not whole, or whose calls are not over; more where `--max-message-bytes` needs it. */
   requestBytes: 10 * 1024 * 1024,
+  /** With so many bytes of them no further request is read; more where `--max-message-bytes` needs it. */
+  requestBytesForMore: 6 * 1024 * 1024,
+  /** What each chunk of them counts beside its bytes: about what Node needs for it. */
+  chunkBytes: 512,
   /** Bytes of answers that the client has not taken. */
   answerBytes: 16 * 1024 * 1024,
   /** With so many bytes of them no further call is made. */
   answerBytesForMore: 4 * 1024 * 1024,
-  /** The same three of one key, over all of its connections. */
+  /** The same four of one key, over all of its connections. */
   keyRequestBytes: 16 * 1024 * 1024,
+  keyRequestBytesForMore: 8 * 1024 * 1024,
   keyAnswerBytes: 64 * 1024 * 1024,
   keyAnswerBytesForMore: 32 * 1024 * 1024,
+  /** Streams of one key that are open at the same time, over all of its connections. Each takes about 8 KiB of memory. */
+  keyStreams: 2_048,
   /** Streams of health, which needs no key: of one connection, and of all. */
   openStreams: 16,
   openStreamsInAll: 1_024,

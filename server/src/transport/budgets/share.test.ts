@@ -46,6 +46,14 @@ describe("a unary call", () => {
     expect(isWhole(connection)).toBe(true)
   })
 
+  test("takes something for each chunk, too: one of a single byte is not for nothing", () => {
+    const { share, cut } = setUp(35_000)
+    for (let sent = 0; sent < 10_000; sent++) share.received(Buffer.alloc(1))
+    expect(cut).not.toHaveBeenCalled()
+    for (let sent = 0; sent < 20_000; sent++) share.received(Buffer.alloc(1))
+    expect(cut).toHaveBeenCalled()
+  })
+
   test("counts nothing that is read after its end", () => {
     const { share, connection } = setUp(35_000)
     share.end()
@@ -106,6 +114,15 @@ describe("a stream", () => {
     share.received(prefix(1))
     share.end()
     expect(isWhole(connection)).toBe(true)
+  })
+
+  test("takes something for each chunk of that message, and not for those of the messages before", () => {
+    const { share, connection, cut } = setUp(undefined)
+    for (let message = 0; message < 30_000; message++) share.received(Buffer.alloc(10))
+    expect(isWhole(connection)).toBe(true)
+    share.received(prefix(MiB))
+    for (let sent = 0; sent < 30_000; sent++) share.received(Buffer.alloc(1))
+    expect(cut).toHaveBeenCalled()
   })
 
   test("is cut when what was sent is not taken in time", () => {

@@ -22,6 +22,10 @@ export class Share {
   /** Ends the request at once. */
   readonly cut: () => void
   readonly #envelopes: Envelopes | undefined
+  /** What came of the request, or of the message of a stream that is not whole: bytes, and in how many chunks. */
+  #bytes = 0
+  #chunks = 0
+  /** What of the budget is taken for it. */
   #requestBytes = 0
   #answerBytes = 0
   #isOver = false
@@ -45,23 +49,28 @@ export class Share {
     if (this.#isOver) return
     const { requests } = this.#connection
     const envelopes = this.#envelopes
-    const bytes = envelopes === undefined ? this.#requestBytes + chunk.length : this.#partialBytes(envelopes, chunk)
+    this.#chunks++
+    if (envelopes === undefined) this.#bytes += chunk.length
+    else this.#readMessages(envelopes, chunk)
+    const length = envelopes === undefined ? this.#bytes : envelopes.length
     requests.give(this.#requestBytes)
     this.#requestBytes = 0
-    const length = envelopes === undefined ? bytes : envelopes.length
-    if ((this.#isOpen && length > limits.openRequestBytes) || !requests.take(bytes)) this.cut()
-    else this.#requestBytes = bytes
+    const held = this.#bytes + this.#chunks * limits.chunkBytes
+    if ((this.#isOpen && length > limits.openRequestBytes) || !requests.take(held)) this.cut()
+    else this.#requestBytes = held
   }
 
-  #partialBytes(envelopes: Envelopes, chunk: Uint8Array): number {
+  #readMessages(envelopes: Envelopes, chunk: Uint8Array): void {
     const { whole } = envelopes
     envelopes.read(chunk)
-    if (envelopes.partialBytes === 0 || envelopes.whole > whole) {
+    this.#bytes = envelopes.partialBytes
+    if (this.#bytes === 0) this.#chunks = 0
+    else if (envelopes.whole > whole) this.#chunks = 1
+    if (this.#bytes === 0 || envelopes.whole > whole) {
       clearTimeout(this.#arriving)
       this.#arriving = undefined
     }
-    if (envelopes.partialBytes > 0) this.#arriving ??= setTimeout(this.cut, limits.messageMs)
-    return envelopes.partialBytes
+    if (this.#bytes > 0) this.#arriving ??= setTimeout(this.cut, limits.messageMs)
   }
 
   /** Whether a message of a stream has begun that is not whole. */

@@ -1,6 +1,7 @@
 import type { Call } from "../../rpc/call.js"
 import { Failure, toStatus } from "../../rpc/errors.js"
 import { waitsUntil } from "../../util/abort.js"
+import { inOwnMemory } from "../budgets/own-memory.js"
 import type { Share } from "../budgets/share.js"
 
 /** The end of a call in the form that Connect tells its client. */
@@ -23,7 +24,7 @@ export async function* arriving(
       const next = await waits.for(body.next())
       if (next.done === true) return
       share.received(next.value)
-      yield next.value
+      yield inOwnMemory(next.value)
     }
   } catch (error) {
     throw statusOf(error, requestId)

@@ -142,7 +142,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
     certificateNames: connection.certificateNames,
     rejection: arrival.rejection,
     connection,
-    turn: method.isOpen ? undefined : (signal) => turnOf(connection, method.desc, arrival.closing, signal),
+    turn: method.isOpen ? undefined : (call) => turnOf(connection, call, arrival.closing),
   }
   const call =
     method.desc.methodKind === "unary"
@@ -155,8 +155,6 @@ async function requestGate(context: HandlerContext): Promise<void> {
   arrival.closing.once("close", () => call.running.cancel())
   call.admitted.catch(() => limitTime(arrival.closing, arrival.cut))
   await call.admitted
-  const { identity } = call.running.call
-  if (identity !== undefined) connection.letIn(identity)
   if (!method.isOpen) letFinish(arrival.closing)
 }
 

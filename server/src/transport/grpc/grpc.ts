@@ -82,7 +82,7 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
     })
     const incoming: Incoming = {
       ...incomingOf(stream, connection, rejection),
-      turn: method.isOpen ? undefined : (signal) => turnOf(connection, method.desc, stream.stream, signal),
+      turn: method.isOpen ? undefined : (call) => turnOf(connection, call, stream.stream),
     }
     const arrival = { method, incoming, connection, stream, share, handover: calls, openMethods }
     if (method.desc.methodKind === "unary") serveUnary(arrival)

@@ -7,6 +7,7 @@ import type { Method } from "../../rpc/router.js"
 import { wireStatus } from "../../rpc/wire-status.js"
 import { orAborted, waitsUntil } from "../../util/abort.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
+import { pushInOwnMemory } from "../budgets/own-memory.js"
 import type { Share } from "../budgets/share.js"
 import type { Connection } from "../connection.js"
 import { letFinish } from "../cut/cut.js"
@@ -29,7 +30,7 @@ export function serveUnary(arrival: GrpcArrival): void {
   const running = begin(arrival)
   let handed: HandedCall | undefined
   const read = async (): Promise<Uint8Array> => {
-    handed = await give(arrival, running)
+    handed = await give(arrival)
     return (handed.call as UnaryCall).request
   }
   method
@@ -53,7 +54,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   let handing: Promise<StreamCall> | undefined
   let handed: StreamCall | undefined
   const call = () => {
-    handing ??= orAborted(give(arrival, running), signal).then(({ call }) => {
+    handing ??= orAborted(give(arrival), signal).then(({ call }) => {
       handed = call as StreamCall
       // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
       handed.on("error", () => running.cancel())
@@ -127,12 +128,9 @@ function begin({ method, incoming, stream: { stream } }: GrpcArrival): Running {
 }
 
 /** Has grpc-js read the request of a call that was let in, when it is its turn. */
-async function give(
-  { method, stream, share, connection, handover }: GrpcArrival,
-  { call }: Running,
-): Promise<HandedCall> {
-  if (call.identity !== undefined) connection.letIn(call.identity)
+async function give({ method, stream, share, handover }: GrpcArrival): Promise<HandedCall> {
   if (!method.isOpen) letFinish(stream.stream)
+  pushInOwnMemory(stream.stream)
   const handed = handover.give(stream)
   // Beside grpc-js, which has paused the stream and decides when it is read.
   stream.stream.on("data", (chunk: Buffer) => share.received(chunk))
