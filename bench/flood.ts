@@ -1,11 +1,12 @@
-// Offers a server many times the calls that it can answer, watches it meanwhile, and writes bench/results/flood.json and
-// its section of docs/performance.md. Needs what bench/wire.ts needs.
+// Offers a server many times the calls that it can answer, with a key that it knows and with one that it does not, watches
+// what an application with another key notices meanwhile, and writes bench/results/flood.json and its section of
+// docs/performance.md. Needs what bench/wire.ts needs.
 //
 //   node bench/flood.ts [--seconds 60] [--times 20] [--users 10000] [--dry]
 
-import { spawnSync } from "node:child_process"
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
+import { staticKey } from "@authwire/test-support/server.js"
 import { openMysqlServer } from "./data/mysql-server.ts"
 import { readFacts } from "./facts.ts"
 import { startChild } from "./load/child.ts"
@@ -15,9 +16,10 @@ import { type Probe, seen, type Way, watched, ways } from "./load/probes.ts"
 import { startSide } from "./load/start-side.ts"
 import { floodReport } from "./report/flood.ts"
 import { writeSection } from "./report/markdown.ts"
-import { type FloodResults, resultsFolder, trialFolder, writeResults } from "./results.ts"
+import { type FloodFigure, type FloodResults, resultsFolder, trialFolder, writeResults } from "./results.ts"
 import { openStage } from "./sections/stage.ts"
-import { startAuthwire } from "./servers/processes.ts"
+import { apiKeyEntry } from "./servers/key.ts"
+import { type ServerProcess, startAuthwire } from "./servers/processes.ts"
 
 const { values } = parseArgs({
   options: {
@@ -33,61 +35,20 @@ const shares: Record<Way, number> = { pipeline: 0.9, unary: 0.05, connect: 0.05 
 const quietMs = 20_000
 const afterMs = 5_000
 const senders = 2
+const [known, unknown] = [staticKey(["all"]), staticKey(["all"])]
+const env = { AUTHWIRE_API_KEYS: JSON.stringify([...JSON.parse(apiKeyEntry), known.entry]) }
 
 const mysql = await openMysqlServer()
 const stage = openStage(mysql)
 try {
   const database = await stage.database("authwire", users)
-  const server = await startAuthwire(database.url)
-  const { grpcUrl = "", httpUrl = "" } = server.places
-  // The thread of the server that answers has a core of its own; the senders share the other one, behind whoever else wants
-  // it: MySQL, and the threads that collect garbage.
-  const pinned = pin(server.pid, "0", "-pc")
-
-  const side = await startSide("authwire-pipeline", server.places, [])
-  pin(side.pid, "1")
-  const load = { operation: "getSessionAndUser", users, callers: 32, seed: 1 } as const
-  const sustainable = Math.round((await side.measure({ ...load, warmUpMs: 2_000, windowMs: 3_000 })).throughput)
+  const server = await startAuthwire(database.url, { env })
+  const sustainable = await sustainableCalls(server)
   stage.say(`sustainable: ${sustainable} calls/s`)
-  await side.stop()
-
-  const args = [grpcUrl, httpUrl, String(users)]
-  const flood = await Promise.all(
-    Array.from({ length: senders }, () => startChild("flood-side.ts", args, { nice: 10 })),
-  )
-  // Beside the senders its own collections took 40 ms, which it would have told of as the service's time: little at a time.
-  const watcher = await startChild("probe-side.ts", args, { nodeArgs: ["--max-semi-space-size=1"] })
-  for (const { pid } of [...flood, watcher]) pin(pid, "1")
-  // Everything has run for a while by now.
-  await delay(1_000)
-  await watcher.ask({})
-  await delay(quietMs)
-  const quiet = (await watcher.ask({})) as Probe[]
-
   const offered = times * sustainable
-  const perSecond = recordOf((way) => Math.round((offered * shares[way]) / senders))
-  const rss: FloodResults["rss"] = []
-  const begun = performance.now()
-  const cpuBefore = cpuSeconds(server.pid) ?? 0
-  const look = setInterval(() => {
-    rss.push({ seconds: Math.round((performance.now() - begun) / 100) / 10, bytes: residentBytes(server.pid) ?? 0 })
-  }, 1_000)
-  const request: FloodRequest = { perSecond, ms: seconds * 1000 }
-  const parts = (await Promise.all(flood.map((sender) => sender.ask(request)))) as Record<Way, Sent>[]
-  const serverCpu = ((cpuSeconds(server.pid) ?? 0) - cpuBefore) / ((performance.now() - begun) / 1000)
-  const ended = performance.timeOrigin + performance.now()
-  await delay(afterMs)
-  clearInterval(look)
-  const probes = (await watcher.ask({})) as Probe[]
-  for (const child of [...flood, watcher]) await child.stop()
+  const floods = [await flood(server, known.text, offered), await flood(server, unknown.text, offered)]
   await server.stop()
-
-  const results: FloodResults = {
-    facts: readFacts(mysql),
-    ...{ seconds, times, pinned, offered, sustainable, serverCpu, rss },
-    sent: recordOf((way) => sum(parts.map((part) => part[way]))),
-    seen: Object.fromEntries(watched.map((what) => [what, seen(what, quiet, probes, ended)])) as FloodResults["seen"],
-  }
+  const results: FloodResults = { facts: readFacts(mysql), seconds, times, offered, sustainable, floods }
   const report = floodReport(results)
   process.stdout.write(`${report}\n`)
   writeResults("flood", results, values.dry ? trialFolder : resultsFolder)
@@ -95,6 +56,52 @@ try {
 } finally {
   await stage.clear()
   await mysql.close()
+}
+
+async function sustainableCalls({ places }: ServerProcess): Promise<number> {
+  const side = await startSide("authwire-pipeline", places, [])
+  const load = { operation: "getSessionAndUser", users, callers: 32, seed: 1 } as const
+  const { throughput } = await side.measure({ ...load, warmUpMs: 2_000, windowMs: 3_000 })
+  await side.stop()
+  return Math.round(throughput)
+}
+
+async function flood({ pid, places }: ServerProcess, key: string, offered: number): Promise<FloodFigure> {
+  const { grpcUrl = "", httpUrl = "" } = places
+  const args = [grpcUrl, httpUrl, String(users)]
+  const sides = await Promise.all(
+    Array.from({ length: senders }, () => startChild("flood-side.ts", [...args, key], { nice: 10 })),
+  )
+  // Beside the senders its own collections took 40 ms, which it would have told of as the service's time: little at a time.
+  const watcher = await startChild("probe-side.ts", args, { nodeArgs: ["--max-semi-space-size=1"] })
+  // Everything has run for a while by now.
+  await delay(1_000)
+  await watcher.ask({})
+  await delay(quietMs)
+  const quiet = (await watcher.ask({})) as Probe[]
+
+  const perSecond = recordOf((way) => Math.round((offered * shares[way]) / senders))
+  const quietBytes = residentBytes(pid) ?? 0
+  let mostBytes = quietBytes
+  const look = setInterval(() => {
+    mostBytes = Math.max(mostBytes, residentBytes(pid) ?? 0)
+  }, 250)
+  const begun = performance.now()
+  const cpuBefore = cpuSeconds(pid) ?? 0
+  const request: FloodRequest = { perSecond, ms: seconds * 1000 }
+  const parts = (await Promise.all(sides.map((side) => side.ask(request)))) as Record<Way, Sent>[]
+  const serverCpu = ((cpuSeconds(pid) ?? 0) - cpuBefore) / ((performance.now() - begun) / 1000)
+  const ended = performance.timeOrigin + performance.now()
+  await delay(afterMs)
+  clearInterval(look)
+  const probes = (await watcher.ask({})) as Probe[]
+  for (const child of [...sides, watcher]) await child.stop()
+  return {
+    isKeyKnown: key === known.text,
+    sent: recordOf((way) => sum(parts.map((part) => part[way]))),
+    ...{ serverCpu, quietBytes, mostBytes },
+    seen: Object.fromEntries(watched.map((what) => [what, seen(what, quiet, probes, ended)])) as FloodFigure["seen"],
+  }
 }
 
 function recordOf<T>(of: (way: Way) => T): Record<Way, T> {
@@ -115,9 +122,4 @@ function sum(parts: readonly Sent[]): Sent {
       ),
     ]),
   ) as unknown as Sent
-}
-
-/** Keeps a process on a core: all of it, or with `-pc` only its first thread. */
-function pin(pid: number, core: string, how: "-apc" | "-pc" = "-apc"): boolean {
-  return spawnSync("taskset", [how, core, String(pid)]).status === 0
 }

@@ -39,15 +39,21 @@ export interface FloodResults {
   /** How many times the sustainable calls of the pipeline are offered, and how many calls a second that is. */
   times: number
   offered: number
-  /** Whether server and senders had cores of their own. */
-  pinned: boolean
   /** Calls a second, 32 at a time, through the pipeline. */
   sustainable: number
+  floods: FloodFigure[]
+}
+
+/** What became of one flood, and of what an application with a key of its own did beside it. */
+export interface FloodFigure {
+  /** Whether the service knows the key of the senders. */
+  isKeyKnown: boolean
   sent: Record<Way, Sent>
   /** The part of a core that the server had during the flood. */
   serverCpu: number
-  /** Of the server, by seconds from the beginning. */
-  rss: { seconds: number; bytes: number }[]
+  /** Of the server: before, and at the most until it was over for five seconds. */
+  quietBytes: number
+  mostBytes: number
   seen: Record<Watched, Seen>
 }
 

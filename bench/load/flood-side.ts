@@ -1,6 +1,6 @@
 // A sender of bench/flood.ts.
 //
-//   startChild("flood-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
+//   startChild("flood-side.ts", [url of the gRPC listener, url of the HTTP listener, users, API key])
 
 import { setTimeout as delay } from "node:timers/promises"
 import {
@@ -11,7 +11,6 @@ import {
   rawUnaryCalls,
 } from "@authwire/test-support/raw-calls.js"
 import { sessionsPerUser, sessionToken } from "../data/keys.ts"
-import { apiKey } from "../servers/key.ts"
 import { answerParent } from "./child.ts"
 import { type Way, ways } from "./probes.ts"
 import { openTimes, randomNumbers } from "./statistics.ts"
@@ -22,7 +21,7 @@ export interface Sent {
   /** Those that the transport took: the others were held back by the service not reading. */
   sent: number
   ok: number
-  overloaded: number
+  rejected: number
   other: number
   /** Milliseconds from sending to the answer. */
   okP50: number
@@ -37,14 +36,14 @@ export interface FloodRequest {
   ms: number
 }
 
-const [grpcUrl = "", httpUrl = "", users = "0"] = process.argv.slice(2)
+const [grpcUrl = "", httpUrl = "", users = "0", apiKey = ""] = process.argv.slice(2)
 const random = randomNumbers(3)
 const tokens = Array.from({ length: 2_000 }, () => sessionToken(Math.floor(random() * Number(users) * sessionsPerUser)))
-/** Connections of each way; a connection of Connect is one of HTTP/1.1. */
-const connections = { pipeline: 4, unary: 2, connect: 32 }
+/** Connections of each way, of one of the two senders; a connection of Connect is one of HTTP/1.1. */
+const connections = { pipeline: 4, unary: 2, connect: 4 }
 
 /** How those end that the service does not let in. */
-const rejections = ["OVERLOADED again", "REFUSED_STREAM"]
+const rejections = ["OVERLOADED again", "REFUSED_STREAM", "API_KEY_INVALID"]
 
 const tickMs = 4
 
@@ -79,7 +78,7 @@ async function flood({ perSecond, ms }: FloodRequest): Promise<Record<Way, Sent>
   const results = sides.map(({ way, times: { ok, rejected, other }, offered, sent }): [Way, Sent] => [
     way,
     {
-      ...{ offered, sent, ok: ok.count(), overloaded: rejected.count(), other: other.count() },
+      ...{ offered, sent, ok: ok.count(), rejected: rejected.count(), other: other.count() },
       ...{ okP50: ok.percentile(50), okP99: ok.percentile(99) },
       ...{ rejectedP50: rejected.percentile(50), rejectedP99: rejected.percentile(99) },
     },

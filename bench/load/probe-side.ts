@@ -1,4 +1,4 @@
-// The watcher of bench/flood.ts: calls at an even pace, as an application does beside a flood, and asks for health, each
+// The watcher of bench/flood.ts: makes 100 calls a second, as an application does beside a flood, and asks for health, each
 // time over a connection of its own. What is rejected is not tried again.
 //
 //   startChild("probe-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
@@ -41,6 +41,8 @@ async function probe(what: Probe[0], question: () => Promise<unknown>): Promise<
   probes.push([what, performance.timeOrigin + start, performance.now() - start, end])
 }
 
+/** Of each way. */
+const callsPerSecond = 100 / ways.length
 for (const way of ways) {
   const sessions = createClient(SessionService, transports[way] as Transport)
   const lookUp = () =>
@@ -48,7 +50,7 @@ for (const way of ways) {
       { sessionToken: sessionToken(Math.floor(random() * Number(users) * sessionsPerUser)) },
       { timeoutMs: 5_000, headers: header },
     )
-  setInterval(() => probe(way, lookUp), 20)
+  setInterval(() => probe(way, lookUp), 1_000 / callsPerSecond)
 }
 setInterval(() => {
   probe("gRPC health", () => well(health.grpc()))

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import type { Figure } from "../load/turns.ts"
-import type { FloodResults, SoakResults, WireResults } from "../results.ts"
+import type { FloodFigure, SoakResults, WireResults } from "../results.ts"
 import { floodGoals } from "./flood.ts"
 import { growth, ratio } from "./goals.ts"
 import { soakGoals } from "./soak.ts"
@@ -83,24 +83,23 @@ test("a soak does not bear a heap that grows, nor what cancelled calls leave", (
   ])
 })
 
-test("a flood is not borne by slow calls or health, a failure, a late recovery, or memory that grows", () => {
-  const seen = { quietP99: 2, p99: 19, worst: 900, failed: 0, backAfter: 1.5 }
-  const flood = (calls: object, health: object, bytes: (second: number) => number) =>
+test("a flood is not borne by slow calls or health, a rejection, a failure, a late recovery, or memory that grows", () => {
+  const seen = { p99: 249, worst: 900, rejected: 0, failed: 0, backAfter: 1.5 }
+  const flood = (calls: object, health: object, mostBytes: number) =>
     floodGoals({
-      seconds: 60,
-      rss: Array.from({ length: 65 }, (_, second) => ({ seconds: second + 1, bytes: bytes(second) })),
+      ...{ quietBytes: 100, mostBytes },
       seen: {
         ...{ pipeline: seen, unary: { ...seen, ...calls }, connect: seen },
         ...{ "gRPC health": seen, "/healthz": { ...seen, ...health } },
       },
-    } as unknown as FloodResults).filter(({ met }) => !met)
-  expect(flood({}, {}, (second) => Math.min(400, 300 + 20 * second))).toEqual([])
-  const missed = flood({ p99: 21 }, { worst: 1_100, failed: 1, backAfter: null }, (second) => 300 + 5 * second)
-  expect(missed.map(({ what }) => what)).toEqual([
-    "p99 of the calls let in, times that before, unary",
-    "/healthz: the longest wait, seconds",
-    "calls and questions beside it that failed otherwise",
-    "all is as before after so many seconds",
-    "memory of the server, last third to first third after warm-up",
+    } as unknown as FloodFigure).filter(({ met }) => !met)
+  expect(flood({}, {}, 125)).toEqual([])
+  const missed = flood({ p99: 251, rejected: 1 }, { worst: 1_100, failed: 1, backAfter: null }, 126)
+  expect(missed.map(({ what, measured }) => [what, measured])).toEqual([
+    ["unary: p99 of the application's calls, ms", 251],
+    ["/healthz: the longest wait, ms", 1_100],
+    ["its calls and questions that were rejected or failed", 2],
+    ["all is as before after so many seconds", Number.POSITIVE_INFINITY],
+    ["memory of the service at the most, to that before", 1.26],
   ])
 })

@@ -31,42 +31,67 @@ function endOf(error: Buffer): RawOutcome {
   return (/[A-Z]+(?:_[A-Z]+)*(?=[^A-Z_]+authwire)/.exec(error.toString("latin1"))?.[0] ?? "no reason") + again
 }
 
+function endOfHeaders(headers: http2.IncomingHttpHeaders): RawOutcome {
+  return endOf(Buffer.from(String(headers["grpc-status-details-bin"] ?? ""), "base64"))
+}
+
 /** The key of the callers, where the service asks for one. */
 const authorization = (apiKey: string | undefined) =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
 
-/** Calls through one pipeline on a connection of its own: message after message, whatever the service says of its limits. */
+/**
+ * Calls through one pipeline on a connection of its own: message after message, whatever the service says of its limits. A
+ * pipeline that the service has ended is opened again.
+ */
 export function rawPipelineCalls(url: string, tokens: readonly string[], heard: Heard, apiKey?: string): RawCalls {
   const session = http2.connect(url)
   session.on("error", () => {})
-  const stream = session.request({
-    ":method": "POST",
-    ":path": `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`,
-    ...authorization(apiKey),
-    "content-type": "application/grpc",
-    te: "trailers",
-  })
-  stream.on("error", () => {})
   const frames = tokens.map((token) => callFrame(messageOf(token)))
   const sent = new Map<number, number>()
   let id = firstId
   let next = 0
   let full = false
-  stream.on("drain", () => {
+  const open = () => {
     full = false
-  })
-  readFrames(stream, (response) => {
-    const now = performance.now()
-    for (const { id, outcome } of answersOf(response)) {
-      const start = sent.get(id)
-      if (start === undefined) continue
-      sent.delete(id)
-      heard(outcome === undefined ? "ok" : endOf(outcome), now - start)
+    const stream = session.request({
+      ":method": "POST",
+      ":path": `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`,
+      ...authorization(apiKey),
+      "content-type": "application/grpc",
+      te: "trailers",
+    })
+    stream.on("error", () => {})
+    stream.on("drain", () => {
+      full = false
+    })
+    readFrames(stream, (response) => {
+      const now = performance.now()
+      for (const { id, outcome } of answersOf(response)) {
+        const start = sent.get(id)
+        if (start === undefined) continue
+        sent.delete(id)
+        heard(outcome === undefined ? "ok" : endOf(outcome), now - start)
+      }
+    })
+    let end: RawOutcome = "closed"
+    const noteEnd = (headers: http2.IncomingHttpHeaders) => {
+      if (headers["grpc-status"] !== undefined) end = endOfHeaders(headers)
     }
-  })
+    stream.on("response", noteEnd).on("trailers", noteEnd)
+    stream.on("close", () => {
+      const now = performance.now()
+      const left = [...sent.values()]
+      sent.clear()
+      for (const start of left) heard(end, now - start)
+    })
+    return stream
+  }
+  let stream = open()
   return {
     send(count) {
-      if (full || count === 0 || stream.destroyed) return 0
+      if (session.destroyed || count === 0) return 0
+      if (stream.closed) stream = open()
+      if (full) return 0
       const now = performance.now()
       const parts: Buffer[] = [Buffer.alloc(5)]
       let length = 0
@@ -192,8 +217,7 @@ export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Hea
             heard("REFUSED_STREAM", performance.now() - start)
             return
           }
-          const details = Buffer.from(String(trailers["grpc-status-details-bin"] ?? ""), "base64")
-          heard(trailers["grpc-status"] === "0" ? "ok" : endOf(details), performance.now() - start)
+          heard(trailers["grpc-status"] === "0" ? "ok" : endOfHeaders(trailers), performance.now() - start)
         })
         stream.resume()
         stream.end(bodies[next++ % bodies.length])
