@@ -132,8 +132,8 @@ describe("AuthwireAdapter over fetch", () => {
 
   test("a call that is cancelled ends, and its request with it", async () => {
     const giveUp = new AbortController()
-    const fetch = (_: unknown, { signal }: RequestInit) =>
-      new Promise<Response>((_, reject) => signal?.addEventListener("abort", () => reject(new Error("aborted"))))
+    const fetch: typeof globalThis.fetch = (_, init) =>
+      new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(new Error("aborted"))))
     const { users } = createAuthwireClient({ url, fetch })
     const call = users.getUser({ id: "u1" }, { signal: giveUp.signal })
     giveUp.abort()

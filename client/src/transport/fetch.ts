@@ -44,6 +44,7 @@ export function fetchTransport(options: FetchOptions): Transport {
 
   return {
     async unary(method, signal, timeoutMs, header, input) {
+      if (signal?.aborted) throw cancelled(signal)
       const limitMs = timeoutMs !== undefined && timeoutMs > 0 ? timeoutMs : undefined
       const headers = requestHeader("unary", true, limitMs, header, false)
       headers.set("x-authwire-nonce", nonce())
@@ -53,13 +54,13 @@ export function fetchTransport(options: FetchOptions): Transport {
         const request = { ...fixed, headers, body, signal: ending.signal }
         return await readAnswer(method, await (fetch ?? globalThis.fetch)(createMethodUrl(baseUrl, method), request))
       } catch (error) {
+        // Nobody reads what is left of the response.
+        ending.abort(error)
         // What `fetch` throws when it gets no answer has no status, and need not say why it was aborted.
         if (ending.reason !== undefined) throw ending.reason
         if (error instanceof ConnectError) throw error
-        throw explainTls(
-          new ConnectError(networkMessage(error), Code.Unavailable, undefined, undefined, error),
-          security,
-        )
+        const unavailable = new ConnectError(networkMessage(error), Code.Unavailable, undefined, undefined, error)
+        throw explainTls(unavailable, security)
       } finally {
         ending.settle()
       }
@@ -86,23 +87,27 @@ function serialize<I extends DescMessage>(schema: I, message: MessageShape<I>) {
   }
 }
 
+function cancelled(signal: AbortSignal): ConnectError {
+  return ConnectError.from(signal.reason, Code.Canceled)
+}
+
 /** The end of a call before its answer: it is cancelled, or its deadline passes. */
 function endOf(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
   const controller = new AbortController()
-  const ending = { signal: controller.signal, reason: undefined as ConnectError | undefined, settle }
+  const abort = (reason: unknown) => controller.abort(reason)
+  const ending = { signal: controller.signal, reason: undefined as ConnectError | undefined, abort, settle }
   const end = (reason: ConnectError) => {
     ending.reason = reason
-    controller.abort(reason)
+    abort(reason)
   }
-  const cancel = () => end(ConnectError.from(signal?.reason, Code.Canceled))
+  const cancel = () => signal && end(cancelled(signal))
   const expire = () => end(new ConnectError("the operation timed out", Code.DeadlineExceeded))
-  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs)
+  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, Math.min(timeoutMs, 0x7fffffff))
   function settle(): void {
     clearTimeout(timer)
     signal?.removeEventListener("abort", cancel)
   }
   signal?.addEventListener("abort", cancel)
-  if (signal?.aborted) cancel()
   return ending
 }
 
