@@ -5,7 +5,7 @@ import {
   TokenService,
   UserService,
   VerificationTokenService,
-} from "@authwire/proto"
+} from "@authwire/proto/slim"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter/adapter.js"
 import { checkText } from "./adapter/field.js"
@@ -47,17 +47,36 @@ export function clientOver(
   options: ConnectionOptions,
   header: Headers = headersOf(options),
 ) {
+  const calls = callsOver(transport, options, header)
+  const clients = clientsOver(calls)
+  const tokens = createClient(TokenService, calls)
+  return { adapter: createAdapter(clients, address), jwt: createRemoteJwt(tokens, address), tokens, ...clients }
+}
+
+/** The adapter of that client alone: whoever bundles it bundles nothing else of the client. */
+export function adapterOver(transport: Transport, address: string, options: ConnectionOptions): AuthwireAdapterMethods {
+  return createAdapter(clientsOver(callsOver(transport, options)), address)
+}
+
+/** The same for `jwt`. */
+export function remoteJwtOver(transport: Transport, address: string, options: ConnectionOptions): RemoteJwtMethods {
+  return createRemoteJwt(createClient(TokenService, callsOver(transport, options)), address)
+}
+
+/** A transport that makes the calls as the options want them. */
+function callsOver(transport: Transport, options: ConnectionOptions, header: Headers = headersOf(options)): Transport {
   const { timeoutMs = defaultTimeoutMs } = options
-  const calls = retryTransport(requestTransport(transport, header), { timeoutMs })
-  const clients: ServiceClients = {
+  return retryTransport(requestTransport(transport, header), { timeoutMs })
+}
+
+function clientsOver(calls: Transport): ServiceClients {
+  return {
     users: createClient(UserService, calls),
     accounts: createClient(AccountService, calls),
     sessions: createClient(SessionService, calls),
     verificationTokens: createClient(VerificationTokenService, calls),
     authenticators: createClient(AuthenticatorService, calls),
   }
-  const tokens = createClient(TokenService, calls)
-  return { adapter: createAdapter(clients, address), jwt: createRemoteJwt(tokens, address), tokens, ...clients }
 }
 
 /**

@@ -31,12 +31,18 @@ test("nothing that @authwire/client/edge imports, directly or not, needs Node", 
   const urls = await graph("./edge.ts")
   expect(urls.filter(nodeOnly)).toEqual([])
   expect(urls.some((url) => url.endsWith("/client/src/adapter/adapter.ts"))).toBe(true)
-  expect(urls.some((url) => url.includes("/@connectrpc/connect-web/"))).toBe(true)
+  expect(urls.some((url) => url.includes("/@connectrpc/connect/"))).toBe(true)
 })
 
 test("the test above would see it: @authwire/client does need Node", async () => {
   const urls = await graph("./index.ts")
   expect(urls.filter(nodeOnly).length).toBeGreaterThan(2)
+})
+
+test("no entry point imports the rules of the schema's fields, which are larger than the client", async () => {
+  const urls = [...(await graph("./index.ts")), ...(await graph("./edge.ts"))]
+  expect(urls.filter((url) => url.includes("/buf/validate/"))).toEqual([])
+  expect(urls.filter((url) => url.endsWith("/user_service_pb.js"))).toHaveLength(2)
 })
 
 test("no entry point imports @auth/core at run time", async () => {

@@ -1,6 +1,7 @@
+import type { Transport } from "@connectrpc/connect"
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
-import { type AuthwireClient, clientOver } from "./client.js"
+import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./client.js"
 import { type ConnectionOptions, checkOptions, missingOf } from "./options.js"
 import { type FetchOptions, fetchAddress, fetchTransport } from "./transport/fetch.js"
 import { transportWithout } from "./transport/missing-option.js"
@@ -28,7 +29,7 @@ export interface AuthwireOptions extends ConnectionOptions, FetchOptions {}
  * ```
  */
 export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethods {
-  return createAuthwireClient(options).adapter
+  return adapterOver(...connect(options), options)
 }
 
 /**
@@ -43,7 +44,7 @@ export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethod
  * ```
  */
 export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
-  return createAuthwireClient(options).jwt
+  return remoteJwtOver(...connect(options), options)
 }
 
 /**
@@ -53,10 +54,14 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
  * the calls: an application is also built where its environment is not.
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
+  // `fetch` has no connection to close.
+  return { ...clientOver(...connect(options), options), close() {} }
+}
+
+/** What carries the calls, and the address for error messages. */
+function connect(options: AuthwireOptions): [transport: Transport, address: string] {
   checkOptions(options)
   const missing = missingOf(options)
-  if (missing !== undefined) return { ...clientOver(transportWithout(missing), "", options), close() {} }
-  const transport = options.transport ?? fetchTransport(options)
-  // `fetch` has no connection to close.
-  return { ...clientOver(transport, fetchAddress(options), options), close() {} }
+  if (missing !== undefined) return [transportWithout(missing), ""]
+  return [options.transport ?? fetchTransport(options), fetchAddress(options)]
 }

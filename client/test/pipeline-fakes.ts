@@ -43,6 +43,7 @@ export class FakeMember implements Member {
   error: ConnectError | undefined
   mayOpen = true
   hurries = 0
+  renewals = 0
   closed = false
   readonly events: MemberEvents
   constructor(events: MemberEvents) {
@@ -59,6 +60,10 @@ export class FakeMember implements Member {
   leave() {
     this.leaving?.finish()
     this.leaving = undefined
+  }
+  renew() {
+    this.renewals++
+    this.stream = undefined
   }
   close() {
     this.closed = true

@@ -3,6 +3,7 @@ import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
 import { hasNextjs } from "./nextjs.ts"
 import { oldNode } from "./old-node.ts"
+import { hasRuntimes } from "./runtimes.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
 import { hasMountNamespaces } from "./small-disk.ts"
 import { hasTool } from "./tools.ts"
@@ -40,6 +41,7 @@ export default async function setup() {
   }
   leftOut.push(...missingLanguages(hasTool))
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
+  if (!hasRuntimes()) leftOut.push("left out: Bun, Deno, workerd and other runtimes (make runtimes-install)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))

@@ -13,6 +13,11 @@ export interface TcpProxy {
   cut(): Promise<void>
   /** Accepts connections and passes nothing, on old ones neither. What was sent meanwhile arrives after restore(). */
   hang(): void
+  /**
+   * Drops every connection without a word to either side, as a firewall does with what it has forgotten: what is sent on
+   * them is swallowed, also after restore(). New ones pass.
+   */
+  lose(): void
   /** Undoes cut() and hang(). */
   restore(): Promise<void>
   close(): Promise<void>
@@ -21,25 +26,28 @@ export interface TcpProxy {
 /** Opens a proxy on a free port of 127.0.0.1 that passes everything to `targetPort`. */
 export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
+  const lost = new WeakSet<Socket>()
   let hanging = false
   let accepted = 0
   let open = 0
 
-  const server = createServer((near) => {
+  const server = createServer({ allowHalfOpen: true }, (near) => {
     accepted++
     open++
     near.once("close", () => open--)
-    const far = connect(targetPort, targetHost)
+    const far = connect({ port: targetPort, host: targetHost, allowHalfOpen: true })
     for (const [from, to] of [
       [near, far],
       [far, near],
     ] as const) {
       sockets.add(from)
-      from.on("data", (chunk) => to.write(chunk))
-      from.on("error", () => to.destroy())
+      const passes = () => !lost.has(from)
+      from.on("data", (chunk) => passes() && to.write(chunk))
+      from.on("end", () => passes() && from.end())
+      from.on("error", () => passes() && to.destroy())
       from.on("close", () => {
         sockets.delete(from)
-        to.destroy()
+        if (passes()) to.destroy()
       })
       if (hanging) from.pause()
     }
@@ -78,6 +86,12 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     hang() {
       hanging = true
       for (const socket of sockets) socket.pause()
+    },
+    lose() {
+      for (const socket of sockets) {
+        lost.add(socket)
+        socket.resume()
+      }
     },
     async restore() {
       hanging = false

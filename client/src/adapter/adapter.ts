@@ -13,7 +13,7 @@ import type {
   SessionService,
   UserService,
   VerificationTokenService,
-} from "@authwire/proto"
+} from "@authwire/proto/slim"
 import type { Client } from "@connectrpc/connect"
 import { callError, isNotFound } from "../error.js"
 import * as convert from "./convert.js"

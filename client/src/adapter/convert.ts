@@ -19,7 +19,7 @@ import {
   type UpdateUserRequestSchema,
   type User,
   type VerificationToken,
-} from "@authwire/proto"
+} from "@authwire/proto/slim"
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { timestampDate } from "@bufbuild/protobuf/wkt"
 import { invalid, malformed } from "../error.js"

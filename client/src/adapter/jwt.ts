@@ -1,4 +1,4 @@
-import type { TokenService } from "@authwire/proto"
+import type { TokenService } from "@authwire/proto/slim"
 import type { JWT, JWTDecodeParams, JWTEncodeParams } from "@authwire/token"
 import type { Client } from "@connectrpc/connect"
 import { invalid } from "../error.js"

@@ -1,4 +1,4 @@
-import type { PipelineSettings } from "@authwire/proto"
+import type { PipelineSettings } from "@authwire/proto/slim"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type Client, connectivityState, type Metadata } from "@grpc/grpc-js"
 import type { PipelinedCall } from "./call.js"
@@ -24,6 +24,8 @@ export interface Member {
   rest(): void
   /** Lets the stream go that the service asked to leave. */
   leave(): void
+  /** Leaves the connection, if it is made, for it may be dead: the next call has a new one. Active calls may still end. */
+  renew(): void
   /** Lets what is active end, and takes no more. */
   close(): void
 }
@@ -120,12 +122,26 @@ export function createMember({ connect, explain, metadata, events, now, random }
     client = undefined
   }
 
+  /** Ends a stream whose connection may be dead: then nobody would answer that it ends. */
+  function discard(stream: PipelineStream | undefined): void {
+    if (stream?.load === 0) stream.abandon(new ConnectError("the process was suspended", Code.Unavailable))
+    else stream?.finish()
+  }
+
+  /** Makes the next attempt the first one. */
+  function forget(): void {
+    if (rejectsPipeline) return
+    failures = 0
+    retryAt = Number.NEGATIVE_INFINITY
+  }
+
   function open(): void {
     if (stream !== undefined || closed) return
     const trusted = resting && isConnected() ? known : undefined
     resting = false
     if (now() < retryAt) return
     client ??= connect()
+    const connection = client
     let carried = false
     let silent = false
     const timer = setTimeout(() => {
@@ -133,10 +149,11 @@ export function createMember({ connect, explain, metadata, events, now, random }
       const code = known === undefined ? Code.DeadlineExceeded : Code.Unavailable
       opening.abandon(new ConnectError("the service does not say that it carries a pipeline", code))
     }, settingsTimeoutMs)
-    const opening = openPipelineStream(client, metadata, trusted, {
+    const opening = openPipelineStream(connection, metadata, trusted, {
       opened(settings) {
         clearTimeout(timer)
         carried = true
+        if (client !== connection) return
         known = settings
         failures = 0
         error = undefined
@@ -153,7 +170,8 @@ export function createMember({ connect, explain, metadata, events, now, random }
         clearTimeout(timer)
         if (stream === opening) stream = undefined
         if (leaving === opening) leave()
-        if (!carried) fail(cause ?? new ConnectError("the service ended the stream", Code.Unavailable), silent)
+        if (!carried && client === connection)
+          fail(cause ?? new ConnectError("the service ended the stream", Code.Unavailable), silent)
         events.changed(unsent)
         if (cause !== undefined) events.failed()
       },
@@ -179,10 +197,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
     },
     open,
     hurry() {
-      if (!rejectsPipeline) {
-        failures = 0
-        retryAt = Number.NEGATIVE_INFINITY
-      }
+      forget()
       open()
     },
     rest() {
@@ -192,6 +207,19 @@ export function createMember({ connect, explain, metadata, events, now, random }
       resting = true
     },
     leave,
+    renew() {
+      if (!isConnected()) return
+      const [old, last, connection] = [stream, leaving, client]
+      clearTimeout(leavingTimer)
+      stream = undefined
+      leaving = undefined
+      client = undefined
+      resting = false
+      forget()
+      discard(old)
+      discard(last)
+      connection?.close()
+    },
     close() {
       closed = true
       stream?.finish()

@@ -7,7 +7,7 @@ import { createPipelinePool } from "./pool.js"
 async function setUp(targets: readonly string[] | Error, connections = 1) {
   const members: FakeMember[] = []
   const fallen: string[] = []
-  const world = { now: 0, found: targets, looks: 0 }
+  const world = { now: 0, time: 0, found: targets, looks: 0 }
   const pool = createPipelinePool({
     places: async () => {
       world.looks++
@@ -24,6 +24,7 @@ async function setUp(targets: readonly string[] | Error, connections = 1) {
       fallen.push(idOf(call))
     },
     now: () => world.now,
+    wallClock: () => world.time,
   })
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   /** Makes a call; how it ended, if it did. */
@@ -209,6 +210,21 @@ describe("createPipelinePool", () => {
     await turn()
     expect(world.looks).toBe(2)
   })
+
+  test.each([1_000, 30_000, 400_000])(
+    "after a suspension of %i ms the next call goes to a new connection, and the places are looked up again",
+    async (gapMs) => {
+      const { send, world, members, streams, turn } = await setUpOpen(["a"])
+      world.time = gapMs
+      world.now = 1_000
+      send("1")
+      await turn()
+      expect([members[0]!.renewals, streams[0]!.calls, world.looks]).toEqual([1, [], 2])
+      expect(members[0]!.settle().calls).toEqual(["1"])
+      send("2")
+      expect([members[0]!.renewals, members[0]!.stream?.calls]).toEqual([1, ["1", "2"]])
+    },
+  )
 
   test("it is idle without a stream and without a call that waits", async () => {
     const { pool, members, send, turn } = await setUp(["a"])

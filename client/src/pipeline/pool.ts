@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect"
+import { watchSuspension } from "../transport/suspension.js"
 import type { Place } from "./addresses.js"
 import type { Holder, PipelinedCall, Slot } from "./call.js"
 import type { Member, MemberEvents } from "./member.js"
@@ -22,6 +23,8 @@ export interface PoolOptions {
   /** Takes the calls that no pipeline carries. */
   fallback: (call: PipelinedCall) => void
   now: () => number
+  /** The time of day, in milliseconds: it tells that the process was suspended. */
+  wallClock: () => number
 }
 
 /** How often places are looked up, at the most and without cause, in milliseconds. */
@@ -32,7 +35,8 @@ const together = 16
 /** A stream without calls for so long, twice at the most, ends, and does not keep the process alive. In milliseconds. */
 const restMs = 500
 
-export function createPipelinePool({ places, connections, member, fallback, now }: PoolOptions): PipelinePool {
+export function createPipelinePool(options: PoolOptions): PipelinePool {
+  const { places, connections, member, fallback, now, wallClock } = options
   const membersOf = new Map<string, Member[]>()
   let members: Member[] = []
   let lookedAt = Number.NEGATIVE_INFINITY
@@ -175,7 +179,14 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     for (const one of members) one.hurry()
   }
 
+  /** Nobody knows which connections are still there, nor whether the places are the same. */
+  const suspension = watchSuspension(() => {
+    for (const one of members) one.renew()
+    look(relookMs)
+  }, wallClock)
+
   function rest(): void {
+    suspension.look()
     for (const one of members) one.rest()
     if (members.some((one) => one.stream !== undefined)) return
     clearInterval(sweep)
@@ -184,6 +195,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
 
   return {
     send(call) {
+      suspension.look()
       look(members.length > 0 ? lookMs : relookMs)
       if (!place(call)) wait(call)
     },
@@ -192,6 +204,7 @@ export function createPipelinePool({ places, connections, member, fallback, now 
     },
     close() {
       closed = true
+      suspension.stop()
       clearInterval(sweep)
       for (const { call } of waiting) call?.fail(new ConnectError("the client is closed", Code.FailedPrecondition))
       for (const one of members) one.close()

@@ -6,7 +6,7 @@ import {
   PipelineResponseSchema,
   PipelineService,
   type PipelineSettings,
-} from "@authwire/proto"
+} from "@authwire/proto/slim"
 import { fromBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"

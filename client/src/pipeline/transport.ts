@@ -26,6 +26,8 @@ export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOpt
   resolve?: Resolve
   /** A monotonic clock, in milliseconds. */
   now?: () => number
+  /** The time of day, in milliseconds. */
+  wallClock?: () => number
   /** A number from 0 to 1. */
   random?: () => number
 }
@@ -53,7 +55,7 @@ const maxHeaderLength = 4096
  */
 export function pipelineTransport(options: PipelineTransportOptions): PipelineTransport {
   const { connections = 1, header = new Headers(), resolve = systemResolve } = options
-  const { now = () => performance.now(), random = Math.random } = options
+  const { now = () => performance.now(), wallClock = Date.now, random = Math.random } = options
   if (!Number.isInteger(connections) || connections < 1 || connections > 64)
     throw wrongOption("connections", "must be a whole number from 1 to 64")
   const target = grpcTarget(options)
@@ -61,13 +63,14 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   // It names a call, not the stream.
   const requestId = header.get("x-request-id")
   const common = requestId === null ? {} : { "x-request-id": requestId }
-  const alone = grpcTransport(options)
+  const alone = grpcTransport(options, wallClock)
   let closed = false
 
   const pool = createPipelinePool({
     places: () => placesOf(target, resolve),
     connections,
     now,
+    wallClock,
     fallback: (call) => call.makeBy(alone),
     member: (place, events) => {
       const settings = {

@@ -3,7 +3,7 @@ import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { Code, ConnectError, createConnectRouter, type ServiceImpl } from "@connectrpc/connect"
 import { createFetchHandler } from "@connectrpc/connect/protocol"
 import { describe, expect, test } from "@jest/globals"
-import { AuthwireAdapter, type AuthwireError, type AuthwireOptions } from "../edge.js"
+import { AuthwireAdapter, type AuthwireError, type AuthwireOptions, createAuthwireClient } from "../edge.js"
 
 const url = "https://authwire.test"
 
@@ -114,6 +114,31 @@ describe("AuthwireAdapter over fetch", () => {
     expect(calls).toBe(2)
     await failureOf(adapterOver(fetch).createUser({ id: "u1", email: "a", emailVerified: null }))
     expect(calls).toBe(3)
+  })
+
+  test("an error of a proxy that looks like one of the service is thrown with its status", async () => {
+    const headers = { "content-type": "application/json" }
+    const error = await failureOf(
+      adapterOver(async () => new Response("<html>", { status: 502, headers })).getUser("u1"),
+    )
+    expect(error).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("HTTP 502") })
+  })
+
+  test("an answer that is not of the schema is thrown", async () => {
+    const headers = { "content-type": "application/proto" }
+    const error = await failureOf(adapterOver(async () => new Response("<html>", { headers })).getUser("u1"))
+    expect(error).toMatchObject({ code: "INTERNAL", message: expect.stringContaining("authwire.v1.GetUserResponse") })
+  })
+
+  test("a call that is cancelled ends, and its request with it", async () => {
+    const giveUp = new AbortController()
+    const fetch: typeof globalThis.fetch = (_, init) =>
+      new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(new Error("aborted"))))
+    const { users } = createAuthwireClient({ url, fetch })
+    const call = users.getUser({ id: "u1" }, { signal: giveUp.signal })
+    giveUp.abort()
+    await expect(call).rejects.toMatchObject({ code: Code.Canceled })
+    await expect(users.getUser({ id: "u1" }, { signal: giveUp.signal })).rejects.toMatchObject({ code: Code.Canceled })
   })
 
   test("gives up within timeoutMs", async () => {

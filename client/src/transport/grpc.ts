@@ -1,9 +1,10 @@
 import { create, type DescMessage, type DescMethodUnary, fromBinary, type MessageShape } from "@bufbuild/protobuf"
 import type { UnaryResponse } from "@connectrpc/connect"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
-import { type CallOptions, Client, type Metadata } from "@grpc/grpc-js"
+import { type CallOptions, Client, connectivityState, type Metadata } from "@grpc/grpc-js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
 import { cancelled, identity, serialize, toConnectError, toHeaders, toMetadata } from "./grpc-wire.js"
+import { watchSuspension } from "./suspension.js"
 import { explainTls, type Security } from "./tls-error.js"
 
 /** In milliseconds: what a timer of Node holds, in whole seconds. One beyond it would end the call at once. */
@@ -22,17 +23,33 @@ export interface GrpcTransport extends Transport {
  *
  * Unary methods only: a streaming method fails with UNIMPLEMENTED.
  *
+ * @param wallClock - The time of day, in milliseconds: it tells that the process was suspended. Default: `Date.now`.
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
-export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
+export function grpcTransport(options: GrpcTargetOptions, wallClock: () => number = Date.now): GrpcTransport {
   const { target, credentials, settings, security } = grpcTarget(options)
   let client: Client | undefined
   let closed = false
+  const suspension = watchSuspension(() => {
+    // One that is still being made, for which calls wait, is not one that was lost meanwhile.
+    if (client?.getChannel().getConnectivityState(false) === connectivityState.READY) disconnect()
+  }, wallClock)
 
   function connection(): Client {
     if (closed) throw new ConnectError("the client is closed", Code.FailedPrecondition)
-    client ??= new Client(target, credentials, { ...channelOptions, ...settings })
+    suspension.look()
+    client ??= new Client(target, credentials, {
+      ...channelOptions,
+      ...settings,
+      // Or a new client would have the connection of the old one, while that still has calls.
+      "grpc.use_local_subchannel_pool": 1,
+    })
     return client
+  }
+
+  function disconnect(): void {
+    client?.close()
+    client = undefined
   }
 
   return {
@@ -49,8 +66,8 @@ export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
     },
     close() {
       closed = true
-      client?.close()
-      client = undefined
+      suspension.stop()
+      disconnect()
     },
   }
 }

@@ -1,5 +1,3 @@
-import type { Interceptor } from "@connectrpc/connect"
-
 /**
  * What keeps answers out of every cache on their way, since one that is kept would sign in a session that is revoked.
  * The mode of `fetch` that forbids it, if the runtime takes it: early versions of workerd throw at the field.
@@ -21,11 +19,10 @@ function findCacheMode(): RequestCache | undefined {
 let requests = 0
 
 /**
- * Gives each request a header that never repeats, because `fetchCache = "force-cache"` of Next.js overrides every mode:
- * its cache finds an answer by the headers too. The value is made of the clock, since Next.js ends the prerendering of a
- * page that takes a random number; in another process, the same value could only be one of the same moment.
+ * The value of a header that never repeats, because `fetchCache = "force-cache"` of Next.js overrides every mode: its cache
+ * finds an answer by the headers too. It is made of the clock, since Next.js ends the prerendering of a page that takes a
+ * random number; in another process, the same value could only be one of the same moment.
  */
-export const uniqueRequests: Interceptor = (next) => (request) => {
-  request.header.set("x-authwire-nonce", `${performance.timeOrigin + performance.now()}-${++requests}`)
-  return next(request)
+export function nonce(): string {
+  return `${performance.timeOrigin + performance.now()}-${++requests}`
 }

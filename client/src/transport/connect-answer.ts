@@ -1,0 +1,26 @@
+import { type DescMessage, type DescMethodUnary, fromBinary, type MessageShape } from "@bufbuild/protobuf"
+import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
+import { errorFromJsonBytes, trailerDemux, validateResponse } from "@connectrpc/connect/protocol-connect"
+
+/**
+ * Reads the response to a unary call of the Connect protocol (https://connectrpc.com/docs/protocol#unary-response): its
+ * message is binary, its error JSON.
+ */
+export async function readAnswer<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  response: Response,
+): Promise<UnaryResponse<I, O>> {
+  const { isUnaryError, unaryError } = validateResponse("unary", true, response.status, response.headers)
+  const [header, trailer] = trailerDemux(response.headers)
+  const body = new Uint8Array(await response.arrayBuffer())
+  if (isUnaryError) throw errorFromJsonBytes(body, [...header, ...trailer], unaryError)
+  return { stream: false, service: method.parent, method, header, trailer, message: parse(method.output, body) }
+}
+
+function parse<O extends DescMessage>(schema: O, body: Uint8Array): MessageShape<O> {
+  try {
+    return fromBinary(schema, body)
+  } catch {
+    throw new ConnectError(`the answer is not a well-formed ${schema.typeName}`, Code.Internal)
+  }
+}

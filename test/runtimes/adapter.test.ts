@@ -1,0 +1,57 @@
+import { once } from "node:events"
+import { mkdtempSync } from "node:fs"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import { hasRuntimes, runJson, runtimes } from "@authwire/test-support/runtimes.js"
+import { type TcpProxy, tcpProxy } from "@authwire/test-support/tcp-proxy.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { expected } from "./expected.js"
+import type { SuiteOptions } from "./programs/suite.js"
+
+/** A URL at which nobody listens any more. */
+async function unreachable(): Promise<string> {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, "close")
+  return `http://127.0.0.1:${port}`
+}
+
+;(hasRuntimes() ? describe : describe.skip)("the adapter against a real service", () => {
+  let authwire: Authwire
+  let silent: TcpProxy
+  beforeAll(async () => {
+    authwire = await startAuthwire(databaseTargets().at(-1) ?? "sqlite")
+    silent = await tcpProxy(Number(new URL(authwire.server.grpcUrl).port))
+    silent.hang()
+  })
+  afterAll(async () => {
+    await silent.close()
+    await authwire.close()
+  })
+
+  // Made when the tests are, also where nothing is installed.
+  const all = hasRuntimes() ? runtimes() : []
+  test.each(all.map((one) => [one.name, one.carrier, one] as const))(
+    "in %s, over %s",
+    async (name, carrier, { command }) => {
+      const run = `${name}-${carrier}`.toLowerCase().replaceAll(" ", "-")
+      const options: SuiteOptions = {
+        url: carrier === "grpc" ? authwire.server.grpcUrl : authwire.server.httpUrl,
+        unreachableUrl: await unreachable(),
+        silentUrl: `http://127.0.0.1:${silent.port}`,
+        run,
+      }
+      const home = mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "runtime-"))
+      expect(await runJson([...command, carrier, JSON.stringify(options)], home)).toEqual(expected(run))
+      // What is left when it has ended.
+      const users = await authwire.rows("SELECT id, email, name FROM users WHERE id LIKE ?", [`${run}-%`])
+      expect(users).toEqual([{ id: `${run}-null`, email: null, name: null }])
+      for (const table of ["accounts", "sessions", "authenticators"])
+        expect(await authwire.rows(`SELECT user_id FROM ${table}`)).toEqual([])
+    },
+  )
+})
