@@ -1,4 +1,5 @@
 import type { AuthConfig } from "@auth/core"
+import type { Awaitable } from "@auth/core/types"
 import { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
 import { SessionUnavailable } from "./sessions/unavailable.js"
 
@@ -16,6 +17,7 @@ export interface NextjsOptions extends SessionOptions {
 }
 
 type SessionConfig = Pick<AuthConfig, "adapter" | "jwt" | "logger">
+type LazyConfig = (...args: never[]) => Awaitable<SessionConfig>
 
 /** What NextAuth returns, as far as it is changed here. */
 interface NextAuthParts {
@@ -66,7 +68,7 @@ type Call = (...args: unknown[]) => unknown
  * ```
  */
 export function withAuthwire<
-  Config extends SessionConfig | ((...args: never[]) => SessionConfig | Promise<SessionConfig>),
+  Config extends SessionConfig | LazyConfig,
   Result extends NextAuthParts,
 >(
   nextAuth: (config: Config) => Result,
@@ -118,7 +120,7 @@ export function unavailableResponse(error: SessionUnavailable): Response {
 }
 
 function withOutages(
-  config: SessionConfig | ((...args: never[]) => SessionConfig | Promise<SessionConfig>),
+  config: SessionConfig | LazyConfig,
   options: SessionOptions,
 ) {
   if (typeof config !== "function") return throwOutages(config, options)
