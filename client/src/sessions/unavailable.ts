@@ -3,6 +3,9 @@ import { AuthwireError } from "../error.js"
 /** How long to wait where the service does not say, in seconds. */
 const defaultRetryAfterSeconds = 2
 
+/** The types of the errors that Auth.js logs where it reads a session. */
+const readErrors = new Set<unknown>(["SessionTokenError", "JWTSessionError"])
+
 /**
  * It cannot be told who is signed in, because the service could not be asked. Nobody has been signed out. The cause is the
  * AuthwireError of the call.
@@ -26,7 +29,8 @@ export class SessionUnavailable extends Error {
  * token was read and rejected, because it has expired, say: then nobody is signed in.
  */
 export function unavailableBy(error: unknown): SessionUnavailable | undefined {
-  if (!(error instanceof Error) || !/^(SessionTokenError|JWTSessionError)$/.test(error.name)) return undefined
+  // By its type: a bundler that minifies changes the names of classes, and so those of Auth.js's errors.
+  if (!(error instanceof Error && "type" in error && readErrors.has(error.type))) return undefined
   for (let cause: unknown = error; cause instanceof Error; cause = innerCause(cause))
     if (cause instanceof AuthwireError) return rejectsToken(cause) ? undefined : new SessionUnavailable(cause)
   return undefined
