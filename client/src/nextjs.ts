@@ -67,10 +67,7 @@ type Call = (...args: unknown[]) => unknown
  * })
  * ```
  */
-export function withAuthwire<
-  Config extends SessionConfig | LazyConfig,
-  Result extends NextAuthParts,
->(
+export function withAuthwire<Config extends SessionConfig | LazyConfig, Result extends NextAuthParts>(
   nextAuth: (config: Config) => Result,
   config: NoInfer<Config>,
   options: NextjsOptions = {},
@@ -119,10 +116,7 @@ export function unavailableResponse(error: SessionUnavailable): Response {
   return Response.json({ message }, { status: 503, headers })
 }
 
-function withOutages(
-  config: SessionConfig | LazyConfig,
-  options: SessionOptions,
-) {
+function withOutages(config: SessionConfig | LazyConfig, options: SessionOptions) {
   if (typeof config !== "function") return throwOutages(config, options)
   return async (...args: never[]) => throwOutages(await config(...args), options)
 }

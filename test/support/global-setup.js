@@ -2,7 +2,7 @@ import { hasChromium } from "./chromium.ts"
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
-import { hasNextjs } from "./nextjs.ts"
+import { hasNextExample, hasNextjs } from "./nextjs.ts"
 import { oldNode } from "./old-node.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
 import { hasMountNamespaces } from "./small-disk.ts"
@@ -41,6 +41,7 @@ export default async function setup() {
   }
   leftOut.push(...missingLanguages(hasTool))
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
+  if (!hasNextExample()) leftOut.push("left out: the example in Next.js (npm install in examples/nextjs)")
   if (!hasChromium()) leftOut.push("left out: Chromium (install chromium; npm install in test/browser)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
