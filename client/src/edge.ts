@@ -11,6 +11,8 @@ export type { RemoteJwtMethods } from "./adapter/jwt.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
 export type { ConnectionOptions } from "./options.js"
+export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
+export { SessionUnavailable } from "./sessions/unavailable.js"
 export type { FetchOptions } from "./transport/fetch.js"
 
 /** How to reach the service over fetch. */

@@ -14,6 +14,8 @@ export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
 export type { ConnectionOptions } from "./options.js"
 export type { PipelineOptions } from "./pipeline/transport.js"
+export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
+export { SessionUnavailable } from "./sessions/unavailable.js"
 export { type GrpcTransport, grpcTransport } from "./transport/grpc.js"
 export type { GrpcTargetOptions, TlsOptions } from "./transport/grpc-target.js"
 

@@ -175,6 +175,10 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
     await stack.server.stop()
     const down = await browser.open(stack.example.appUrl)
     expect([down.status, textOf(down, "error")]).toEqual([503, expect.stringContaining("does not answer")])
+    const asked = await fetch(`${stack.example.appUrl}/auth/session`, {
+      headers: { cookie: `${sessionCookie}=${token(browser)}` },
+    })
+    expect([asked.status, asked.headers.get("retry-after")]).toEqual([503, "2"])
     const newcomer = createBrowser()
     const failed = await signIn(newcomer, "Grace")
     expect([failed.status, failed.url.pathname + failed.url.search]).toEqual([500, "/error?error=Configuration"])

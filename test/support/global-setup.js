@@ -1,7 +1,8 @@
+import { hasChromium } from "./chromium.ts"
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
-import { hasNextjs } from "./nextjs.ts"
+import { hasNextExample, hasNextjs } from "./nextjs.ts"
 import { oldNode } from "./old-node.ts"
 import { hasRuntimes } from "./runtimes.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
@@ -42,6 +43,8 @@ export default async function setup() {
   leftOut.push(...missingLanguages(hasTool))
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
   if (!hasRuntimes()) leftOut.push("left out: Bun, Deno, workerd and other runtimes (make runtimes-install)")
+  if (!hasNextExample()) leftOut.push("left out: the example in Next.js (npm install in examples/nextjs)")
+  if (!hasChromium()) leftOut.push("left out: Chromium (install chromium; npm install in test/browser)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))

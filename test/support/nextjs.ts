@@ -31,6 +31,11 @@ export function hasNextjs(): boolean {
   return existsSync(program)
 }
 
+/** Whether examples/nextjs is installed: it has a lock file of its own. */
+export function hasNextExample(): boolean {
+  return existsSync(join(fixture, "../../../examples/nextjs/node_modules/next"))
+}
+
 /** Copies the application of test/security/nextjs. It keeps what it takes from the environment. */
 export function createNextApp(environment: Record<string, string>): NextApp {
   const parent = join(fixture, "build")

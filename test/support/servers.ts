@@ -137,7 +137,8 @@ function greets(port: number): Promise<boolean> {
   }).finally(() => socket.destroy())
 }
 
-async function freePort(): Promise<number> {
+/** A port of 127.0.0.1 on which nothing listens, for a program that has to know its port before it starts. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
   const address = server.address()

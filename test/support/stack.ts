@@ -12,8 +12,15 @@ export interface Stack {
   remove(): Promise<void>
 }
 
-/** @param environment - More variables for the example application. */
-export async function startStack(target: DatabaseTarget, environment: Record<string, string> = {}): Promise<Stack> {
+/**
+ * @param environment - More variables for the example application.
+ * @param start - Starts the application. Default: that of examples/express.
+ */
+export async function startStack(
+  target: DatabaseTarget,
+  environment: Record<string, string> = {},
+  start: typeof startExample = startExample,
+): Promise<Stack> {
   // Whatever has started is ended in reverse, also when the next part does not start.
   const started = new AsyncDisposableStack()
   try {
@@ -22,7 +29,7 @@ export async function startStack(target: DatabaseTarget, environment: Record<str
     let server = await startServer({ databaseUrl: database.url })
     started.defer(async () => void (await server.stop()))
     const { grpcUrl } = server
-    const example = await startExample(grpcUrl, environment)
+    const example = await start(grpcUrl, environment)
     started.defer(() => example.stop())
     return {
       database,

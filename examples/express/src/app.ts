@@ -1,11 +1,12 @@
-import { ExpressAuth } from "@auth/express"
+import { ExpressAuth, getSession } from "@auth/express"
+import { SessionUnavailable } from "@authwire/client"
 import express, { type ErrorRequestHandler, type Express } from "express"
 import { type AppConfig, authConfig } from "./auth.js"
+import { csrfToken } from "./csrf-token.js"
 import { errorPage, signInError } from "./errors.js"
 import { signedIn, signedOut } from "./home.js"
 import { html } from "./html.js"
 import { sendPage } from "./page.js"
-import { csrfToken, currentSession, SessionUnavailable } from "./session.js"
 
 /** The application, without a port: the caller listens. */
 export function createApp(config: AppConfig): Express {
@@ -15,7 +16,7 @@ export function createApp(config: AppConfig): Express {
   app.use("/auth", ExpressAuth(auth))
 
   app.get("/", async (request, response) => {
-    const session = await currentSession(request, auth)
+    const session = await getSession(request, auth)
     const token = await csrfToken(request, response, auth)
     const body = session ? signedIn(session, token) : signedOut(token)
     const title = session ? `Hello, ${session.user?.name ?? session.user?.email ?? "you"}` : "Nobody is signed in"
@@ -48,6 +49,7 @@ const failure: ErrorRequestHandler = (error, _request, response, next) => {
   const outage = error instanceof SessionUnavailable
   if (!outage) console.error("app:", error)
   if (response.headersSent) return next(error)
+  if (outage) response.set("Retry-After", String(error.retryAfterSeconds))
   const text = outage
     ? "The service that knows who is signed in does not answer. Nobody has been signed out."
     : "Something went wrong on our side. The log of the application says what."

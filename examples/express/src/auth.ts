@@ -1,6 +1,6 @@
 import type { ExpressAuthConfig } from "@auth/express"
 import Nodemailer from "@auth/express/providers/nodemailer"
-import { createAuthwireClient } from "@authwire/client"
+import { createAuthwireClient, throwOutages } from "@authwire/client"
 import { oidcClientId } from "./config.js"
 import { logError } from "./log.js"
 
@@ -26,7 +26,7 @@ declare module "@auth/core/types" {
 /** The configuration of Auth.js. `adapter` is the one line that Authwire needs; `jwt` the other, for JWT sessions. */
 export function authConfig(config: AppConfig): ExpressAuthConfig & { basePath: string } {
   const { adapter, jwt } = createAuthwireClient({ url: config.authwireUrl, apiKey: config.authwireApiKey })
-  return {
+  return throwOutages({
     adapter,
     session: { strategy: config.sessionStrategy },
     // With database sessions nobody calls it. Authwire encrypts with a secret of its own: ours never leaves this process.
@@ -62,5 +62,5 @@ export function authConfig(config: AppConfig): ExpressAuthConfig & { basePath: s
     basePath: "/auth",
     secret: config.authSecret,
     trustHost: true,
-  }
+  })
 }

@@ -1,0 +1,87 @@
+import type { AuthConfig } from "@auth/core"
+import type { Adapter } from "@auth/core/adapters"
+import type { JWTOptions } from "@auth/core/jwt"
+import { wrongOption } from "../error.js"
+import { type Bounded, sessionDeadline } from "./deadline.js"
+import { logError } from "./log.js"
+import { SessionUnavailable, unavailableBy } from "./unavailable.js"
+
+/** How long sessions are waited for. */
+export interface SessionOptions {
+  /**
+   * How long a call that reads or extends a session may take, in milliseconds. Who asks again for a session within that time
+   * of such a timeout gets the same answer at once: so a page that asks several times waits once. Calls that issue tokens
+   * are bounded too. Sane range: 500 to 5,000. Default: 2,000.
+   */
+  sessionTimeoutMs?: number | undefined
+}
+
+/** The longest that a timer of JavaScript can wait, in milliseconds. */
+const maxTimeoutMs = 2 ** 31 - 1
+
+/**
+ * A configuration of Auth.js under which an outage is thrown. By itself Auth.js logs a failure of the adapter, or of
+ * RemoteJwt, when it reads a session, and answers as if nobody were signed in; it even removes the cookie of a JWT session.
+ * With what this function returns, it throws SessionUnavailable then, and sets no cookie.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @example
+ * ```ts
+ * const auth = throwOutages({ adapter: AuthwireAdapter({ url }), providers })
+ * app.use("/auth/*splat", ExpressAuth(auth))
+ * app.get("/", async (request, response) => response.json(await getSession(request, auth)))
+ * ```
+ */
+export function throwOutages<Config extends Pick<AuthConfig, "adapter" | "jwt" | "logger">>(
+  config: Config,
+  { sessionTimeoutMs = 2_000 }: SessionOptions = {},
+): Config {
+  if (!(typeof sessionTimeoutMs === "number" && sessionTimeoutMs >= 1 && sessionTimeoutMs <= maxTimeoutMs))
+    throw wrongOption("sessionTimeoutMs", `must be a number of milliseconds from 1 to ${maxTimeoutMs}`)
+  const bounded = sessionDeadline(sessionTimeoutMs)
+  const { adapter, jwt, logger } = config
+  const log = logger?.error ?? logError
+  return {
+    ...config,
+    ...(adapter && { adapter: boundAdapter(adapter, bounded) }),
+    ...(jwt && { jwt: boundJwt(jwt, bounded) }),
+    logger: {
+      ...logger,
+      // Auth.js tells the logger before it answers "nobody". What is thrown here comes back as an error of the whole request.
+      error(error: Error) {
+        const unavailable = unavailableBy(error)
+        if (unavailable !== undefined) throw unavailable
+        log(error)
+        if (error instanceof SessionUnavailable) throw error
+      },
+    },
+  }
+}
+
+function boundAdapter(adapter: Adapter, bounded: Bounded): Adapter {
+  const { getSessionAndUser, updateSession } = adapter
+  return {
+    ...adapter,
+    ...(getSessionAndUser && {
+      getSessionAndUser: (sessionToken: string) =>
+        bounded("getSessionAndUser", sessionToken, () => getSessionAndUser(sessionToken)),
+    }),
+    ...(updateSession && {
+      updateSession: (session: Parameters<typeof updateSession>[0]) =>
+        bounded("updateSession", session.sessionToken, () => updateSession(session)),
+    }),
+  }
+}
+
+function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded): Partial<JWTOptions> {
+  const { encode, decode } = jwt
+  return {
+    ...jwt,
+    ...(encode && {
+      encode: (params: Parameters<typeof encode>[0]) => bounded("encode", undefined, () => encode(params)),
+    }),
+    ...(decode && {
+      decode: (params: Parameters<typeof decode>[0]) => bounded("decode", params.token, () => decode(params)),
+    }),
+  }
+}

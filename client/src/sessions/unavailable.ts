@@ -1,0 +1,48 @@
+import { AuthwireError } from "../error.js"
+
+/** How long to wait where the service does not say, in seconds. */
+const defaultRetryAfterSeconds = 2
+
+/** The types of the errors that Auth.js logs where it reads a session. */
+const readErrors = new Set<unknown>(["SessionTokenError", "JWTSessionError"])
+
+/**
+ * It cannot be told who is signed in, because the service could not be asked. Nobody has been signed out. The cause is the
+ * AuthwireError of the call.
+ */
+export class SessionUnavailable extends Error {
+  override readonly name = "SessionUnavailable"
+  override readonly cause: AuthwireError
+  /** When to ask again, in seconds, for the header `Retry-After`. */
+  readonly retryAfterSeconds: number
+
+  constructor(cause: AuthwireError) {
+    super(`it cannot be told who is signed in: ${cause.message}`)
+    this.cause = cause
+    const { retryAfterMs } = cause
+    this.retryAfterSeconds = retryAfterMs === undefined ? defaultRetryAfterSeconds : Math.ceil(retryAfterMs / 1000) || 1
+  }
+}
+
+/**
+ * What Auth.js logs when it could not read a session, as the error that it should have thrown. Undefined if the session
+ * token was read and rejected, because it has expired, say: then nobody is signed in.
+ */
+export function unavailableBy(error: unknown): SessionUnavailable | undefined {
+  // By its type: a bundler that minifies changes the names of classes, and so those of Auth.js's errors.
+  if (!(error instanceof Error && "type" in error && readErrors.has(error.type))) return undefined
+  for (let cause: unknown = error; cause instanceof Error; cause = innerCause(cause))
+    if (cause instanceof AuthwireError) return rejectsToken(cause) ? undefined : new SessionUnavailable(cause)
+  return undefined
+}
+
+/** The errors of Auth.js hold their cause as `cause.err`. */
+function innerCause({ cause }: Error): unknown {
+  return cause && typeof cause === "object" && "err" in cause ? cause.err : cause
+}
+
+function rejectsToken({ code, reason, fieldViolations }: AuthwireError): boolean {
+  if (code === "UNAUTHENTICATED") return reason !== undefined && !reason.startsWith("API_KEY_")
+  // What stands in the cookie is not even a token.
+  return code === "INVALID_ARGUMENT" && fieldViolations.some(({ field }) => /^(token|session_?token)$/i.test(field))
+}

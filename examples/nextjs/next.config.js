@@ -1,0 +1,21 @@
+import { fileURLToPath } from "node:url"
+
+// The packages of Authwire are links to folders of this repository.
+const repository = fileURLToPath(new URL("../..", import.meta.url))
+
+const headers = {
+  "Referrer-Policy": "same-origin",
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+}
+
+/** @type {import("next").NextConfig} */
+export default {
+  turbopack: { root: repository },
+  outputFileTracingRoot: repository,
+  output: process.env.NEXT_OUTPUT === "standalone" ? "standalone" : undefined,
+  poweredByHeader: false,
+  headers: async () => [
+    { source: "/:path*", headers: Object.entries(headers).map(([key, value]) => ({ key, value })) },
+  ],
+}

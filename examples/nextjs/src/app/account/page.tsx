@@ -1,0 +1,57 @@
+import type { Metadata } from "next"
+import { redirect } from "next/navigation"
+import { adapter } from "@/auth"
+import { PasskeyButton } from "@/components/passkey-button"
+import { Unavailable } from "@/components/unavailable"
+import { currentSession } from "@/session"
+import { rename } from "../actions"
+
+export const metadata: Metadata = { title: "Account" }
+
+export default async function Account() {
+  const session = await currentSession()
+  if (session === "unavailable") return <Unavailable />
+  // Beside proxy.ts, which may be left out by mistake: a page checks for itself.
+  const user = session?.user
+  if (!session || !user?.id) redirect("/")
+  const passkeys = await adapter.listAuthenticatorsByUserId(user.id)
+  return (
+    <>
+      <h1>Your account</h1>
+      <section className="card">
+        <h2>Profile</h2>
+        <dl>
+          <dt>Name</dt>
+          <dd id="name">{user.name || "not given"}</dd>
+          <dt>E-mail</dt>
+          <dd id="email">{user.email || "not given"}</dd>
+          <dt>Role</dt>
+          <dd id="role">{user.role || "none"}</dd>
+          <dt>Signed in until</dt>
+          <dd id="expires">{session.expires}</dd>
+        </dl>
+        <form action={rename} className="row">
+          <input aria-label="New name" defaultValue={user.name ?? ""} maxLength={100} name="name" required />
+          <button className="quiet" id="rename" type="submit">
+            Change name
+          </button>
+        </form>
+      </section>
+      <section className="card">
+        <h2>Passkeys</h2>
+        {passkeys.length === 0 && <p className="soft">None yet. With one you sign in without a mail or a provider.</p>}
+        <ul id="passkeys">
+          {passkeys.map(({ credentialID, credentialBackedUp, counter }) => (
+            <li key={credentialID}>
+              <code>{credentialID.slice(0, 12)}…</code>
+              <span className="soft">
+                {credentialBackedUp ? "synced" : "on one device"}, used {counter} times
+              </span>
+            </li>
+          ))}
+        </ul>
+        <PasskeyButton action="register">Add a passkey</PasskeyButton>
+      </section>
+    </>
+  )
+}

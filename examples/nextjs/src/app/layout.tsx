@@ -1,0 +1,47 @@
+import type { Metadata } from "next"
+import Link from "next/link"
+import type { ReactNode } from "react"
+import { currentSession } from "@/session"
+import { leave } from "./actions"
+import "./globals.css"
+
+export const metadata: Metadata = { title: { default: "Authwire", template: "%s · Authwire" } }
+
+export default async function Layout({ children }: { children: ReactNode }) {
+  const session = await currentSession()
+  return (
+    <html lang="en">
+      <body>
+        <header>
+          <Link className="brand" href="/">
+            <svg aria-hidden="true" viewBox="0 0 24 24">
+              <path d="M12 2 4 5.5v6c0 4.8 3.3 8.8 8 10.5 4.7-1.7 8-5.7 8-10.5v-6z" />
+              <path d="m8.5 12 2.5 2.5 4.5-5" />
+            </svg>
+            Authwire
+          </Link>
+          {session && session !== "unavailable" && (
+            <nav>
+              <Link href="/account">Account</Link>
+              <form action={leave}>
+                <button className="quiet" id="sign-out" type="submit">
+                  Sign out
+                </button>
+              </form>
+            </nav>
+          )}
+        </header>
+        <main>{children}</main>
+        <footer>
+          Next.js and Auth.js, with everything they have to remember in Authwire.
+          {process.env.MAILBOX_URL && (
+            <>
+              {" "}
+              <a href={process.env.MAILBOX_URL}>The demo’s mailbox</a>
+            </>
+          )}
+        </footer>
+      </body>
+    </html>
+  )
+}

@@ -1,0 +1,127 @@
+import { Auth } from "@auth/core"
+import { AuthwireAdapter, RemoteJwt, SessionUnavailable, throwOutages } from "@authwire/client"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { sessionCookie } from "@authwire/test-support/sign-in.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+const key = staticKey(["all"])
+const sessionTimeoutMs = 1_000
+
+describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (strategy) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let url: string
+  /** The cookie of somebody who is signed in. */
+  let cookie: string
+
+  const start = (args: string[] = []) =>
+    startServer({
+      databaseUrl: database.url,
+      keys: false,
+      env: { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) },
+      args,
+    })
+  const config = (apiKey = key.text) =>
+    throwOutages(
+      {
+        adapter: AuthwireAdapter({ url, apiKey }),
+        jwt: RemoteJwt({ url, apiKey }),
+        session: { strategy },
+        providers: [],
+        basePath: "/auth",
+        secret: "a secret of the application",
+        trustHost: true,
+        logger: { error() {} },
+      },
+      { sessionTimeoutMs },
+    )
+  const ask = (of = cookie, auth = config()) =>
+    Auth(new Request("http://localhost/auth/session", { headers: { cookie: of } }), auth)
+  const name = async (response: Response) => (await response.json())?.user?.name
+
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    server = await start()
+    url = server.grpcUrl
+    const [sessionToken, id, expires] = [crypto.randomUUID(), crypto.randomUUID(), new Date(Date.now() + 3_600_000)]
+    const { createUser, createSession } = AuthwireAdapter({ url, apiKey: key.text })
+    await createUser({ id, name: "Ada", email: "ada@example.com", emailVerified: null })
+    await createSession({ sessionToken, userId: id, expires })
+    const { encode } = RemoteJwt({ url, apiKey: key.text })
+    const token = await encode({ token: { sub: id, name: "Ada" }, salt: sessionCookie, secret: "" })
+    cookie = `${sessionCookie}=${strategy === "jwt" ? token : sessionToken}`
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+
+  test("somebody is signed in", async () => {
+    expect(await name(await ask())).toBe("Ada")
+  })
+
+  test.each([
+    ["there is no cookie", ""],
+    ["there is no such session", `${sessionCookie}=${crypto.randomUUID()}`],
+    ["the cookie holds anything else", `${sessionCookie}=${"%F0%9F%94%91.".repeat(600)}`],
+  ])("nobody is signed in where %s", async (_, of) => {
+    const response = await ask(of)
+    expect([response.status, await response.json()]).toEqual([200, null])
+  })
+
+  test("a key that the service does not take says nothing about who is signed in", async () => {
+    const wrong = config(staticKey(["all"]).text)
+    await expect(ask(cookie, wrong)).rejects.toMatchObject({
+      name: "SessionUnavailable",
+      cause: { reason: "API_KEY_INVALID" },
+    })
+  })
+
+  test("while the service is down it is thrown, with what the call threw; afterwards the same cookie is good", async () => {
+    await server.stop()
+    const error = await ask().catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(SessionUnavailable)
+    expect(error).toMatchObject({ retryAfterSeconds: 2, cause: { name: "AuthwireError", code: "UNAVAILABLE" } })
+    server = await start([`--grpc-addr=${new URL(url).host}`])
+    await until(() =>
+      ask()
+        .then(() => true)
+        .catch(() => false),
+    )
+    expect(await name(await ask())).toBe("Ada")
+  })
+
+  test("while the service hangs, asking five times takes about one sessionTimeoutMs", async () => {
+    const auth = config()
+    expect(await name(await ask(cookie, auth))).toBe("Ada")
+    process.kill(server.pid, "SIGSTOP")
+    try {
+      const started = performance.now()
+      for (let time = 1; time <= 5; time++)
+        await expect(ask(cookie, auth)).rejects.toMatchObject({
+          name: "SessionUnavailable",
+          cause: { code: "DEADLINE_EXCEEDED" },
+        })
+      const took = performance.now() - started
+      expect(took).toBeGreaterThanOrEqual(sessionTimeoutMs - 10)
+      // Five time-outs of a session are 5 s, and of the client 25 s.
+      expect(took).toBeLessThan(4 * sessionTimeoutMs)
+    } finally {
+      process.kill(server.pid, "SIGCONT")
+    }
+    await until(() =>
+      ask(cookie, auth)
+        .then(() => true)
+        .catch(() => false),
+    )
+    expect(await name(await ask(cookie, auth))).toBe("Ada")
+  })
+})
+
+test.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])("sessionTimeoutMs is not %p", (sessionTimeoutMs) => {
+  expect(() => throwOutages({}, { sessionTimeoutMs })).toThrow(
+    "the option sessionTimeoutMs must be a number of milliseconds from 1 to 2147483647",
+  )
+})
