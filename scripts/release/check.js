@@ -1,0 +1,87 @@
+// Tries out what a release would publish: packs it, lints it, and installs it in fresh projects of every kind, whose
+// programs call a service that was installed in the same way. Needs a build, and `npm install` in this folder.
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { publint } from "publint"
+import { formatMessage } from "publint/utils"
+import { checkGo } from "./go.js"
+import { packAll, publishedPackages, root } from "./packages.js"
+import { install, managers, nodes, runIn, serveIn } from "./project.js"
+import { checkPython } from "./python.js"
+
+const attw = fileURLToPath(new URL("node_modules/.bin/attw", import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), "authwire-release-"))
+try {
+  const tarballs = packAll(join(folder, "packed"))
+  for (const { folder: source, manifest } of publishedPackages()) {
+    await lint(join(root, source), manifest, tarballs.get(manifest.name))
+  }
+  await tryProjects(tarballs)
+  checkGo(join(folder, "go"))
+  checkPython(join(folder, "python"))
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function lint(source, manifest, tarball) {
+  const { messages } = await publint({ pkgDir: source, pack: { tarball: bytes(tarball) }, strict: true })
+  // There is no address yet at which the repository could be found.
+  const found = messages.filter(({ code }) => code !== "USE_REPOSITORY")
+  if (found.length > 0) throw new Error(`publint: ${found.map((one) => formatMessage(one, manifest)).join("\n")}`)
+  // Every supported Node can require() a module, so "CommonJS resolves to a module" is as it should be.
+  if (hasTypes(manifest)) {
+    const args = [tarball, "--profile=node16", "--ignore-rules", "cjs-resolves-to-esm", "--format=ascii"]
+    execFileSync(attw, args, { stdio: ["ignore", "pipe", "inherit"] })
+  }
+  say(`${manifest.name}: publint and attw find nothing`)
+}
+
+function hasTypes({ exports }) {
+  return Object.values(exports).some((entry) => typeof entry === "object" && "types" in entry)
+}
+
+async function tryProjects(tarballs) {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  const { devDependencies: client } = JSON.parse(readFileSync(join(root, "client/package.json"), "utf8"))
+  const service = { folder: join(folder, "service"), node: 24 }
+  install({ ...service, manager: "npm", tarballs, dependencies: { authwire: "released" } })
+  const { url, stop } = await serveIn(service)
+  say("authwire serve --dev: serves, of the package authwire")
+  try {
+    for (const node of Object.keys(nodes)) {
+      for (const manager of Object.keys(managers)) {
+        const project = { folder: join(folder, `${manager}-${node}`), node }
+        const dependencies = {
+          "@authwire/client": "released",
+          "@authwire/token": "released",
+          "@authwire/proto": "released",
+          "@auth/core": client["@auth/core"],
+          "@types/node": devDependencies["@types/node"],
+          typescript: devDependencies.typescript,
+        }
+        install({ ...project, manager, tarballs, dependencies })
+        for (const program of ["smoke.mjs", "smoke.cjs"]) {
+          say(`${manager}: ${runIn(project, "node", [program], { AUTHWIRE_URL: url }).trim()}`)
+        }
+        for (const resolution of ["nodenext", "bundler"]) {
+          runIn(project, "node_modules/.bin/tsc", ["--project", `tsconfig.${resolution}.json`])
+          say(`${manager}: types, ${resolution}, on Node ${node}`)
+        }
+      }
+    }
+  } finally {
+    await stop()
+  }
+}
+
+function bytes(file) {
+  const { buffer, byteOffset, byteLength } = readFileSync(file)
+  return buffer.slice(byteOffset, byteOffset + byteLength)
+}
+
+function say(line) {
+  console.log(`release: ${line}`)
+}
