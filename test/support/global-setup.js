@@ -1,3 +1,4 @@
+import { hasDeployTools, hasSystemdAnalyze } from "./deploy.ts"
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
@@ -40,6 +41,8 @@ export default async function setup() {
   }
   leftOut.push(...missingLanguages(hasTool))
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
+  if (!hasDeployTools()) leftOut.push("left out: checks of the chart, the image and compose.yaml (scripts/deploy/install)")
+  if (!hasSystemdAnalyze()) leftOut.push("left out: checks of the systemd unit (needs systemd-analyze of systemd)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
