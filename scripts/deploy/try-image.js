@@ -26,7 +26,7 @@ try {
 }
 
 async function tryImage() {
-  const image = buildImage({ dockerfile: join(context, process.argv[2] ?? "deploy/Dockerfile"), context, folder })
+  const image = buildImage({ dockerfile: join(context, "deploy/Dockerfile"), context, folder })
   const files = globSync("**/*", { cwd: image.root }).map((file) => join(image.root, file))
   const links = files.filter((file) => lstatSync(file).isSymbolicLink())
   for (const link of links) assert(realpathSync(link).startsWith(image.root), `${link} leads out of the image`)

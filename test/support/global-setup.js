@@ -5,6 +5,7 @@ import { hasNetworkNamespaces } from "./network-namespace.ts"
 import { hasNextjs } from "./nextjs.ts"
 import { oldNode } from "./old-node.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
+import { hasSite } from "./site.ts"
 import { hasMountNamespaces } from "./small-disk.ts"
 import { hasTool } from "./tools.ts"
 
@@ -42,6 +43,7 @@ export default async function setup() {
   leftOut.push(...missingLanguages(hasTool))
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
   if (!hasDeployTools()) leftOut.push("left out: checks of the chart, the image and compose.yaml (scripts/deploy/install)")
+  if (!hasSite()) leftOut.push("left out: the code of the quick starts (npm install in site)")
   if (!hasSystemdAnalyze()) leftOut.push("left out: checks of the systemd unit (needs systemd-analyze of systemd)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
