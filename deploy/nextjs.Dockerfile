@@ -6,10 +6,10 @@ FROM ${NODE_IMAGE}
 ENV NEXT_TELEMETRY_DISABLED=1
 WORKDIR /authwire
 COPY . .
-RUN npm ci --ignore-scripts
+RUN npm install --no-save --ignore-scripts
 RUN node_modules/.bin/tsc --build
 WORKDIR /authwire/examples/nextjs
-RUN npm ci
+RUN npm install --no-save
 RUN npm run build:standalone
 USER 1000:1000
 CMD ["node", "scripts/demo.js", "standalone"]

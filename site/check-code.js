@@ -25,5 +25,8 @@ const blocks = pages.flatMap((page) => readFileSync(join(root, page), "utf8").ma
 if (files.length !== blocks) throw new Error(`${blocks - files.length} blocks do not begin with the name of their file`)
 if (new Set(files).size !== files.length) throw new Error("two blocks of a page have the same file")
 writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ extends: "../../tsconfig.code.json", files }))
-execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "--project", folder], { cwd: here, stdio: "inherit" })
+execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "--project", folder], {
+  cwd: here,
+  stdio: "inherit",
+})
 process.stdout.write(`${files.length} blocks of ${pages.length} pages compile\n`)

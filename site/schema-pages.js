@@ -21,7 +21,9 @@ export function writeSchemaPages(folder) {
     return { text: titleOf(file), link: `/api/${name}` }
   })
   // Services first: that is what people look for.
-  items.sort((a, b) => Number(b.link.endsWith("_service")) - Number(a.link.endsWith("_service")) || compare(a.text, b.text))
+  items.sort(
+    (a, b) => Number(b.link.endsWith("_service")) - Number(a.link.endsWith("_service")) || compare(a.text, b.text),
+  )
   writeFileSync(join(folder, "sidebar.json"), JSON.stringify(items))
 }
 
@@ -68,7 +70,9 @@ function plain(text) {
     .join("\n")
     .trim()
     .split(/(`[^`]*`)/)
-    .map((part, at) => (at % 2 === 1 ? part : part.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("{{", "&#123;{")))
+    .map((part, at) =>
+      at % 2 === 1 ? part : part.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("{{", "&#123;{"),
+    )
     .join("")
     .replaceAll(/^([A-Z][A-Z_]+) \(/gm, "- $1 (")
 }

@@ -41,8 +41,9 @@ export function buildImage({ dockerfile, context, folder }) {
       image.workdir = posix.resolve(image.workdir, text)
       mkdirSync(inside("."), { recursive: true })
     },
-    COPY(text) {
-      const [, stage, from, to] = /^(?:--from=(\S+) )?(\S+) (\S+)$/.exec(text)
+    COPY(text, instruction) {
+      const stage = instruction.getFromFlag()?.getValue()
+      const [, from, to] = /^(\S+) (\S+)$/.exec(text)
       const source = stage === undefined ? context : stages.get(stage).root
       const filter = stage === undefined ? notIgnored(context) : () => true
       cpSync(join(source, from), inside(to), { recursive: true, verbatimSymlinks: true, filter })

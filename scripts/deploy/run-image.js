@@ -17,7 +17,19 @@ export function startInImage(image, command, env = {}) {
   const none = ["--inh-caps=-all", "--bounding-set=-all"]
   return spawn(
     "unshare",
-    ["--mount", "sh", "-c", confine, image.root, join(image.root, image.workdir), "setpriv", ...drop, ...none, program, ...args],
+    [
+      "--mount",
+      "sh",
+      "-c",
+      confine,
+      image.root,
+      join(image.root, image.workdir),
+      "setpriv",
+      ...drop,
+      ...none,
+      program,
+      ...args,
+    ],
     {
       env: { PATH: `${join(image.root, "usr/local/bin")}:/usr/local/bin:/usr/bin:/bin`, ...image.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],

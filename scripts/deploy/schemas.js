@@ -28,7 +28,10 @@ for (const { name, schema } of crd.spec.versions) {
 /** The folder of a module, which the Go command has compared with its checksum database. */
 function download({ path, version, sum }) {
   // Away from any go.mod, which would have its say.
-  const text = execFileSync("go", ["mod", "download", "-json", `${path}@${version}`], { cwd: tmpdir(), encoding: "utf8" })
+  const text = execFileSync("go", ["mod", "download", "-json", `${path}@${version}`], {
+    cwd: tmpdir(),
+    encoding: "utf8",
+  })
   const { Dir, Sum } = JSON.parse(text)
   if (Sum !== sum) throw new Error(`${path}@${version} is ${Sum}, not ${sum}`)
   return Dir

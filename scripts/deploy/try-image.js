@@ -4,7 +4,7 @@
 import assert from "node:assert/strict"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
-import { chmodSync, globSync, lstatSync, mkdtempSync, realpathSync, rmSync } from "node:fs"
+import { chmodSync, globSync, lstatSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -32,7 +32,20 @@ async function tryImage() {
   for (const link of links) assert(realpathSync(link).startsWith(image.root), `${link} leads out of the image`)
   say(`built: ${files.length} files and folders, ${megabytes(files)} MB without Node`)
 
-  const developers = ["typescript", "jest", "@biomejs", "@types"].map((name) => join(image.root, image.workdir, "node_modules", name))
+  const installed = Object.entries(packagesOf(join(image.root, image.workdir, "node_modules/.package-lock.json")))
+  const locked = packagesOf(join(context, "package-lock.json"))
+  for (const [path, { version, integrity }] of installed) {
+    assert.deepEqual(
+      { version, integrity },
+      { version: locked[path]?.version, integrity: locked[path]?.integrity },
+      path,
+    )
+  }
+  say(`${installed.length} packages, as package-lock.json names them`)
+
+  const developers = ["typescript", "jest", "@biomejs", "@bufbuild/buf"].map((name) =>
+    join(image.root, image.workdir, "node_modules", name),
+  )
   for (const name of developers) assert(!files.includes(name), `${name} is of no use in production`)
   say("nothing of it is for development only")
 
@@ -44,6 +57,7 @@ async function tryImage() {
   const env = variables()
   const migrated = await runInImage(image, [...image.entrypoint, "migrate", "up"], env)
   assert.equal(migrated.code, 0, migrated.output)
+  assert.match(migrated.output, /^applied /, "the database was not empty")
   say(`migrate up: ${migrated.output.trim().split("\n").length} migrations`)
 
   const dead = await runInImage(image, image.healthcheck, { ...env, AUTHWIRE_HTTP_ADDR: "127.0.0.1:1" })
@@ -76,7 +90,12 @@ async function tryImage() {
 
 /** What a container is given; a key that nobody has, because without any it does not listen to others. */
 function variables() {
-  const key = { id: "tryimage00000000", name: "try-image", scopes: ["all"], secretSha256: randomBytes(32).toString("hex") }
+  const key = {
+    id: "tryimage00000000",
+    name: "try-image",
+    scopes: ["all"],
+    secretSha256: randomBytes(32).toString("hex"),
+  }
   return {
     AUTHWIRE_DATABASE_URL: databaseUrl,
     AUTH_SECRET: randomBytes(33).toString("base64"),
@@ -84,6 +103,10 @@ function variables() {
     AUTHWIRE_GRPC_ADDR: "127.0.0.1:0",
     AUTHWIRE_HTTP_ADDR: "127.0.0.1:0",
   }
+}
+
+function packagesOf(file) {
+  return JSON.parse(readFileSync(file, "utf8")).packages
 }
 
 function megabytes(files) {

@@ -42,7 +42,12 @@ export function install({ folder, manager, node, tarballs, dependencies }) {
 /** Runs a program in a project to its end. Throws with its output unless it exits with 0. */
 export function runIn({ folder, node }, program, args, env = {}) {
   try {
-    return execFileSync(program, args, { cwd: folder, env: environment({ folder, node }, env), encoding: "utf8", stdio: "pipe" })
+    return execFileSync(program, args, {
+      cwd: folder,
+      env: environment({ folder, node }, env),
+      encoding: "utf8",
+      stdio: "pipe",
+    })
   } catch (error) {
     throw new Error(`${[program, ...args].join(" ")} in ${folder}:\n${error.stdout}${error.stderr}`, { cause: error })
   }
@@ -75,7 +80,9 @@ export async function serveIn({ folder, node }) {
 
 /** Nothing of this repository is on the path, and no setting of a script that npm runs. */
 function environment({ folder, node }, more) {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS$|NODE_ENV$|INIT_CWD$)/i.test(name))
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|NODE_OPTIONS$|NODE_ENV$|INIT_CWD$)/i.test(name),
+  )
   const path = (process.env.PATH ?? "").split(":").filter((one) => !one.includes("node_modules"))
   return {
     ...Object.fromEntries(inherited),

@@ -51,7 +51,9 @@ describe("without a key", () => {
     expect(stderr.trim().split("\n")).toHaveLength(1)
     expect(code).toBe(1)
     const application = await run(args, { ...env(), AUTHWIRE_API_KEY: staticKey(["all"]).text })
-    expect(application.stderr).toMatch(/ \(AUTHWIRE_API_KEY is set, but that is for an application; .*AUTHWIRE_API_KEYS\)$/m)
+    expect(application.stderr).toMatch(
+      / \(AUTHWIRE_API_KEY is set, but that is for an application; .*AUTHWIRE_API_KEYS\)$/m,
+    )
     const given = JSON.stringify([staticKey(["all"]).entry])
     const other = await run(args, { ...env(), AUTHWIRE_API_KEYS: given })
     expect(other.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")

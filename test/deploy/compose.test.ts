@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { parseEnv } from "node:util"
 import { createAuthwireClient } from "@authwire/client"
 import { createDatabase } from "@authwire/test-support/databases.js"
-import { check, hasDeployTools, root } from "@authwire/test-support/deploy.js"
+import { check, hasDeployTools } from "@authwire/test-support/deploy.js"
 import { startServer } from "@authwire/test-support/server.js"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -56,4 +56,3 @@ describe("deploy/make-env", () => {
     }
   })
 })
-

@@ -22,7 +22,12 @@ describe("the quick starts", () => {
   afterAll(() => authwire.close())
 
   test("start the service, install, make keys, and ask", () => {
-    expect(commands.filter((command) => !/^(npx @authwire\/server serve --dev$|npm install |authwire keys create |curl |grpcurl )/.test(command))).toEqual([])
+    expect(
+      commands.filter(
+        (command) =>
+          !/^(npx @authwire\/server serve --dev$|npm install |authwire keys create |curl |grpcurl )/.test(command),
+      ),
+    ).toEqual([])
     expect(asks.length).toBeGreaterThan(2)
   })
 

@@ -42,7 +42,8 @@ export default async function setup() {
   }
   leftOut.push(...missingLanguages(hasTool))
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
-  if (!hasDeployTools()) leftOut.push("left out: checks of the chart, the image and compose.yaml (scripts/deploy/install)")
+  if (!hasDeployTools())
+    leftOut.push("left out: checks of the chart, the image and compose.yaml (scripts/deploy/install)")
   if (!hasSite()) leftOut.push("left out: the code of the quick starts (npm install in site)")
   if (!hasSystemdAnalyze()) leftOut.push("left out: checks of the systemd unit (needs systemd-analyze of systemd)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
