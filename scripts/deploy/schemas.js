@@ -5,17 +5,26 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-const kubernetes = { path: "k8s.io/kubernetes", version: "v1.34.1", sum: "" }
-const prometheusOperator = { path: "github.com/prometheus-operator/prometheus-operator", version: "v0.85.0", sum: "" }
+const kubernetes = {
+  path: "k8s.io/kubernetes",
+  version: "v1.34.1",
+  sum: "h1:F3p8dtpv+i8zQoebZeK5zBqM1g9x1aIdnA5vthvcuUk=",
+}
+const prometheusOperator = {
+  path: "github.com/prometheus-operator/prometheus-operator",
+  version: "v0.85.0",
+  sum: "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+}
 
 const [folder = "build/deploy/schemas"] = process.argv.slice(2)
 mkdirSync(folder, { recursive: true })
 
 const { definitions } = JSON.parse(readFileSync(join(download(kubernetes), "api/openapi-spec/swagger.json"), "utf8"))
 const strict = Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, close(name, schema)]))
+writeFileSync(join(folder, "definitions.json"), JSON.stringify({ definitions: strict }))
 for (const [name, schema] of Object.entries(definitions)) {
   for (const { group, version, kind } of schema["x-kubernetes-group-version-kind"] ?? []) {
-    write(group, version, kind, { definitions: strict, $ref: `#/definitions/${name}` })
+    write(group, version, kind, { $ref: `definitions.json#/definitions/${name}` })
   }
 }
 const crd = JSON.parse(

@@ -27,7 +27,7 @@ export function packAll(folder) {
   const tarballs = new Map()
   for (const { folder: source, manifest } of publishedPackages()) {
     const args = ["pack", "--json", "--loglevel=error", `--pack-destination=${folder}`]
-    const [packed] = JSON.parse(execFileSync("npm", args, { cwd: join(root, source), encoding: "utf8" }))
+    const [packed] = JSON.parse(execFileSync("npm", args, { cwd: join(root, source), encoding: "utf8", stdio: "pipe" }))
     tarballs.set(manifest.name, join(folder, packed.filename))
   }
   return tarballs

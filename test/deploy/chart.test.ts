@@ -2,6 +2,8 @@ import { check, hasDeployTools, root } from "@authwire/test-support/deploy.js"
 import { describe, expect, test } from "@jest/globals"
 
 const chart = `${root}/deploy/helm/authwire`
+// Else helm takes a version that is as old as itself.
+const kubernetes = "--kube-version=1.34.0"
 const least = ["--set", "existingSecret=authwire"]
 const everything = [
   ...least,
@@ -14,7 +16,7 @@ const everything = [
 
 const withTools = hasDeployTools() ? describe : describe.skip
 withTools("deploy/helm/authwire", () => {
-  const template = (values: readonly string[]) => check("helm", ["template", "shop", chart, ...values])
+  const template = (values: readonly string[]) => check("helm", ["template", "shop", chart, kubernetes, ...values])
   const conform = (manifests: string) => {
     const schemas = `${root}/build/deploy/schemas/{{.ResourceKind}}{{.KindSuffix}}.json`
     return check("kubeconform", ["-strict", "-summary", "-schema-location", schemas, "-"], { input: manifests })
@@ -24,7 +26,7 @@ withTools("deploy/helm/authwire", () => {
     ["the least", least, 6],
     ["everything", everything, 7],
   ])("with %s, lint finds nothing and Kubernetes takes all of it", async (_name, values, resources) => {
-    expect(await check("helm", ["lint", "--strict", chart, ...values])).toMatchObject({ code: 0 })
+    expect(await check("helm", ["lint", "--strict", chart, kubernetes, ...values])).toMatchObject({ code: 0 })
     const { code, output } = await template(values)
     expect({ code, output: code === 0 ? "" : output }).toEqual({ code: 0, output: "" })
     expect(await conform(output)).toEqual({
@@ -57,8 +59,12 @@ withTools("deploy/helm/authwire", () => {
   test.each([
     ["no secret", [], "existingSecret"],
     ["an unknown value", [...least, "--set", "replicas=3"], "replicas"],
-    ["a secret among the configuration", [...least, "--set-string", "config.AUTHWIRE_DATABASE_URL=x"], "config"],
-    ["what is no option", [...least, "--set-string", "config.RATE_LIMIT=1"], "config"],
+    [
+      "a secret among the configuration",
+      [...least, "--set-string", "config.AUTHWIRE_DATABASE_URL=x"],
+      "AUTHWIRE_DATABASE_URL",
+    ],
+    ["what is no option", [...least, "--set-string", "config.RATE_LIMIT=1"], "RATE_LIMIT"],
   ])("%s is an error that names the value", async (_name, values, named) => {
     const { code, output } = await template(values)
     expect(code).toBe(1)

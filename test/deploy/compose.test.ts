@@ -43,15 +43,15 @@ describe("deploy/make-env", () => {
 
   const withTools = hasDeployTools() ? test : test.skip
   withTools("compose.yaml is one, and wants exactly these secrets", async () => {
-    const args = ["--format=json", "deploy/compose.yaml"]
-    const { code, output } = await check("compose-spec", args, { env: variables })
+    const args = ["deploy/compose.yaml"]
+    const { code, output } = await check("compose-check", args, { env: variables })
     expect({ code, output: code === 0 ? "" : output }).toEqual({ code: 0, output: "" })
     const { services } = JSON.parse(output)
     expect(services.authwire.environment.AUTHWIRE_API_KEYS).toBe(variables.AUTHWIRE_API_KEYS)
     expect(services.app.environment.AUTHWIRE_API_KEY).toBe(variables.AUTHWIRE_API_KEY)
     expect(services.authwire.environment.AUTHWIRE_DATABASE_URL).toContain(services.database.environment.MYSQL_PASSWORD)
     for (const name of Object.keys(variables)) {
-      const without = await check("compose-spec", args, { env: { ...variables, [name]: undefined } })
+      const without = await check("compose-check", args, { env: { ...variables, [name]: undefined } })
       expect(without.output).toContain(`required variable ${name} is missing`)
     }
   })

@@ -11,7 +11,7 @@ const programs = `${root}/build/deploy/bin`
 
 /** Whether what checks deploy/ is installed: scripts/deploy/install does it. */
 export function hasDeployTools(): boolean {
-  const needed = [`${programs}/helm`, `${programs}/kubeconform`, `${programs}/compose-spec`]
+  const needed = [`${programs}/helm`, `${programs}/kubeconform`, `${programs}/compose-check`]
   return [...needed, `${root}/build/deploy/schemas`, `${root}/scripts/deploy/node_modules`].every(existsSync)
 }
 

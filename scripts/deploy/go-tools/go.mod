@@ -4,10 +4,11 @@ module github.com/authwire/authwire/scripts/deploy/go-tools
 go 1.26.0
 
 tool (
-	github.com/compose-spec/compose-go/v2/cmd
 	github.com/yannh/kubeconform/cmd/kubeconform
 	helm.sh/helm/v3/cmd/helm
 )
+
+require github.com/compose-spec/compose-go/v2 v2.16.2
 
 require (
 	dario.cat/mergo v1.0.1 // indirect
@@ -24,7 +25,6 @@ require (
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/chai2010/gettext-go v1.0.2 // indirect
 	github.com/cloudflare/circl v1.6.3 // indirect
-	github.com/compose-spec/compose-go/v2 v2.16.2 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.6 // indirect
 	github.com/cyphar/filepath-securejoin v0.7.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
