@@ -1,5 +1,5 @@
 // A project of somebody who installs what a release would publish.
-import { execFileSync, spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { cpSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -36,26 +36,24 @@ export function install({ folder, manager, node, tarballs, dependencies }) {
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2))
   cpSync(fileURLToPath(new URL("smoke", import.meta.url)), folder, { recursive: true })
   const [program, ...args] = managers[manager]
-  runIn({ folder, node }, program, args)
+  succeedIn({ folder, node }, program, args)
 }
 
-/** Runs a program in a project to its end. Throws with its output unless it exits with 0. */
+/** Runs a program in a project to its end. Returns its outputs and exit code. */
 export function runIn({ folder, node }, program, args, env = {}) {
-  try {
-    return execFileSync(program, args, {
-      cwd: folder,
-      env: environment({ folder, node }, env),
-      encoding: "utf8",
-      stdio: "pipe",
-    })
-  } catch (error) {
-    throw new Error(`${[program, ...args].join(" ")} in ${folder}:\n${error.stdout}${error.stderr}`, { cause: error })
-  }
+  return spawnSync(program, args, { cwd: folder, env: environment({ folder, node }, env), encoding: "utf8" })
+}
+
+/** The same; throws with its output unless it exits with 0. Returns what it wrote on standard output. */
+export function succeedIn(project, program, args, env) {
+  const { status, stdout, stderr, error } = runIn(project, program, args, env)
+  if (status === 0) return stdout.trim()
+  throw new Error(`${[program, ...args].join(" ")} in ${project.folder}:\n${stdout}${stderr}`, { cause: error })
 }
 
 /** Starts the command `authwire serve --dev` of a project. Resolves to its URL once it listens. */
 export async function serveIn({ folder, node }) {
-  const args = ["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--http-addr=off"]
+  const args = ["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--http-addr=off", "--log-level=warn"]
   const child = spawn("node_modules/.bin/authwire", args, {
     cwd: folder,
     env: environment({ folder, node }, {}),
