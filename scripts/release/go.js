@@ -22,7 +22,7 @@ func main() {
 export function checkGo(folder) {
   const source = join(root, "gen/go")
   const go = (args, cwd, env = {}) =>
-    execFileSync("go", args, { cwd, env: { ...process.env, GOFLAGS: "-mod=mod", ...env }, encoding: "utf8" })
+    execFileSync("go", args, { cwd, env: { ...process.env, ...env }, encoding: "utf8" })
   go(["vet", "./..."], source)
 
   const text = readFileSync(join(source, "go.mod"), "utf8")

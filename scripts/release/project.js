@@ -31,8 +31,11 @@ export function install({ folder, manager, node, tarballs, dependencies }) {
     dependencies: { ...dependencies, ...Object.fromEntries(own.map((name) => [name, files[name]])) },
     overrides: files,
     resolutions: files,
-    pnpm: { overrides: files },
   }
+  // What `overrides` is to npm and `resolutions` to yarn. pnpm wants to be told of each package that has an install script,
+  // whether it may run; that of protobufjs only warns of other versions of itself.
+  const settings = { overrides: files, allowBuilds: { protobufjs: false } }
+  writeFileSync(join(folder, "pnpm-workspace.yaml"), JSON.stringify(settings))
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2))
   cpSync(fileURLToPath(new URL("smoke", import.meta.url)), folder, { recursive: true })
   const [program, ...args] = managers[manager]

@@ -12,7 +12,7 @@ const { encode: remotely } = RemoteJwt({ url })
 export const user: Promise<AdapterUser | null> | undefined = adapter.getUser?.("1") as Promise<AdapterUser | null>
 export const found: Promise<string | undefined> = client.users.getUser({ id: "1" }).then((answer) => answer.user?.id)
 export const failure = (error: unknown): string => (error instanceof AuthwireError ? error.code : "")
-export const name: "authwire.v1.UserService" = UserService.typeName
+export const name: string = UserService.typeName
 export const reason: ErrorReason = ErrorReason.USER_NOT_FOUND
 export { atTheEdge, decode, encode, getToken, remotely }
 
