@@ -60,6 +60,11 @@ describe.each(entries)("%s rejects", (_, create) => {
     ["a timeoutMs of NaN", { url, timeoutMs: Number.NaN }, "timeoutMs must be"],
     ["a timeoutMs without end", { url, timeoutMs: Number.POSITIVE_INFINITY }, "timeoutMs must be"],
     ["an apiKey with a line break", { url, apiKey: "hunter2\n" }, "apiKey must be visible ASCII"],
+    [
+      "the service's list of keys as apiKey",
+      { url, apiKey: '[{"id":"hunter2"}]' },
+      "apiKey must be one key (AUTHWIRE_API_KEY)",
+    ],
     ["an apiKey that is no string", { url, apiKey: ["hunter2"] }, "apiKey must be visible ASCII"],
     ["headers that are none", { url, headers: "hunter2" }, "headers must be an object"],
     [

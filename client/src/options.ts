@@ -7,7 +7,8 @@ export interface ConnectionOptions {
   url: string
   /**
    * The key that names this application to the service, sent as `authorization: Bearer …` with every call. Visible
-   * ASCII characters without spaces. Default: none.
+   * ASCII characters without spaces. By custom it is in the environment of the application as AUTHWIRE_API_KEY;
+   * AUTHWIRE_API_KEYS, in that of the service, is the list of the keys that it knows. Default: none.
    */
   apiKey?: string | undefined
   /**
@@ -40,6 +41,8 @@ const maxTimeoutMs = 2 ** 31 - 1
 export function checkOptions(options: ConnectionOptions): void {
   if (typeof options !== "object" || options === null) throw wrongOption("url", "is required")
   const { apiKey, timeoutMs, headers, transport } = options
+  if (typeof apiKey === "string" && apiKey.trimStart().startsWith("["))
+    throw wrongOption("apiKey", "must be one key (AUTHWIRE_API_KEY), not the service's list (AUTHWIRE_API_KEYS)")
   if (apiKey !== undefined && apiKey !== "" && !(typeof apiKey === "string" && /^[\x21-\x7e]+$/.test(apiKey)))
     throw wrongOption("apiKey", "must be visible ASCII characters, without spaces or line breaks, and not empty")
   if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs >= 1 && timeoutMs <= maxTimeoutMs))

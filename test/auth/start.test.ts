@@ -50,6 +50,10 @@ describe("without a key", () => {
     expect(stderr).toMatch(/^authwire: there is no API key, so nobody could be let in at 192\.0\.2\.1: .*keys create/)
     expect(stderr.trim().split("\n")).toHaveLength(1)
     expect(code).toBe(1)
+    const application = await run(args, { ...env(), AUTHWIRE_API_KEY: staticKey(["all"]).text })
+    expect(application.stderr).toMatch(
+      / \(AUTHWIRE_API_KEY is set, but that is for an application; .*AUTHWIRE_API_KEYS\)$/m,
+    )
     const given = JSON.stringify([staticKey(["all"]).entry])
     const other = await run(args, { ...env(), AUTHWIRE_API_KEYS: given })
     expect(other.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")

@@ -1,4 +1,5 @@
 import { hasChromium } from "./chromium.ts"
+import { hasDeployTools, hasSystemdAnalyze } from "./deploy.ts"
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
@@ -6,6 +7,7 @@ import { hasNextExample, hasNextjs } from "./nextjs.ts"
 import { oldNode } from "./old-node.ts"
 import { hasRuntimes } from "./runtimes.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
+import { hasSite } from "./site.ts"
 import { hasMountNamespaces } from "./small-disk.ts"
 import { hasTool } from "./tools.ts"
 
@@ -45,6 +47,10 @@ export default async function setup() {
   if (!hasRuntimes()) leftOut.push("left out: Bun, Deno, workerd and other runtimes (make runtimes-install)")
   if (!hasNextExample()) leftOut.push("left out: the example in Next.js (npm install in examples/nextjs)")
   if (!hasChromium()) leftOut.push("left out: Chromium (install chromium; npm install in test/browser)")
+  if (!hasDeployTools())
+    leftOut.push("left out: checks of the chart, the image and compose.yaml (scripts/deploy/install)")
+  if (!hasSite()) leftOut.push("left out: the code of the quick starts (npm install in site)")
+  if (!hasSystemdAnalyze()) leftOut.push("left out: checks of the systemd unit (needs systemd-analyze of systemd)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))

@@ -49,7 +49,9 @@ export async function requireKeys(
     throw new StartError(`cannot read the API keys: ${causeOf(error)}`, { cause: error })
   })
   if (keys.length > 0) return
-  const advice = "make one with: authwire keys create --name NAME --scopes all"
+  const make = "make one with: authwire keys create --name NAME --scopes all"
+  const other = " (AUTHWIRE_API_KEY is set, but that is for an application; the service reads AUTHWIRE_API_KEYS)"
+  const advice = configuration.hasApplicationKey ? make + other : make
   const open = [configuration.grpcAddr, configuration.httpAddr].find(
     (address) => address !== undefined && !isLoopback(address),
   )

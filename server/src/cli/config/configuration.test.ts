@@ -71,6 +71,16 @@ describe("readConfiguration", () => {
     [{ workers: "1e1" }, {}, "--workers: must be a whole number from 1 to 64"],
     [{ workers: "" }, {}, "--workers: must be a whole number from 1 to 64"],
     [{ health: "true" }, {}, "--health: must be one of on, off"],
+    [
+      {},
+      { AUTHWIRE_API_KEYS: `awk_${"k".repeat(16)}_${"s".repeat(43)}` },
+      "AUTHWIRE_API_KEYS: must be a list in JSON, and not a key; a key is AUTHWIRE_API_KEY, for its application",
+    ],
+    [
+      {},
+      { AUTHWIRE_API_KEY: '[{"id": "x"}]' },
+      "AUTHWIRE_API_KEY: is the key of one application, which the service does not read; a list of keys is AUTHWIRE_API_KEYS",
+    ],
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
     [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with a database of SQLite"],

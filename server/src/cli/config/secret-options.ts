@@ -1,12 +1,12 @@
 import type { Option } from "./option.js"
-import { encryptionKeys, staticKeys, text } from "./values.js"
+import { applicationKey, encryptionKeys, staticKeys, text } from "./values.js"
 
 /** Secrets and keys: of tokens, of what is stored, and of callers. */
 export const secretOptions = {
   authSecret: {
     variable: "AUTH_SECRET",
     value: text(),
-    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. Required, with at least 32 bytes, unless --dev, which keeps a random one in .authwire/secret.",
+    help: "Encrypts and decrypts tokens: the AUTH_SECRET of the applications. With sessions in the database too, because the tokens of providers are encrypted with a key derived from it, unless there is AUTHWIRE_ENCRYPTION_KEYS. Required, with at least 32 bytes, unless --dev, which keeps a random one in .authwire/secret.",
     commands: ["serve", "rekey"],
   },
   authSecret1: {
@@ -43,7 +43,13 @@ export const secretOptions = {
   apiKeys: {
     variable: "AUTHWIRE_API_KEYS",
     value: staticKeys(),
-    help: "API keys beside those of the database, as a list in JSON; authwire keys create --offline prints an entry. They hold only hashes of secrets.",
+    help: "API keys beside those of the database, as a list in JSON; authwire keys create --offline prints an entry. They hold only hashes of secrets. Not AUTHWIRE_API_KEY, which is the key itself.",
+    commands: ["serve"],
+  },
+  hasApplicationKey: {
+    variable: "AUTHWIRE_API_KEY",
+    value: applicationKey(),
+    help: "Not for the service: the key of an application, which the application itself reads and gives to AuthwireAdapter. The service knows keys by AUTHWIRE_API_KEYS.",
     commands: ["serve"],
   },
   apiKeysFile: {

@@ -94,9 +94,19 @@ export const encryptionKeys = () =>
 /** A list of keys in JSON that is known to be well formed, as it was given. */
 export const staticKeys = () =>
   read((text) => {
+    if (text.trimStart().startsWith("awk_")) {
+      throw new StaticKeyError("must be a list in JSON, and not a key; a key is AUTHWIRE_API_KEY, for its application")
+    }
     parseStaticKeys(text)
     return text
   })
+
+/** Whether it is there; what it is is a secret, and of no use here. */
+export const applicationKey = () =>
+  matching(
+    (text) => !text.trimStart().startsWith("["),
+    "is the key of one application, which the service does not read; a list of keys is AUTHWIRE_API_KEYS",
+  ).transform(() => true)
 
 export const keyName = () =>
   matching(isKeyName, "is required: 1 to 255 characters, none of them a control character").register(shown, {

@@ -1,0 +1,2 @@
+#!/usr/bin/env node
+import "@authwire/server/bin/authwire.js"

@@ -1,0 +1,14 @@
+// The health check of the image: exits with 0 if the service beside it says that it is ready, else with 1.
+import http from "node:http"
+import https from "node:https"
+
+const { AUTHWIRE_HTTP_ADDR = "127.0.0.1:8080", AUTHWIRE_TLS_CERT } = process.env
+const port = AUTHWIRE_HTTP_ADDR.slice(AUTHWIRE_HTTP_ADDR.lastIndexOf(":") + 1)
+// The certificate has the names by which others reach the service, and nothing secret is sent.
+const options = { host: "127.0.0.1", port, path: "/readyz", timeout: 2000, rejectUnauthorized: false }
+
+const request = (AUTHWIRE_TLS_CERT ? https : http).get(options, ({ statusCode }) => {
+  process.exit(statusCode === 200 ? 0 : 1)
+})
+request.on("timeout", () => process.exit(1))
+request.on("error", () => process.exit(1))

@@ -1,0 +1,75 @@
+{{- define "authwire.name" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "authwire.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{ include "authwire.instance" . }}
+{{- end }}
+
+{{- define "authwire.instance" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- /* The pods that serve, and not those of the migration. */}}
+{{- define "authwire.selector" -}}
+{{ include "authwire.instance" . }}
+app.kubernetes.io/component: server
+{{- end }}
+
+{{- /* What the pods that serve and those of the migration have in common. */}}
+{{- define "authwire.pod" -}}
+automountServiceAccountToken: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 1000
+  runAsGroup: 1000
+  fsGroup: 1000
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "authwire.container" -}}
+image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+envFrom:
+  - secretRef:
+      name: {{ .Values.existingSecret }}
+{{- end }}
+
+{{- /* A probe by gRPC cannot speak TLS. The health of gRPC and /readyz say the same: whether the database answers. */}}
+{{- define "authwire.ready" -}}
+{{- if .Values.tls.existingSecret -}}
+httpGet:
+  path: /readyz
+  port: http
+  scheme: HTTPS
+{{- else -}}
+grpc:
+  port: 50051
+{{- end }}
+{{- end }}

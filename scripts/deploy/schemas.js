@@ -1,0 +1,72 @@
+// schemas.js FOLDER: writes the JSON schemas by which kubeconform checks the chart, from the Go modules that carry them:
+// OpenAPI of Kubernetes, and the CustomResourceDefinition of ServiceMonitor. Both are pinned here, by version and hash.
+import { execFileSync } from "node:child_process"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const kubernetes = {
+  path: "k8s.io/kubernetes",
+  version: "v1.34.1",
+  sum: "h1:F3p8dtpv+i8zQoebZeK5zBqM1g9x1aIdnA5vthvcuUk=",
+}
+const prometheusOperator = {
+  path: "github.com/prometheus-operator/prometheus-operator",
+  version: "v0.85.0",
+  sum: "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+}
+
+const [folder = "build/deploy/schemas"] = process.argv.slice(2)
+mkdirSync(folder, { recursive: true })
+
+const { definitions } = JSON.parse(readFileSync(join(download(kubernetes), "api/openapi-spec/swagger.json"), "utf8"))
+const strict = Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, close(name, schema)]))
+writeFileSync(join(folder, "definitions.json"), JSON.stringify({ definitions: strict }))
+for (const [name, schema] of Object.entries(definitions)) {
+  for (const { group, version, kind } of schema["x-kubernetes-group-version-kind"] ?? []) {
+    write(group, version, kind, { $ref: `definitions.json#/definitions/${name}` })
+  }
+}
+const crd = JSON.parse(
+  readFileSync(join(download(prometheusOperator), "jsonnet/prometheus-operator/servicemonitors-crd.json"), "utf8"),
+)
+for (const { name, schema } of crd.spec.versions) {
+  write(crd.spec.group, name, crd.spec.names.kind, closeAll(schema.openAPIV3Schema))
+}
+
+/** The folder of a module, which the Go command has compared with its checksum database. */
+function download({ path, version, sum }) {
+  // Away from any go.mod, which would have its say.
+  const text = execFileSync("go", ["mod", "download", "-json", `${path}@${version}`], {
+    cwd: tmpdir(),
+    encoding: "utf8",
+  })
+  const { Dir, Sum } = JSON.parse(text)
+  if (Sum !== sum) throw new Error(`${path}@${version} is ${Sum}, not ${sum}`)
+  return Dir
+}
+
+/** What is not named is wrong: a name with a mistake in it would be ignored by Kubernetes. */
+function close(name, schema) {
+  if (name.endsWith(".IntOrString")) return { type: ["integer", "string"] }
+  if (name.endsWith(".Quantity")) return { type: ["number", "string"] }
+  return schema.properties && !schema.additionalProperties ? { ...schema, additionalProperties: false } : schema
+}
+
+function closeAll(value) {
+  if (Array.isArray(value)) return value.map(closeAll)
+  if (typeof value !== "object" || value === null) return value
+  const { "x-kubernetes-int-or-string": either, ...schema } = value
+  if (either) return { type: ["integer", "string"] }
+  const closed = Object.fromEntries(Object.entries(schema).map(([key, one]) => [key, closeAll(one)]))
+  // `metadata` is that of Kubernetes, which the definition leaves out.
+  const isOpen = schema.type !== "object" || !schema.properties || schema.additionalProperties !== undefined
+  return isOpen ? closed : { ...closed, additionalProperties: false }
+}
+
+/** Named as kubeconform looks for it. */
+function write(group, version, kind, schema) {
+  const name = [kind, group.split(".")[0], version].filter((part) => part !== "").join("-")
+  const text = JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...schema })
+  writeFileSync(join(folder, `${name.toLowerCase()}.json`), text)
+}

@@ -1,0 +1,34 @@
+// What a release publishes.
+import { execFileSync } from "node:child_process"
+import { mkdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+export const root = fileURLToPath(new URL("../..", import.meta.url))
+
+/** The packages that are published, each `{ folder, manifest }`. Throws unless all of them have one version. */
+export function publishedPackages() {
+  const read = (path) => JSON.parse(readFileSync(join(root, path), "utf8"))
+  const packages = read("package.json")
+    .workspaces.map((folder) => ({ folder, manifest: read(`${folder}/package.json`) }))
+    .filter(({ manifest }) => manifest.private !== true)
+  const versions = new Map(packages.map(({ manifest }) => [manifest.name, manifest.version]))
+  for (const { folder, manifest } of packages) {
+    const wanted = Object.entries(manifest.dependencies ?? {}).filter(([name]) => versions.has(name))
+    const told = new Set([manifest.version, ...wanted.map(([, version]) => version), ...versions.values()])
+    if (told.size > 1) throw new Error(`${folder}/package.json: several versions, ${[...told].join(", ")}`)
+  }
+  return packages
+}
+
+/** Packs everything that is published into a folder. Returns the files, by the names of the packages. */
+export function packAll(folder) {
+  mkdirSync(folder, { recursive: true })
+  const tarballs = new Map()
+  for (const { folder: source, manifest } of publishedPackages()) {
+    const args = ["pack", "--json", "--loglevel=error", `--pack-destination=${folder}`]
+    const [packed] = JSON.parse(execFileSync("npm", args, { cwd: join(root, source), encoding: "utf8", stdio: "pipe" }))
+    tarballs.set(manifest.name, join(folder, packed.filename))
+  }
+  return tarballs
+}

@@ -1,0 +1,32 @@
+// Collects what the site is built from in build/: the pages of docs/, those of the schema, and those of the client's types.
+import { execFileSync } from "node:child_process"
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join, posix } from "node:path"
+import { fileURLToPath } from "node:url"
+import { writeSchemaPages } from "./schema-pages.js"
+import { root, sections } from "./sections.js"
+
+const here = fileURLToPath(new URL(".", import.meta.url))
+const build = join(here, "build")
+const pages = new Set(sections.flatMap((section) => section.pages))
+
+rmSync(build, { recursive: true, force: true })
+for (const page of pages) {
+  mkdirSync(dirname(join(build, page)), { recursive: true })
+  writeFileSync(join(build, page), withoutForeignLinks(page, readFileSync(join(root, page), "utf8")))
+}
+cpSync(join(here, "index.md"), join(build, "index.md"))
+writeSchemaPages(join(build, "api"))
+execFileSync("node_modules/.bin/typedoc", { cwd: here, stdio: "inherit" })
+
+/**
+ * The site has no files of the repository but its pages: a link to another one becomes its text. A link to what is not
+ * there stays, and fails the build.
+ */
+function withoutForeignLinks(page, text) {
+  return text.replaceAll(/(?<!!)\[([^\]]+)\]\(([^)\s#]+)(#[^)\s]*)?\)/g, (whole, label, link) => {
+    if (/^[a-z]+:/.test(link)) return whole
+    const target = posix.join(posix.dirname(page), link).replace(/\/$/, "")
+    return !pages.has(target) && existsSync(join(root, target)) ? label : whole
+  })
+}

@@ -1,0 +1,148 @@
+// Pages of the schema, from its comments: one for each file of proto/authwire/v1.
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { createFileRegistry, fromBinary, getOption, hasOption, ScalarType, toJson } from "@bufbuild/protobuf"
+import { FileDescriptorSetSchema, MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt"
+import { root } from "./sections.js"
+
+const registry = createFileRegistry(
+  fromBinary(FileDescriptorSetSchema, readFileSync(join(root, "gen/ts/descriptors.binpb"))),
+)
+const scope = registry.getExtension("authwire.v1.scope")
+const rules = registry.getExtension("buf.validate.field")
+
+/** Writes them to a folder, and `sidebar.json` with their titles. */
+export function writeSchemaPages(folder) {
+  mkdirSync(folder, { recursive: true })
+  const files = [...registry.files].filter(({ name }) => name.startsWith("authwire/v1/"))
+  const items = files.map((file) => {
+    const name = baseOf(file)
+    writeFileSync(join(folder, `${name}.md`), pageOf(file))
+    return { text: titleOf(file), link: `/api/${name}` }
+  })
+  // Services first: that is what people look for.
+  items.sort(
+    (a, b) => Number(b.link.endsWith("_service")) - Number(a.link.endsWith("_service")) || compare(a.text, b.text),
+  )
+  writeFileSync(join(folder, "sidebar.json"), JSON.stringify(items))
+}
+
+function compare(a, b) {
+  return a < b ? -1 : 1
+}
+
+function baseOf({ name }) {
+  return name.replace("authwire/v1/", "")
+}
+
+function titleOf(file) {
+  return (file.services[0] ?? file.messages[0] ?? file.enums[0])?.name ?? baseOf(file)
+}
+
+function pageOf(file) {
+  const comments = commentsOf(file)
+  const parts = [
+    `# ${titleOf(file)}`,
+    `\`${file.name}.proto\``,
+    ...file.services.flatMap((service, at) => serviceParts(service, [6, at], comments)),
+    ...file.messages.flatMap((message, at) => messageParts(message, [4, at], comments)),
+    ...file.enums.flatMap((one, at) => enumParts(one, [5, at], comments)),
+    ...file.extensions.map((one, at) => `## ${one.name}\n\n${comments([7, at])}`),
+  ]
+  return `${parts.filter((part) => part !== "").join("\n\n")}\n`
+}
+
+/** The comment of what stands at a path of a FileDescriptorProto. */
+function commentsOf({ proto }) {
+  const texts = new Map(
+    (proto.sourceCodeInfo?.location ?? []).map(({ path, leadingComments, trailingComments }) => [
+      path.join("."),
+      `${leadingComments}${trailingComments}`,
+    ]),
+  )
+  return (path) => plain(texts.get(path.join(".")) ?? "")
+}
+
+/** Comments are text, not Markdown: what would be HTML or a template of Vue must stay as it is. */
+function plain(text) {
+  const lines = text.split("\n").map((line) => line.replace(/^ /, ""))
+  return lines
+    .join("\n")
+    .trim()
+    .split(/(`[^`]*`)/)
+    .map((part, at) =>
+      at % 2 === 1 ? part : part.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll("{{", "&#123;{"),
+    )
+    .join("")
+    .replaceAll(/^([A-Z][A-Z_]+) \(/gm, "- $1 (")
+}
+
+function serviceParts(service, path, comments) {
+  return [
+    comments(path),
+    ...service.methods.flatMap((method, at) => [
+      `## ${method.name}`,
+      comments([...path, 2, at]),
+      [
+        `- Request: ${typeLink(method.input)}`,
+        `- Response: ${typeLink(method.output)}${method.methodKind === "unary" ? "" : ` (${method.methodKind.replace("_", " ")})`}`,
+        ...(hasOption(method, scope) ? [`- Scope: \`${getOption(method, scope)}\``] : []),
+        `- ${idempotency(method)}`,
+      ].join("\n"),
+    ]),
+  ]
+}
+
+function idempotency({ idempotency: level }) {
+  if (level === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) return "Reads only: it may be repeated."
+  if (level === MethodOptions_IdempotencyLevel.IDEMPOTENT) return "Idempotent: it may be repeated."
+  return "Not idempotent: a repeated call may do something else."
+}
+
+function messageParts(message, path, comments, parent = "") {
+  const name = `${parent}${message.name}`
+  const row = (field, at) => {
+    const cells = [`\`${field.name}\``, fieldType(field), cell(comments([...path, 2, at])), ruleText(field)]
+    return `| ${cells.join(" | ")} |`
+  }
+  const table = ["| field | type | what it is | rules |", "| --- | --- | --- | --- |", ...message.fields.map(row)]
+  return [
+    `## ${name}`,
+    comments(path),
+    message.fields.length === 0 ? "No fields." : table.join("\n"),
+    ...message.nestedMessages.flatMap((one, at) => messageParts(one, [...path, 3, at], comments, `${name}.`)),
+    ...message.nestedEnums.flatMap((one, at) => enumParts(one, [...path, 4, at], comments)),
+  ]
+}
+
+function enumParts(one, path, comments) {
+  const rows = one.values.map((value, at) => `| \`${value.name}\` | ${cell(comments([...path, 2, at]))} |`)
+  return [`## ${one.name}`, comments(path), ["| value | when |", "| --- | --- |", ...rows].join("\n")]
+}
+
+function cell(text) {
+  return text.replaceAll("|", "\\|").replaceAll(/^- /gm, "").replaceAll(/\n+/g, " ")
+}
+
+function ruleText(field) {
+  if (!hasOption(field, rules)) return ""
+  const value = toJson(rules.message, getOption(field, rules), { registry })
+  return `\`${JSON.stringify(value).replaceAll("`", "'").replaceAll("|", "\\|")}\``
+}
+
+function fieldType(field) {
+  const one = typeOf(field.fieldKind === "list" ? field.listKind : field.fieldKind, field)
+  if (field.fieldKind === "map") return "map"
+  return `${field.fieldKind === "list" ? "repeated " : field.proto.proto3Optional ? "optional " : ""}${one}`
+}
+
+function typeOf(kind, { message, enum: choice, scalar }) {
+  if (kind === "message") return typeLink(message)
+  if (kind === "enum") return typeLink(choice)
+  return kind === "scalar" ? ScalarType[scalar].toLowerCase() : kind
+}
+
+function typeLink(type) {
+  if (!type.file.name.startsWith("authwire/v1/")) return `\`${type.typeName}\``
+  return `[${type.name}](./${baseOf(type.file)}.md#${type.name.toLowerCase()})`
+}

@@ -1,0 +1,36 @@
+// What the site shows, and in which order. A page of docs/ that is not named here stands under "More".
+import { globSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+export const root = fileURLToPath(new URL("..", import.meta.url))
+
+const named = [
+  {
+    text: "Start",
+    pages: ["docs/start/nextjs.md", "docs/start/express.md", "docs/start/sveltekit.md", "docs/start/backend.md"],
+  },
+  { text: "Move", pages: ["docs/moving.md"] },
+  {
+    text: "Run",
+    pages: ["docs/deploying.md", "docs/operating.md", "docs/upgrading.md", "docs/backup.md", "docs/configuration.md"],
+  },
+  { text: "Security", pages: ["docs/security.md", "SECURITY.md", "docs/dependencies.md"] },
+  { text: "Background", pages: ["docs/other-languages.md", "docs/performance.md", "CHANGELOG.md"] },
+]
+
+const decisions = { text: "Decisions", pages: globSync("docs/decisions/*.md", { cwd: root }).sort() }
+const known = [...named, decisions].flatMap(({ pages }) => pages)
+const more = {
+  text: "More",
+  pages: globSync("docs/**/*.md", { cwd: root })
+    .filter((page) => !known.includes(page))
+    .sort(),
+}
+
+/** The sections, each `{ text, pages }`; a page is the path of its file in the repository. */
+export const sections = [...named, more, decisions].filter(({ pages }) => pages.length > 0)
+
+/** The first heading of a page. */
+export function titleOf(page) {
+  return /^# (.+)$/m.exec(readFileSync(`${root}/${page}`, "utf8"))?.[1] ?? page
+}

@@ -1,0 +1,73 @@
+import { check, hasDeployTools, root } from "@authwire/test-support/deploy.js"
+import { describe, expect, test } from "@jest/globals"
+
+const chart = `${root}/deploy/helm/authwire`
+// Else helm takes a version that is as old as itself.
+const kubernetes = "--kube-version=1.34.0"
+const least = ["--set", "existingSecret=authwire"]
+const everything = [
+  ...least,
+  ...["--set", "tls.existingSecret=authwire-tls", "--set", "metrics.serviceMonitor.enabled=true"],
+  ...["--set", "metrics.serviceMonitor.labels.release=prometheus", "--set-string", "config.AUTHWIRE_RATE_LIMIT=100"],
+  ...["--set-json", 'imagePullSecrets=[{"name":"registry"}]', "--set-json", 'podAnnotations={"a/b":"c"}'],
+  ...["--set-json", 'tolerations=[{"key":"k","operator":"Exists"}]', "--set-json", 'nodeSelector={"a":"b"}'],
+  ...["--set-json", 'networkPolicy.database.to=[{"ipBlock":{"cidr":"10.0.0.0/8"}}]'],
+]
+
+const withTools = hasDeployTools() ? describe : describe.skip
+withTools("deploy/helm/authwire", () => {
+  const template = (values: readonly string[]) => check("helm", ["template", "shop", chart, kubernetes, ...values])
+  const conform = (manifests: string) => {
+    const schemas = `${root}/build/deploy/schemas/{{.ResourceKind}}{{.KindSuffix}}.json`
+    return check("kubeconform", ["-strict", "-summary", "-schema-location", schemas, "-"], { input: manifests })
+  }
+
+  test.each([
+    ["the least", least, 6],
+    ["everything", everything, 7],
+  ])("with %s, lint finds nothing and Kubernetes takes all of it", async (_name, values, resources) => {
+    expect(await check("helm", ["lint", "--strict", chart, kubernetes, ...values])).toMatchObject({ code: 0 })
+    const { code, output } = await template(values)
+    expect({ code, output: code === 0 ? "" : output }).toEqual({ code: 0, output: "" })
+    expect(await conform(output)).toEqual({
+      code: 0,
+      output: expect.stringContaining(`Summary: ${resources} resources found parsing stdin - Valid: ${resources}, `),
+    })
+  })
+
+  test("a name that Kubernetes would ignore is found", async () => {
+    const { output } = await template(everything)
+    expect(await conform(output.replace("readOnlyRootFilesystem", "readOnlyRootFileSystem"))).toMatchObject({ code: 1 })
+    expect(await conform(output.replace("path: /metrics", "paths: /metrics"))).toMatchObject({ code: 1 })
+  })
+
+  test("migrations are a job before an installation and an upgrade", async () => {
+    const { output } = await template(least)
+    expect(output).toContain("helm.sh/hook: pre-install,pre-upgrade")
+    expect(output).toContain("args: [migrate, up]")
+    expect((await template([...least, "--set", "migration.enabled=false"])).output).not.toContain("kind: Job")
+  })
+
+  test("it is probed by gRPC, or where that cannot be, behind TLS, by HTTPS", async () => {
+    expect((await template(least)).output.match(/grpc:\n\s+port: 50051/g)).toHaveLength(2)
+    const { output } = await template(everything)
+    expect(output).not.toMatch(/grpc:\n/)
+    expect(output.match(/scheme: HTTPS/g)).toHaveLength(3)
+    expect(output).not.toContain("AUTHWIRE_INSECURE_BEHIND_PROXY")
+  })
+
+  test.each([
+    ["no secret", [], "existingSecret"],
+    ["an unknown value", [...least, "--set", "replicas=3"], "replicas"],
+    [
+      "a secret among the configuration",
+      [...least, "--set-string", "config.AUTHWIRE_DATABASE_URL=x"],
+      "AUTHWIRE_DATABASE_URL",
+    ],
+    ["what is no option", [...least, "--set-string", "config.RATE_LIMIT=1"], "RATE_LIMIT"],
+  ])("%s is an error that names the value", async (_name, values, named) => {
+    const { code, output } = await template(values)
+    expect(code).toBe(1)
+    expect(output).toContain(named)
+  })
+})

@@ -1,0 +1,33 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { check, hasSystemdAnalyze, root } from "@authwire/test-support/deploy.js"
+import { beforeAll, describe, expect, test } from "@jest/globals"
+
+const withSystemd = hasSystemdAnalyze() ? describe : describe.skip
+withSystemd("deploy/systemd/authwire.service", () => {
+  const text = readFileSync(`${root}/deploy/systemd/authwire.service`, "utf8")
+  let file: string
+  beforeAll(() => {
+    file = join(mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "unit-")), "authwire.service")
+  })
+  /** The unit, with the command where this run has it. */
+  const write = (unit: string) => {
+    writeFileSync(file, unit.replaceAll("=authwire ", `=${root}/server/bin/authwire.js `))
+  }
+
+  test("systemd understands every line", async () => {
+    write(text)
+    expect(await check("systemd-analyze", ["verify", "--man=no", file])).toEqual({ code: 0, output: "" })
+    write(text.replace("ProtectSystem=strict", "ProtectSystem=strictly"))
+    expect((await check("systemd-analyze", ["verify", "--man=no", file])).output).toContain("protect system")
+  })
+
+  test("its exposure is among the lowest that a service with a network can have", async () => {
+    const exposure = async (unit: string) => {
+      write(unit)
+      return check("systemd-analyze", ["security", "--no-pager", "--offline=true", "--threshold=15", file])
+    }
+    expect(await exposure(text)).toMatchObject({ code: 0 })
+    expect(await exposure(text.replace("CapabilityBoundingSet=\n", ""))).toMatchObject({ code: 1 })
+  })
+})

@@ -1,0 +1,45 @@
+import { existsSync, globSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { expect, test } from "@jest/globals"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const read = (path: string) => readFileSync(join(root, path), "utf8")
+const { workspaces } = JSON.parse(read("package.json")) as { workspaces: string[] }
+const published = workspaces.filter((folder) => JSON.parse(read(`${folder}/package.json`)).private !== true)
+
+// On the page of a registry there is nothing but the package.
+test.each([...published, "gen/python"])("the README of %s links to nothing that is not in the package", (folder) => {
+  const links = [...read(`${folder}/README.md`).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link)
+  expect(links.filter((link) => !/^(https:|#)/.test(link))).toEqual([])
+})
+
+test.each(published)("%s lets others read its package.json, and has a README", (folder) => {
+  expect(JSON.parse(read(`${folder}/package.json`)).exports["./package.json"]).toBe("./package.json")
+  expect(existsSync(join(root, folder, "README.md"))).toBe(true)
+})
+
+test("everything that is published has one version, and wants the others in it", () => {
+  const manifests = published.map((folder) => JSON.parse(read(`${folder}/package.json`)))
+  const versions = new Map<string, string>(manifests.map(({ name, version }) => [name, version]))
+  expect([...new Set(versions.values())]).toHaveLength(1)
+  const [version] = versions.values()
+  for (const { dependencies = {} } of manifests) {
+    for (const [name, wanted] of Object.entries(dependencies)) if (versions.has(name)) expect(wanted).toBe(version)
+  }
+  expect(read("gen/python/pyproject.toml")).toContain(`version = "${version}"`)
+  const chart = read("deploy/helm/authwire/Chart.yaml")
+  expect(chart).toContain(`\nversion: ${version}\nappVersion: ${version}\n`)
+  expect(read("deploy/compose.yaml")).toContain(`image: authwire:${version}\n`)
+})
+
+test("links between the pages of the repository lead somewhere", () => {
+  const pages = globSync(["*.md", "docs/**/*.md", "{bench,fuzz,examples/*,deploy,site/guide}/*.md"], { cwd: root })
+  const dead = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
+      .map(([, link = ""]) => link)
+      .filter((link) => !/^(https?:|mailto:)/.test(link) && !existsSync(join(root, dirname(page), link)))
+      .map((link) => `${page}: ${link}`),
+  )
+  expect(dead).toEqual([])
+})

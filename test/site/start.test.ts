@@ -1,0 +1,53 @@
+import { execFile } from "node:child_process"
+import { globSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { hasSite, site } from "@authwire/test-support/site.js"
+import { hasTool } from "@authwire/test-support/tools.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const pages = globSync("docs/start/*.md", { cwd: root })
+const commands = pages
+  .flatMap((page) => [...readFileSync(`${root}/${page}`, "utf8").matchAll(/^```sh\n([\s\S]*?)^```$/gm)])
+  .flatMap(([, block = ""]) => block.trim().split("\n"))
+const asks = [...new Set(commands)].filter((command) => /^(curl|grpcurl) /.test(command))
+
+describe("the quick starts", () => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+  })
+  afterAll(() => authwire.close())
+
+  test("start the service, install, make keys, and ask", () => {
+    expect(
+      commands.filter(
+        (command) =>
+          !/^(npx @authwire\/server serve --dev$|npm install |authwire keys create |curl |grpcurl )/.test(command),
+      ),
+    ).toEqual([])
+    expect(asks.length).toBeGreaterThan(2)
+  })
+
+  const runnable = asks.filter((command) => hasTool(command.split(" ", 1)[0] as string))
+  ;(runnable.length > 0 ? test.each(runnable) : test.skip.each(["grpcurl, curl"]))("%s", async (command) => {
+    const here = command
+      .replaceAll("127.0.0.1:50051", new URL(authwire.server.grpcUrl).host)
+      .replaceAll("127.0.0.1:8080", new URL(authwire.server.httpUrl).host)
+    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", here])
+    expect(stdout).toMatch(/GetSessionAndUser|rpc GetToken|"none"|\{\}/)
+  })
+})
+
+const withSite = hasSite() ? test : test.skip
+
+withSite(
+  "every block of TypeScript in the quick starts compiles as it stands",
+  async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, ["check-code.js"], { cwd: site })
+    expect(stdout).toMatch(/^\d+ blocks of \d+ pages compile$/m)
+  },
+  300_000,
+)
