@@ -60,7 +60,12 @@ export function clientOver(
     authenticators: createClient(AuthenticatorService, calls),
   }
   const tokens = createClient(TokenService, calls)
-  return { adapter: createAdapter(clients, address), jwt: createRemoteJwt(tokens, address), tokens, ...withLists(clients) }
+  return {
+    adapter: createAdapter(clients, address),
+    jwt: createRemoteJwt(tokens, address),
+    tokens,
+    ...withLists(clients),
+  }
 }
 
 /**

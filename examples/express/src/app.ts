@@ -19,7 +19,9 @@ export function createApp(config: AppConfig): Express {
   app.get("/", async (request, response) => {
     const session = await currentSession(request, auth)
     const token = await csrfToken(request, response, auth)
-    const body = session ? html`${signedIn(session, token)}${addPasskey()}` : html`${signedOut(token)}${passkeySignIn()}`
+    const body = session
+      ? html`${signedIn(session, token)}${addPasskey()}`
+      : html`${signedOut(token)}${passkeySignIn()}`
     const title = session ? `Hello, ${session.user?.name ?? session.user?.email ?? "you"}` : "Nobody is signed in"
     sendPage(response, 200, title, html`${signInError(request.query.error)}${body}${links(config)}`, passkeyScript)
   })

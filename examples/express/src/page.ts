@@ -43,8 +43,7 @@ export function sendPage(response: Response, status: number, title: string, body
     .status(status)
     .set({
       "Cache-Control": "no-store",
-      "Content-Security-Policy":
-        `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'${own}`,
+      "Content-Security-Policy": `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'${own}`,
       "Referrer-Policy": "same-origin",
       "X-Content-Type-Options": "nosniff",
     })

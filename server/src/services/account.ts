@@ -21,7 +21,7 @@ export function accountService(deps: { accounts: AccountStore }): Implementation
       const { userId, includeTokens: tokens } = request
       if (tokens) requireScope(call.identity, "accounts:read")
       const { items, nextToken } = await accounts.listByUser(call, userId, toPage(request), { tokens })
-      return { accounts: items.map(fromAccount), nextPageToken: nextToken }
+      return { accounts: items.map(fromAccount), nextPageToken: nextToken ?? "" }
     },
   }
 }

@@ -27,7 +27,7 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
     },
     async listUsers(request, call) {
       const { items, nextToken } = await users.list(call, toUserFilter(request), toPage(request))
-      return { users: items.map(fromUser), nextPageToken: nextToken }
+      return { users: items.map(fromUser), nextPageToken: nextToken ?? "" }
     },
     async countUsers(request, call) {
       return { count: await users.count(call, toUserFilter(request)) }

@@ -44,16 +44,19 @@ export function userListContract(context: ContractContext): void {
       for (const size of [1, 3, 10, 11]) expect(namesOf(await listedBy(caller, {}, size))).toEqual(inOrder)
     })
 
-    test.each([1, 2, 15, 16, 17, 33, 34, 35, 1000])("has each user on one page, whatever its size: %d", async (size) => {
-      const caller = { tenant: newId() }
-      const users = range(34).map((n): [number, User] => [n >> 2, newUser({ id: `${n}`.padStart(2, "0") })])
-      await create(caller, ...users)
-      const pages = await allPages(size, (page) => context.store.users.list(caller, {}, page))
-      expect(pages.map(({ length }) => length)).toEqual(
-        range(Math.ceil(34 / size)).map((n) => Math.min(size, 34 - n * size)),
-      )
-      expect(namesOf(pages.flat())).toEqual(users.map(([, { id }]) => id))
-    })
+    test.each([1, 2, 15, 16, 17, 33, 34, 35, 1000])(
+      "has each user on one page, whatever its size: %d",
+      async (size) => {
+        const caller = { tenant: newId() }
+        const users = range(34).map((n): [number, User] => [n >> 2, newUser({ id: `${n}`.padStart(2, "0") })])
+        await create(caller, ...users)
+        const pages = await allPages(size, (page) => context.store.users.list(caller, {}, page))
+        expect(pages.map(({ length }) => length)).toEqual(
+          range(Math.ceil(34 / size)).map((n) => Math.min(size, 34 - n * size)),
+        )
+        expect(namesOf(pages.flat())).toEqual(users.map(([, { id }]) => id))
+      },
+    )
 
     test("has who was created meanwhile at the end, and who was deleted not at all", async () => {
       const caller = { tenant: newId() }
@@ -89,7 +92,10 @@ export function userListContract(context: ContractContext): void {
         [{ createdSince: at(1), createdBefore: at(3) }, ["1", "2"]],
         [{ createdSince: at(2), createdBefore: at(2) }, []],
         [{ createdSince: at(9) }, []],
-        [{ createdSince: new Date("1000-01-01T00:00:00Z"), createdBefore: new Date("9999-12-31T23:59:59.999Z") }, ["0", "1", "2", "3"]],
+        [
+          { createdSince: new Date("1000-01-01T00:00:00Z"), createdBefore: new Date("9999-12-31T23:59:59.999Z") },
+          ["0", "1", "2", "3"],
+        ],
       ]
       for (const [filter, ids] of filters) {
         expect(namesOf(await listedBy(caller, filter))).toEqual(ids)
@@ -141,7 +147,10 @@ export function userListContract(context: ContractContext): void {
       const { nextToken: token = "" } = await context.store.users.list(mine, {}, { size: 1 })
       expect(namesOf((await list(mine, {}, { size: 1, token })).items)).toEqual(["v"])
       for (const [what, broken] of brokenTokens(token)) {
-        const outcome = await list(mine, {}, { size: 1, token: broken }).catch(({ reason, field }) => ({ reason, field }))
+        const outcome = await list(mine, {}, { size: 1, token: broken }).catch(({ reason, field }) => ({
+          reason,
+          field,
+        }))
         expect([what, outcome]).toEqual([what, invalid])
       }
       const filters: UserFilter[] = [

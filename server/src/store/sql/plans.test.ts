@@ -204,33 +204,30 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       if (target !== "sqlite") await tables.query("ANALYZE TABLE users, accounts")
     })
 
-    test.each<[string, (store: Store) => Promise<unknown>, string, string, sorts: boolean]>([
-      ["users.list", (store) => store.users.list(many, {}, { size: 5 }), "u", "users_created", false],
-      ["users.list, filtered", (store) => store.users.list(many, filter, { size: 5 }), "u", "users_created", false],
-      ["users.count", (store) => store.users.count(many, filter), "u", "users_created", false],
+    test.each<[string, (store: Store) => Promise<unknown>, string, string]>([
+      ["users.list", (store) => store.users.list(many, {}, { size: 5 }), "u", "users_created"],
+      ["users.list, filtered", (store) => store.users.list(many, filter, { size: 5 }), "u", "users_created"],
+      ["users.count", (store) => store.users.count(many, filter), "u", "users_created"],
       [
         "users.count by address",
         (store) => store.users.count(anyone, { email: user.email as string }),
         "u",
         "users_email_key",
-        false,
       ],
       [
         "accounts.listByUser",
         (store) => store.accounts.listByUser(many, owner, { size: 5 }, { tokens: false }),
         "a",
         "accounts_user_id",
-        // Its index has no more columns there, and a user has few.
-        target === "sqlite",
       ],
-    ])("%s reads by an index, from where the page begins and in its order", async (_, call, table, key, sorts) => {
+    ])("%s reads by an index, from where the page begins and in its order", async (_, call, table, key) => {
       recorded.length = 0
       await call(recordingStore())
       expect(recorded).toHaveLength(1)
       const [statement] = recorded as [(typeof recorded)[0]]
       const [access] = await planOf(statement)
       expect(access).toMatchObject({ table, key, type: expect.stringMatching(/^(range|ref|const)$/) })
-      expect(await sortsRows(statement)).toBe(sorts)
+      expect(await sortsRows(statement)).toBe(false)
     })
   })
 

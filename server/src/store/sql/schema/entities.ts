@@ -81,7 +81,13 @@ export function entities(engine: Engine) {
         authorization_details: { name: "authorization_details", nullable: true, ...json() },
         extra: { name: "extra", ...json() },
       },
-      indices: [{ name: "accounts_user_id", columns: ["tenant", "userId"] }],
+      // InnoDB has the key of a row at the end of each index.
+      indices: [
+        {
+          name: "accounts_user_id",
+          columns: ["tenant", "userId", ...(engine === "sqlite" ? ["provider", "providerAccountId"] : [])],
+        },
+      ],
       foreignKeys: [ofUser("accounts_user_id_fkey")],
     }),
 

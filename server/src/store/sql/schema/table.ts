@@ -143,7 +143,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert: built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties),
-    update: built(updateOf(...others).where(keyIs()), ...properties),
+    update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,
     byKeyForUpdate: built(lock(selectByKey()), ...key),

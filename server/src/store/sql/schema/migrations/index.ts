@@ -1,5 +1,5 @@
 import { tables } from "./0001-tables.js"
-import { usersCreated } from "./0002-users-created.js"
+import { lists } from "./0002-lists.js"
 
 /** All migrations, in their order. */
-export const migrations = [tables, usersCreated]
+export const migrations = [tables, lists]
