@@ -1,17 +1,14 @@
-import { createAuthwireClient } from "@authwire/client"
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { AccountType, type User } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { command, createKey } from "@authwire/test-support/keys.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
 import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // Lists through the whole service: the store's part of them stands in store/conformance.
-const later = endsAfterEach()
 const credentials = { accessToken: "the access token", refreshToken: "the refresh token", idToken: "the id token" }
 
 async function itemsOf<Item>(list: AsyncIterable<Item>): Promise<Item[]> {
@@ -42,11 +39,26 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
   const emails = Array.from({ length: 120 }, (_, n) => `user-${String(n).padStart(3, "0")}@example.com`)
   const started = Date.now()
 
+  const reader = staticKey(["users:read"])
+  const tokensOnly = staticKey(["accounts:read"])
+  const both = staticKey(["users:read", "accounts:read"])
+  const all = staticKey(["all"])
+  const other = staticKey(["all"], { tenant: "other" })
+  const clients: AuthwireClient[] = []
+
+  /** A client that brings a key. */
+  function clientOf({ text: apiKey }: typeof reader) {
+    const client = createAuthwireClient({ url: server.grpcUrl, apiKey })
+    clients.push(client)
+    return client
+  }
+
   beforeAll(async () => {
     database = await createDatabase(target)
-    server = await startServer({ databaseUrl: database.url, keys: false })
-    await command(database, "tenants", "create", "other")
-    const { users, accounts } = await client("all")
+    const entries = [reader, tokensOnly, both, all, other].map(({ entry }) => entry)
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify(entries) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    const { users, accounts } = clientOf(all)
     for (const email of emails) await users.createUser({ id: email, email })
     for (const provider of ["a", "b", "c"])
       await accounts.linkAccount({
@@ -60,23 +72,16 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
       })
   })
   afterAll(async () => {
+    for (const client of clients) client.close()
     await server.stop()
     await database.drop()
   })
 
-  /** A client with a key of its own. */
-  async function client(scopes: string, ...more: string[]) {
-    const { text: apiKey } = await createKey(database, scopes, ...more)
-    const own = createAuthwireClient({ url: server.grpcUrl, apiKey })
-    later(own.close)
-    return { ...own, apiKey }
-  }
   const namesOf = (users: User[]) => users.map(({ email }) => email)
 
   test("users come in the order of their creation, over gRPC and over fetch, and count as many", async () => {
-    const own = await client("users:read")
-    const edge = createEdgeClient({ url: server.httpUrl, apiKey: own.apiKey })
-    for (const { users } of [own, edge]) {
+    const edge = createEdgeClient({ url: server.httpUrl, apiKey: reader.text })
+    for (const { users } of [clientOf(reader), edge]) {
       const listed = await itemsOf(users.list())
       expect(namesOf(listed)).toEqual(emails)
       for (const { createTime } of listed) {
@@ -88,7 +93,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
   })
 
   test("a page has 50 users unless the request says how many, and a list goes on where a page ended", async () => {
-    const { users } = await client("users:read")
+    const { users } = clientOf(reader)
     const lengths = []
     for await (const page of users.list().pages()) lengths.push(page.users.length)
     expect(lengths).toEqual([50, 50, 20])
@@ -101,7 +106,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
   })
 
   test("a page is asked for when its first item is wanted", async () => {
-    const { users } = await client("users:read")
+    const { users } = clientOf(reader)
     const asked: string[] = []
     const watched = { onHeader: () => asked.push("page") }
     for await (const user of users.list({ pageSize: 10 }, watched)) if (user.email === emails[9]) break
@@ -109,7 +114,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
   })
 
   test("filters: the address as it is compared, and times", async () => {
-    const { users } = await client("users:read")
+    const { users } = clientOf(reader)
     const found = await users.listUsers({ email: " USER-007@Example.com" })
     expect([namesOf(found.users), found.nextPageToken]).toEqual([["user-007@example.com"], ""])
     const [user] = found.users
@@ -123,8 +128,8 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
   })
 
   test("a token that is not one of this list is rejected by its name", async () => {
-    const { users, accounts } = await client("all")
-    const { users: others } = await client("all", "--tenant=other")
+    const { users, accounts } = clientOf(all)
+    const { users: others } = clientOf(other)
     const { nextPageToken: pageToken } = await users.listUsers({ pageSize: 1 })
     expect(pageToken).not.toContain("user")
     const now = timestampFromDate(new Date())
@@ -145,7 +150,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
   })
 
   test("another tenant lists and counts its own", async () => {
-    const { users, accounts } = await client("all", "--tenant=other")
+    const { users, accounts } = clientOf(other)
     expect(await itemsOf(users.list())).toEqual([])
     expect((await users.countUsers({})).count).toBe(0)
     expect(await itemsOf(accounts.listByUser({ userId: emails[0] as string }))).toEqual([])
@@ -153,8 +158,8 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
 
   test("accounts come without tokens; with them only to a key that may read accounts", async () => {
     const userId = emails[0] as string
-    const reader = await client("users:read")
-    const accounts = await itemsOf(reader.accounts.listByUser({ userId, pageSize: 2 }))
+    const reading = clientOf(reader)
+    const accounts = await itemsOf(reading.accounts.listByUser({ userId, pageSize: 2 }))
     expect(accounts.map(({ provider }) => provider)).toEqual(["a", "b", "c"])
     for (const account of accounts) {
       const without = { accessToken: undefined, refreshToken: undefined, idToken: undefined, extra: undefined }
@@ -163,23 +168,23 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
     }
     expect(JSON.stringify(accounts)).not.toMatch(/token"/)
     const withTokens = { userId, includeTokens: true }
-    expect(await failureOf(reader.accounts.listAccountsByUser(withTokens))).toEqual({
+    expect(await failureOf(reading.accounts.listAccountsByUser(withTokens))).toEqual({
       code: "PermissionDenied",
       reason: "SCOPE_MISSING",
       fields: [],
       scope: "accounts:read",
     })
     // The scope alone does not list.
-    const tokensOnly = await client("accounts:read")
-    expect(await failureOf(tokensOnly.accounts.listAccountsByUser(withTokens))).toMatchObject({ scope: "users:read" })
-    const both = await client("users:read,accounts:read")
-    const whole = await itemsOf(both.accounts.listByUser(withTokens))
+    expect(await failureOf(clientOf(tokensOnly).accounts.listAccountsByUser(withTokens))).toMatchObject({
+      scope: "users:read",
+    })
+    const whole = await itemsOf(clientOf(both).accounts.listByUser(withTokens))
     expect(whole).toHaveLength(3)
     for (const account of whole) expect(account).toMatchObject({ ...credentials, extra: { oauth_token_secret: "s" } })
   })
 
   test("a page of the largest users is a message that gRPC takes by default", async () => {
-    const { users } = await client("all", "--tenant=other")
+    const { users } = clientOf(other)
     const largest = { image: "x".repeat(262_144), extra: { n: Array(32_760).fill(1) } }
     for (const id of ["1", "2", "3"]) await users.createUser({ id, ...largest })
     const lengths: number[] = []
