@@ -69,7 +69,7 @@ type UserServiceClient interface {
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error)
 	// Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-	// and nothing else of them: MySQL counts a few million a second. STATEMENT_TIMEOUT beyond what it can count in time.
+	// and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
 	CountUsers(ctx context.Context, in *CountUsersRequest, opts ...grpc.CallOption) (*CountUsersResponse, error)
 }
 
@@ -201,7 +201,7 @@ type UserServiceServer interface {
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error)
 	// Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-	// and nothing else of them: MySQL counts a few million a second. STATEMENT_TIMEOUT beyond what it can count in time.
+	// and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
 	CountUsers(context.Context, *CountUsersRequest) (*CountUsersResponse, error)
 	mustEmbedUnimplementedUserServiceServer()
 }

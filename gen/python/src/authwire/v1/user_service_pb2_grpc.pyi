@@ -75,7 +75,7 @@ class UserServiceStub:
     """
     CountUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]
     """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-    and nothing else of them: MySQL counts a few million a second. STATEMENT_TIMEOUT beyond what it can count in time.
+    and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
     """
 
 @_typing.type_check_only
@@ -125,7 +125,7 @@ class UserServiceAsyncStub(UserServiceStub):
     """
     CountUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]  # type: ignore[assignment]
     """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-    and nothing else of them: MySQL counts a few million a second. STATEMENT_TIMEOUT beyond what it can count in time.
+    and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
     """
 
 class UserServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -220,7 +220,7 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.CountUsersResponse, _abc.Awaitable[_user_service_pb2.CountUsersResponse]]:
         """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-        and nothing else of them: MySQL counts a few million a second. STATEMENT_TIMEOUT beyond what it can count in time.
+        and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
         """
 
 def add_UserServiceServicer_to_server(servicer: UserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
