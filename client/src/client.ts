@@ -10,6 +10,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter/adapter.js"
 import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
+import { type AccountLists, type UserLists, withLists } from "./lists.js"
 import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.js"
 import { retryTransport } from "./transport/retry.js"
 
@@ -21,6 +22,8 @@ import { retryTransport } from "./transport/retry.js"
  * finds ErrorInfo and BadRequest. Deadline, headers and repeated tries are the same for both.
  */
 export interface AuthwireClient extends ServiceClients {
+  users: ServiceClients["users"] & UserLists
+  accounts: ServiceClients["accounts"] & AccountLists
   /** The adapter of Auth.js. */
   adapter: AuthwireAdapterMethods
   /** For Auth.js's `jwt` option. */
@@ -50,7 +53,7 @@ export function clientOver(
   const calls = callsOver(transport, options, header)
   const clients = clientsOver(calls)
   const tokens = createClient(TokenService, calls)
-  return { adapter: createAdapter(clients, address), jwt: createRemoteJwt(tokens, address), tokens, ...clients }
+  return { adapter: createAdapter(clients, address), jwt: createRemoteJwt(tokens, address), tokens, ...withLists(clients) }
 }
 
 /** The adapter of that client alone: whoever bundles it bundles nothing else of the client. */

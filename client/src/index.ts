@@ -12,6 +12,7 @@ export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.j
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
+export type { AccountLists, List, UserLists } from "./lists.js"
 export type { ConnectionOptions } from "./options.js"
 export type { PipelineOptions } from "./pipeline/transport.js"
 export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"

@@ -119,13 +119,15 @@ function randomScalar(random: Random, field: DescField, type: ScalarType): unkno
     case ScalarType.SFIXED64:
       return BigInt(random.below(2 ** 33))
     default:
-      return random.below(2 ** 31)
+      return field.name === "page_size" ? random.below(1001) : random.below(2 ** 31)
   }
 }
 
 function randomText(random: Random, name: string): string {
   // So few that most of them are there, and that no user has very much.
   if (name === "id" || name === "user_id") return `${canary}-user-${random.below(400)}`
+  // The service makes those that are valid.
+  if (name === "page_token" && random.chance(0.7)) return ""
   if (name === "service") return random.pick(["", "authwire.v1.UserService", canary])
   if (name === "file_containing_symbol") return random.pick(["authwire.v1.UserService", canary])
   if (name === "credential_public_key" || name === "counter") return `${canary}-key`

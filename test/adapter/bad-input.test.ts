@@ -37,6 +37,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
   test("the schema has rules to break: every field of every request but flags, counters and free structs", () => {
     expect(methods.flatMap(({ input }) => unruledFields(input))).toEqual([
       "LinkAccountRequest.authorization_details",
+      "ListAccountsByUserRequest.include_tokens",
       "CreateAuthenticatorRequest.counter",
       "CreateAuthenticatorRequest.credential_backed_up",
       "UpdateAuthenticatorCounterRequest.new_counter",

@@ -49,6 +49,8 @@ function fromPlain(message: DescMessage, request: JsonObject): Record<string, un
 function validRequest(message: DescMessage): JsonObject {
   const request: JsonObject = {}
   for (const field of message.fields) {
+    // Only the service makes a token that is valid.
+    if (field.name === "page_token") continue
     if (field.fieldKind === "scalar" && typeof field.scalar === "number" && isString(field))
       request[field.name] = "valid"
     else if (field.fieldKind === "enum") request[field.name] = 1
@@ -96,6 +98,12 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
       if (lessThan.case === "lte") {
         found.push({ rule: "too late", value: { seconds: Number(lessThan.value.seconds) + 1, nanos: 0 } })
       }
+      break
+    }
+    case "int32": {
+      const { greaterThan, lessThan } = rules.type.value
+      if (greaterThan.case === "gte") found.push({ rule: "too small", value: greaterThan.value - 1 })
+      if (lessThan.case === "lte") found.push({ rule: "too large", value: lessThan.value + 1 })
       break
     }
     case "enum":

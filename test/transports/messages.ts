@@ -1,7 +1,8 @@
 import type { AuthwireClient } from "@authwire/client"
-import { type EncodeResponse, TokenService } from "@authwire/proto"
+import { type EncodeResponse, type ListUsersResponse, TokenService, UserService } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { type DescMethodUnary, type Message, toBinary } from "@bufbuild/protobuf"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
 import { type Carrier, unary } from "./carriers.js"
@@ -98,5 +99,8 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
   // A new token has a new id and other random parts.
   if (method === TokenService.method.encode)
     return Buffer.from((answer as EncodeResponse).token.replaceAll(/[^.]+/g, ({ length }) => String(length)))
+  // The user is another one each time.
+  if (method === UserService.method.listUsers)
+    for (const user of (answer as ListUsersResponse).users) user.createTime = timestampFromMs(0)
   return Buffer.from(toBinary(method.output, answer))
 }

@@ -51,6 +51,8 @@ export const ordinary: readonly Ordinary[] = [
   }),
   one(UserService.method.getUser, { id: userId }),
   one(UserService.method.getUserByEmail, { email: "Zoë.Ünïcode@example.com" }),
+  one(UserService.method.listUsers, { email, createdBefore: expires, pageSize: 1 }),
+  one(UserService.method.countUsers, { email, createdBefore: expires }),
   one(UserService.method.updateUser, { id: userId, name: "", updateMask: { paths: ["name", "image"] } }),
   one(AccountService.method.linkAccount, {
     ...account,
@@ -67,6 +69,7 @@ export const ordinary: readonly Ordinary[] = [
   }),
   one(UserService.method.getUserByAccount, account),
   one(AccountService.method.getAccount, account),
+  one(AccountService.method.listAccountsByUser, { userId, includeTokens: true }),
   one(SessionService.method.createSession, { sessionToken, userId, expires, extra }),
   one(SessionService.method.getSessionAndUser, { sessionToken }),
   one(SessionService.method.updateSession, { sessionToken, extra: { a: 1 }, updateMask: { paths: ["extra"] } }),

@@ -7,6 +7,7 @@ import { errorPage, signInError } from "./errors.js"
 import { signedIn, signedOut } from "./home.js"
 import { html } from "./html.js"
 import { sendPage } from "./page.js"
+import { addPasskey, passkeyAssets, passkeyScript, passkeySignIn } from "./passkeys.js"
 
 /** The application, without a port: the caller listens. */
 export function createApp(config: AppConfig): Express {
@@ -14,13 +15,16 @@ export function createApp(config: AppConfig): Express {
   const app = express()
   app.disable("x-powered-by")
   app.use("/auth", ExpressAuth(auth))
+  app.use("/assets", passkeyAssets())
 
   app.get("/", async (request, response) => {
     const session = await getSession(request, auth)
     const token = await csrfToken(request, response, auth)
-    const body = session ? signedIn(session, token) : signedOut(token)
+    const body = session
+      ? html`${signedIn(session, token)}${addPasskey()}`
+      : html`${signedOut(token)}${passkeySignIn()}`
     const title = session ? `Hello, ${session.user?.name ?? session.user?.email ?? "you"}` : "Nobody is signed in"
-    sendPage(response, 200, title, html`${signInError(request.query.error)}${body}${links(config)}`)
+    sendPage(response, 200, title, html`${signInError(request.query.error)}${body}${links(config)}`, passkeyScript)
   })
 
   app.get("/check-mail", (_request, response) => {

@@ -1,8 +1,9 @@
 import type { ExpressAuthConfig } from "@auth/express"
 import Nodemailer from "@auth/express/providers/nodemailer"
+import Passkey from "@auth/express/providers/passkey"
 import { createAuthwireClient, throwOutages } from "@authwire/client"
 import { oidcClientId } from "./config.js"
-import { logError } from "./log.js"
+import { logError, logWarning } from "./log.js"
 
 /** What the application has to know about the world: where things are, and the secrets it shares with them. */
 export interface AppConfig {
@@ -47,6 +48,7 @@ export function authConfig(config: AppConfig): ExpressAuthConfig & { basePath: s
         profile: ({ sub, name, email, role }) => ({ id: sub, name, email, role }),
       },
       Nodemailer({ name: "e-mail", server: config.smtpUrl, from: "Authwire example <no-reply@example.com>" }),
+      Passkey,
     ],
     callbacks: {
       // A JWT session is all that is left of the user after the sign-in: keep what the page shows.
@@ -58,7 +60,9 @@ export function authConfig(config: AppConfig): ExpressAuthConfig & { basePath: s
       },
     },
     pages: { signIn: "/", error: "/error", verifyRequest: "/check-mail" },
-    logger: { error: logError },
+    // Auth.js calls its passkeys an experiment.
+    experimental: { enableWebAuthn: true },
+    logger: { error: logError, warn: logWarning },
     basePath: "/auth",
     secret: config.authSecret,
     trustHost: true,

@@ -4,6 +4,7 @@ import { type Html, html } from "./html.js"
 const signInErrors: Record<string, string> = {
   OAuthAccountNotLinked:
     "That address belongs to somebody who signs in another way. Sign in as before: two accounts are not joined on an address alone.",
+  AccountNotLinked: "This passkey belongs to somebody else.",
   OAuthCallbackError: "The provider did not sign you in. Perhaps you cancelled.",
   MissingCSRF: "This form had been open for too long. Please try again.",
 }
@@ -15,6 +16,11 @@ const finalErrors: Record<string, ErrorPage> = {
     status: 403,
     title: "This link does not work",
     text: "It has been used already, it is too old, or it is not the one that was sent.",
+  },
+  WebAuthnVerificationError: {
+    status: 403,
+    title: "This passkey does not work",
+    text: "What the authenticator answered does not fit to what is known of it.",
   },
 }
 

@@ -11,3 +11,12 @@ export function logError(error: Error): void {
 function innerCause({ cause }: Error): unknown {
   return cause && typeof cause === "object" && "err" in cause ? cause.err : cause
 }
+
+const warned = new Set<string>()
+
+/** Writes a warning of Auth.js, by its code. It gives some of them with every request: once is enough. */
+export function logWarning(code: string): void {
+  if (warned.has(code)) return
+  warned.add(code)
+  console.error(`app: Auth.js warns: ${code}`)
+}

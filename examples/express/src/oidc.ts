@@ -24,7 +24,11 @@ function configuration(config: Config): Configuration {
         // RFC 8252, section 7.3: a native application may return to any port of the loopback address. So the provider
         // can start before the application has a port.
         application_type: "native",
-        redirect_uris: [`http://${host}/auth/callback/demo`, "http://localhost/api/auth/callback/demo"],
+        // Passkeys need the name; see public/passkey.js. The last is that of examples/nextjs.
+        redirect_uris: [
+          ...[host, "localhost"].map((name) => `http://${name}/auth/callback/demo`),
+          "http://localhost/api/auth/callback/demo",
+        ],
         grant_types: ["authorization_code", "refresh_token"],
       },
     ],

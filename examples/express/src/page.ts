@@ -20,6 +20,7 @@ dd { margin: 0 }
 form { margin: 0 }
 form + form { margin-top: .6rem }
 .row { display: flex; gap: .5rem }
+[hidden] { display: none }
 input { flex: 1; min-width: 0; padding: .55rem .75rem; font: inherit; color: inherit; background: transparent; border: 1px solid var(--line); border-radius: .4rem }
 button { padding: .55rem 1rem; font: inherit; font-weight: 600; color: var(--card); background: var(--accent); border: 1px solid var(--accent); border-radius: .4rem; cursor: pointer }
 button.plain { color: var(--accent); background: transparent; border-color: var(--line) }
@@ -32,14 +33,17 @@ footer { color: var(--soft); font-size: .9rem }
 .bad { border-color: var(--bad); color: var(--bad) }
 `)
 
-/** Sends a whole page: the frame, the one style sheet, and headers under which no script could run if one slipped in. */
-export function sendPage(response: Response, status: number, title: string, body: Html): void {
+/**
+ * Sends a whole page: the frame, the one style sheet, and headers under which no script could run if one slipped in, but
+ * those of the application's own files where the page has one.
+ */
+export function sendPage(response: Response, status: number, title: string, body: Html, script?: string): void {
+  const own = script === undefined ? "" : "; script-src 'self'; connect-src 'self'"
   response
     .status(status)
     .set({
       "Cache-Control": "no-store",
-      "Content-Security-Policy":
-        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+      "Content-Security-Policy": `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'${own}`,
       "Referrer-Policy": "same-origin",
       "X-Content-Type-Options": "nosniff",
     })
@@ -52,6 +56,7 @@ export function sendPage(response: Response, status: number, title: string, body
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 <style>${style}</style>
+${script !== undefined && html`<script type="module" src="${script}"></script>`}
 </head>
 <body>
 <main>

@@ -1,7 +1,7 @@
 import type { UserService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
-import { found, fromUser, toUser, toUserPatch } from "./wire.js"
+import { found, fromUser, toPage, toUser, toUserFilter, toUserPatch } from "./wire.js"
 
 /** The users of the store, on the wire. `newId` names a user that comes without an id. */
 export function userService(deps: { users: UserStore; newId: () => string }): Implementation<typeof UserService> {
@@ -24,6 +24,13 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
     },
     async deleteUser(request, call) {
       return { user: fromUser(found(await users.delete(call, request.id), "USER_NOT_FOUND")) }
+    },
+    async listUsers(request, call) {
+      const { items, nextToken } = await users.list(call, toUserFilter(request), toPage(request))
+      return { users: items.map(fromUser), nextPageToken: nextToken ?? "" }
+    },
+    async countUsers(request, call) {
+      return { count: await users.count(call, toUserFilter(request)) }
     },
   }
 }

@@ -6,6 +6,7 @@ import {
   type CreateSessionRequest,
   type CreateUserRequest,
   type LinkAccountRequest,
+  type ListUsersRequest,
   type SessionSchema,
   type UpdateSessionRequest,
   type UpdateUserRequest,
@@ -20,6 +21,9 @@ import { checkJson } from "./json.js"
 
 // The one mapping between the wire and the domain. Requests have passed the rules of the schema by now, so what these
 // functions assume of a field stands there.
+
+/** How many items a page has whose request does not say, as the schema promises. */
+const defaultPageSize = 50
 
 /** With every property there, as undefined where it is absent: the compiler names the one that a mapping has forgotten. */
 type Whole<T> = { [K in keyof Required<T>]: T[K] }
@@ -63,7 +67,18 @@ export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
   return patch
 }
 
-export function fromUser(user: domain.User): WholeMessage<typeof UserSchema> {
+export function toUserFilter(
+  request: Pick<ListUsersRequest, "email" | "createdSince" | "createdBefore">,
+): Whole<domain.UserFilter> {
+  const { email, createdSince, createdBefore } = request
+  return {
+    email,
+    createdSince: createdSince && toDate(createdSince),
+    createdBefore: createdBefore && toDate(createdBefore),
+  }
+}
+
+export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<typeof UserSchema> {
   return {
     id: user.id,
     emailVerified: user.emailVerified && timestampFromDate(user.emailVerified),
@@ -71,6 +86,7 @@ export function fromUser(user: domain.User): WholeMessage<typeof UserSchema> {
     name: user.name,
     image: user.image,
     extra: fromExtra(user.extra),
+    createTime: "created" in user ? timestampFromDate(user.created) : undefined,
   }
 }
 
@@ -187,6 +203,11 @@ export function fromAuthenticator(authenticator: domain.Authenticator): WholeMes
     transports: authenticator.transports,
     extra: fromExtra(authenticator.extra),
   }
+}
+
+/** What AIP-158 calls the fields of a list. */
+export function toPage(request: Pick<ListUsersRequest, "pageSize" | "pageToken">): domain.PageRequest {
+  return { size: request.pageSize || defaultPageSize, token: request.pageToken || undefined }
 }
 
 /** A field that the schema's `required` rule guarantees. */

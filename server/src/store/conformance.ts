@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe } from "@jest/globals"
+import { accountListContract } from "./conformance/account-lists.js"
 import { accountContract } from "./conformance/accounts.js"
 import { apiKeyContract } from "./conformance/api-keys.js"
 import { authenticatorContract } from "./conformance/authenticators.js"
@@ -7,6 +8,7 @@ import type { ContractContext, OpenStoreDatabase, StoreDatabase } from "./confor
 import { sessionContract } from "./conformance/sessions.js"
 import { tenantContract } from "./conformance/tenants.js"
 import { userChangeContract } from "./conformance/user-changes.js"
+import { userListContract } from "./conformance/user-lists.js"
 import { userContract } from "./conformance/users.js"
 import { verificationTokenContract } from "./conformance/verification-tokens.js"
 import type { Store } from "./store.js"
@@ -47,7 +49,9 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     }
     describe("users", () => userContract(context))
     describe("users", () => userChangeContract(context))
+    describe("users", () => userListContract(context))
     describe("accounts", () => accountContract(context))
+    describe("accounts", () => accountListContract(context))
     describe("sessions", () => sessionContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))

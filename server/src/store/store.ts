@@ -3,11 +3,15 @@ import type {
   AccountKey,
   ApiKey,
   Authenticator,
+  ListedUser,
+  Page,
+  PageRequest,
   Session,
   SessionAndUser,
   SessionPatch,
   Tenant,
   User,
+  UserFilter,
   UserPatch,
   VerificationToken,
   VerificationTokenKey,
@@ -40,6 +44,12 @@ export interface Caller extends Waiter {
  * DATABASE_UNAVAILABLE (whether a write was done is then unknown), STATEMENT_TIMEOUT (likewise), QUEUE_FULL (nothing was
  * done) and the signal's reason; the other reasons are named where they can occur. "Null" means: there is no such thing,
  * and the database said so.
+ *
+ * Pages: a list is read page by page, and a page in several statements, not at one moment. What is there throughout is on
+ * exactly one page. A page costs as much as what is on it, wherever it begins. It has `size` items at the most, and ends
+ * before their rows take more than 512 KiB, but has one item where there is any. A token holds for one list of one tenant
+ * with one filter, in every process that has the same encryption key; what is not such a token throws INVALID_FIELD
+ * (`page_token`).
  */
 export interface Store {
   readonly users: UserStore
@@ -78,6 +88,10 @@ export interface UserStore {
    * None of the three outlives the user, whatever is created at the same time. May run its transaction more than once.
    */
   delete(caller: Caller, id: string): Promise<User | null>
+  /** A page of users in the order of their creation; those of the same millisecond in the byte order of their ids. See Pages. */
+  list(caller: Caller, filter: UserFilter, page: PageRequest): Promise<Page<ListedUser>>
+  /** How many users the filter lets through. Reads an index entry for each whom its times let through, and no rows. */
+  count(caller: Caller, filter: UserFilter): Promise<number>
 }
 
 export interface AccountStore {
@@ -91,6 +105,12 @@ export interface AccountStore {
   /** Returns the account as it was. */
   unlink(caller: Caller, key: AccountKey): Promise<Account | null>
   get(caller: Caller, key: AccountKey): Promise<Account | null>
+  /**
+   * A page of a user's, in the byte order of `provider`, then `providerAccountId`; none for an unknown user. See Pages.
+   * Without tokens, `access_token`, `refresh_token` and `id_token` are undefined and `extra` is empty, and nothing is
+   * decrypted.
+   */
+  listByUser(caller: Caller, userId: string, page: PageRequest, options: { tokens: boolean }): Promise<Page<Account>>
 }
 
 /** Sessions. The database holds only the SHA-256 of a token. A session is expired once `expires` lies before the clock. */

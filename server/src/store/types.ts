@@ -27,6 +27,36 @@ export interface UserPatch {
   extra?: Extra | undefined
 }
 
+/** A user, and when it was created. */
+export interface ListedUser extends User {
+  created: Date
+}
+
+/** Which users are meant: those whom each of the filters that are given lets through. */
+export interface UserFilter {
+  /** Only the user with this address, which is compared as getByEmail does. */
+  email?: string | undefined
+  /** Only users who were created at this moment or later. */
+  createdSince?: Date | undefined
+  /** Only users who were created before this moment. */
+  createdBefore?: Date | undefined
+}
+
+/** Which page of a list is wanted. */
+export interface PageRequest {
+  /** The most items that it may have; at least 1. */
+  size: number
+  /** `nextToken` of the page before it; undefined: the first page. */
+  token?: string | undefined
+}
+
+/** A page of a list. */
+export interface Page<Item> {
+  items: Item[]
+  /** Asks for the next page; undefined: there is none. */
+  nextToken?: string | undefined
+}
+
 export type AccountType = "oauth" | "oidc" | "email" | "webauthn"
 
 /** The two parts that name an account, compared byte for byte. */

@@ -425,6 +425,136 @@ func (x *GetAccountResponse) GetAccount() *Account {
 	return nil
 }
 
+// Request of AccountService.ListAccountsByUser.
+type ListAccountsByUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The most accounts that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
+	// its accounts take more than 512 KiB in the database.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the page begins: `next_page_token` of the page before it, of the same user. Empty: the first page.
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
+	// Needs the scope `accounts:read` beside that of the method. Default: false, they are absent.
+	IncludeTokens bool `protobuf:"varint,4,opt,name=include_tokens,json=includeTokens,proto3" json:"include_tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAccountsByUserRequest) Reset() {
+	*x = ListAccountsByUserRequest{}
+	mi := &file_authwire_v1_account_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAccountsByUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAccountsByUserRequest) ProtoMessage() {}
+
+func (x *ListAccountsByUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_account_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAccountsByUserRequest.ProtoReflect.Descriptor instead.
+func (*ListAccountsByUserRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_account_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListAccountsByUserRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *ListAccountsByUserRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListAccountsByUserRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListAccountsByUserRequest) GetIncludeTokens() bool {
+	if x != nil {
+		return x.IncludeTokens
+	}
+	return false
+}
+
+// Answer of AccountService.ListAccountsByUser.
+type ListAccountsByUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The accounts.
+	Accounts []*Account `protobuf:"bytes,1,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	// Asks for the next page, as that of ListUsers. Empty: there is none.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAccountsByUserResponse) Reset() {
+	*x = ListAccountsByUserResponse{}
+	mi := &file_authwire_v1_account_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAccountsByUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAccountsByUserResponse) ProtoMessage() {}
+
+func (x *ListAccountsByUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_account_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAccountsByUserResponse.ProtoReflect.Descriptor instead.
+func (*ListAccountsByUserResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_account_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListAccountsByUserResponse) GetAccounts() []*Account {
+	if x != nil {
+		return x.Accounts
+	}
+	return nil
+}
+
+func (x *ListAccountsByUserResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_authwire_v1_account_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_account_service_proto_rawDesc = "" +
@@ -475,12 +605,25 @@ const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\x13provider_account_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
 	"\xba\x01\x01\x00R\x11providerAccountId\"D\n" +
 	"\x12GetAccountResponse\x12.\n" +
-	"\aaccount\x18\x01 \x01(\v2\x14.authwire.v1.AccountR\aaccount2\xec\x02\n" +
+	"\aaccount\x18\x01 \x01(\v2\x14.authwire.v1.AccountR\aaccount\"\xc2\x01\n" +
+	"\x19ListAccountsByUserRequest\x12'\n" +
+	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\r\xbaH\n" +
+	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\x12%\n" +
+	"\x0einclude_tokens\x18\x04 \x01(\bR\rincludeTokens\"v\n" +
+	"\x1aListAccountsByUserResponse\x120\n" +
+	"\baccounts\x18\x01 \x03(\v2\x14.authwire.v1.AccountR\baccounts\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xe6\x03\n" +
 	"\x0eAccountService\x12r\n" +
 	"\vLinkAccount\x12\x1f.authwire.v1.LinkAccountRequest\x1a .authwire.v1.LinkAccountResponse\" \x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\auser_id\x90\x02\x02\x12\x80\x01\n" +
 	"\rUnlinkAccount\x12!.authwire.v1.UnlinkAccountRequest\x1a\".authwire.v1.UnlinkAccountResponse\"(\x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\x0faccount.user_id\x90\x02\x02\x12c\n" +
 	"\n" +
-	"GetAccount\x12\x1e.authwire.v1.GetAccountRequest\x1a\x1f.authwire.v1.GetAccountResponse\"\x14\x9a\xb8\x18\raccounts:read\x90\x02\x01BO\n" +
+	"GetAccount\x12\x1e.authwire.v1.GetAccountRequest\x1a\x1f.authwire.v1.GetAccountResponse\"\x14\x9a\xb8\x18\raccounts:read\x90\x02\x01\x12x\n" +
+	"\x12ListAccountsByUser\x12&.authwire.v1.ListAccountsByUserRequest\x1a'.authwire.v1.ListAccountsByUserResponse\"\x11\x9a\xb8\x18\n" +
+	"users:read\x90\x02\x01BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -495,37 +638,42 @@ func file_authwire_v1_account_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_account_service_proto_rawDescData
 }
 
-var file_authwire_v1_account_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_authwire_v1_account_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_authwire_v1_account_service_proto_goTypes = []any{
-	(*LinkAccountRequest)(nil),    // 0: authwire.v1.LinkAccountRequest
-	(*LinkAccountResponse)(nil),   // 1: authwire.v1.LinkAccountResponse
-	(*UnlinkAccountRequest)(nil),  // 2: authwire.v1.UnlinkAccountRequest
-	(*UnlinkAccountResponse)(nil), // 3: authwire.v1.UnlinkAccountResponse
-	(*GetAccountRequest)(nil),     // 4: authwire.v1.GetAccountRequest
-	(*GetAccountResponse)(nil),    // 5: authwire.v1.GetAccountResponse
-	(AccountType)(0),              // 6: authwire.v1.AccountType
-	(*AuthorizationDetails)(nil),  // 7: authwire.v1.AuthorizationDetails
-	(*structpb.Struct)(nil),       // 8: google.protobuf.Struct
-	(*Account)(nil),               // 9: authwire.v1.Account
+	(*LinkAccountRequest)(nil),         // 0: authwire.v1.LinkAccountRequest
+	(*LinkAccountResponse)(nil),        // 1: authwire.v1.LinkAccountResponse
+	(*UnlinkAccountRequest)(nil),       // 2: authwire.v1.UnlinkAccountRequest
+	(*UnlinkAccountResponse)(nil),      // 3: authwire.v1.UnlinkAccountResponse
+	(*GetAccountRequest)(nil),          // 4: authwire.v1.GetAccountRequest
+	(*GetAccountResponse)(nil),         // 5: authwire.v1.GetAccountResponse
+	(*ListAccountsByUserRequest)(nil),  // 6: authwire.v1.ListAccountsByUserRequest
+	(*ListAccountsByUserResponse)(nil), // 7: authwire.v1.ListAccountsByUserResponse
+	(AccountType)(0),                   // 8: authwire.v1.AccountType
+	(*AuthorizationDetails)(nil),       // 9: authwire.v1.AuthorizationDetails
+	(*structpb.Struct)(nil),            // 10: google.protobuf.Struct
+	(*Account)(nil),                    // 11: authwire.v1.Account
 }
 var file_authwire_v1_account_service_proto_depIdxs = []int32{
-	6, // 0: authwire.v1.LinkAccountRequest.type:type_name -> authwire.v1.AccountType
-	7, // 1: authwire.v1.LinkAccountRequest.authorization_details:type_name -> authwire.v1.AuthorizationDetails
-	8, // 2: authwire.v1.LinkAccountRequest.extra:type_name -> google.protobuf.Struct
-	9, // 3: authwire.v1.LinkAccountResponse.account:type_name -> authwire.v1.Account
-	9, // 4: authwire.v1.UnlinkAccountResponse.account:type_name -> authwire.v1.Account
-	9, // 5: authwire.v1.GetAccountResponse.account:type_name -> authwire.v1.Account
-	0, // 6: authwire.v1.AccountService.LinkAccount:input_type -> authwire.v1.LinkAccountRequest
-	2, // 7: authwire.v1.AccountService.UnlinkAccount:input_type -> authwire.v1.UnlinkAccountRequest
-	4, // 8: authwire.v1.AccountService.GetAccount:input_type -> authwire.v1.GetAccountRequest
-	1, // 9: authwire.v1.AccountService.LinkAccount:output_type -> authwire.v1.LinkAccountResponse
-	3, // 10: authwire.v1.AccountService.UnlinkAccount:output_type -> authwire.v1.UnlinkAccountResponse
-	5, // 11: authwire.v1.AccountService.GetAccount:output_type -> authwire.v1.GetAccountResponse
-	9, // [9:12] is the sub-list for method output_type
-	6, // [6:9] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	8,  // 0: authwire.v1.LinkAccountRequest.type:type_name -> authwire.v1.AccountType
+	9,  // 1: authwire.v1.LinkAccountRequest.authorization_details:type_name -> authwire.v1.AuthorizationDetails
+	10, // 2: authwire.v1.LinkAccountRequest.extra:type_name -> google.protobuf.Struct
+	11, // 3: authwire.v1.LinkAccountResponse.account:type_name -> authwire.v1.Account
+	11, // 4: authwire.v1.UnlinkAccountResponse.account:type_name -> authwire.v1.Account
+	11, // 5: authwire.v1.GetAccountResponse.account:type_name -> authwire.v1.Account
+	11, // 6: authwire.v1.ListAccountsByUserResponse.accounts:type_name -> authwire.v1.Account
+	0,  // 7: authwire.v1.AccountService.LinkAccount:input_type -> authwire.v1.LinkAccountRequest
+	2,  // 8: authwire.v1.AccountService.UnlinkAccount:input_type -> authwire.v1.UnlinkAccountRequest
+	4,  // 9: authwire.v1.AccountService.GetAccount:input_type -> authwire.v1.GetAccountRequest
+	6,  // 10: authwire.v1.AccountService.ListAccountsByUser:input_type -> authwire.v1.ListAccountsByUserRequest
+	1,  // 11: authwire.v1.AccountService.LinkAccount:output_type -> authwire.v1.LinkAccountResponse
+	3,  // 12: authwire.v1.AccountService.UnlinkAccount:output_type -> authwire.v1.UnlinkAccountResponse
+	5,  // 13: authwire.v1.AccountService.GetAccount:output_type -> authwire.v1.GetAccountResponse
+	7,  // 14: authwire.v1.AccountService.ListAccountsByUser:output_type -> authwire.v1.ListAccountsByUserResponse
+	11, // [11:15] is the sub-list for method output_type
+	7,  // [7:11] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_account_service_proto_init() }
@@ -542,7 +690,7 @@ func file_authwire_v1_account_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_account_service_proto_rawDesc), len(file_authwire_v1_account_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

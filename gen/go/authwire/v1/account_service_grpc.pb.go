@@ -19,9 +19,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AccountService_LinkAccount_FullMethodName   = "/authwire.v1.AccountService/LinkAccount"
-	AccountService_UnlinkAccount_FullMethodName = "/authwire.v1.AccountService/UnlinkAccount"
-	AccountService_GetAccount_FullMethodName    = "/authwire.v1.AccountService/GetAccount"
+	AccountService_LinkAccount_FullMethodName        = "/authwire.v1.AccountService/LinkAccount"
+	AccountService_UnlinkAccount_FullMethodName      = "/authwire.v1.AccountService/UnlinkAccount"
+	AccountService_GetAccount_FullMethodName         = "/authwire.v1.AccountService/GetAccount"
+	AccountService_ListAccountsByUser_FullMethodName = "/authwire.v1.AccountService/ListAccountsByUser"
 )
 
 // AccountServiceClient is the client API for AccountService service.
@@ -45,6 +46,12 @@ type AccountServiceClient interface {
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
 	GetAccount(ctx context.Context, in *GetAccountRequest, opts ...grpc.CallOption) (*GetAccountResponse, error)
+	// Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
+	// user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	// SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+	ListAccountsByUser(ctx context.Context, in *ListAccountsByUserRequest, opts ...grpc.CallOption) (*ListAccountsByUserResponse, error)
 }
 
 type accountServiceClient struct {
@@ -85,6 +92,16 @@ func (c *accountServiceClient) GetAccount(ctx context.Context, in *GetAccountReq
 	return out, nil
 }
 
+func (c *accountServiceClient) ListAccountsByUser(ctx context.Context, in *ListAccountsByUserRequest, opts ...grpc.CallOption) (*ListAccountsByUserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListAccountsByUserResponse)
+	err := c.cc.Invoke(ctx, AccountService_ListAccountsByUser_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AccountServiceServer is the server API for AccountService service.
 // All implementations must embed UnimplementedAccountServiceServer
 // for forward compatibility.
@@ -106,6 +123,12 @@ type AccountServiceServer interface {
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
 	GetAccount(context.Context, *GetAccountRequest) (*GetAccountResponse, error)
+	// Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
+	// user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	// SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+	ListAccountsByUser(context.Context, *ListAccountsByUserRequest) (*ListAccountsByUserResponse, error)
 	mustEmbedUnimplementedAccountServiceServer()
 }
 
@@ -124,6 +147,9 @@ func (UnimplementedAccountServiceServer) UnlinkAccount(context.Context, *UnlinkA
 }
 func (UnimplementedAccountServiceServer) GetAccount(context.Context, *GetAccountRequest) (*GetAccountResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetAccount not implemented")
+}
+func (UnimplementedAccountServiceServer) ListAccountsByUser(context.Context, *ListAccountsByUserRequest) (*ListAccountsByUserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAccountsByUser not implemented")
 }
 func (UnimplementedAccountServiceServer) mustEmbedUnimplementedAccountServiceServer() {}
 func (UnimplementedAccountServiceServer) testEmbeddedByValue()                        {}
@@ -200,6 +226,24 @@ func _AccountService_GetAccount_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AccountService_ListAccountsByUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAccountsByUserRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountServiceServer).ListAccountsByUser(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccountService_ListAccountsByUser_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountServiceServer).ListAccountsByUser(ctx, req.(*ListAccountsByUserRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AccountService_ServiceDesc is the grpc.ServiceDesc for AccountService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -218,6 +262,10 @@ var AccountService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetAccount",
 			Handler:    _AccountService_GetAccount_Handler,
+		},
+		{
+			MethodName: "ListAccountsByUser",
+			Handler:    _AccountService_ListAccountsByUser_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

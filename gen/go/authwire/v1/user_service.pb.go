@@ -685,6 +685,257 @@ func (x *DeleteUserResponse) GetUser() *User {
 	return nil
 }
 
+// Request of UserService.ListUsers. A user must be let through by each of the filters that are given.
+type ListUsersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most users that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before its
+	// users take more than 512 KiB.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the page begins: `next_page_token` of the page before it, with the same filters. Empty: the first page.
+	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
+	// belongs to nobody.
+	Email *string `protobuf:"bytes,3,opt,name=email,proto3,oneof" json:"email,omitempty"`
+	// Only users who were created at this moment or later. Fractions of a millisecond are dropped.
+	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_since,json=createdSince,proto3,oneof" json:"created_since,omitempty"`
+	// Only users who were created before this moment. Fractions of a millisecond are dropped.
+	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_before,json=createdBefore,proto3,oneof" json:"created_before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUsersRequest) Reset() {
+	*x = ListUsersRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUsersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUsersRequest) ProtoMessage() {}
+
+func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
+func (*ListUsersRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListUsersRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListUsersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListUsersRequest) GetEmail() string {
+	if x != nil && x.Email != nil {
+		return *x.Email
+	}
+	return ""
+}
+
+func (x *ListUsersRequest) GetCreatedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedSince
+	}
+	return nil
+}
+
+func (x *ListUsersRequest) GetCreatedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedBefore
+	}
+	return nil
+}
+
+// Answer of UserService.ListUsers.
+type ListUsersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The users, with `create_time`.
+	Users []*User `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	// Asks for the next page. Empty: there is none. Whoever asks must not look into it; it says nothing to anybody but the
+	// service, and ends with the key that the service encrypts with.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUsersResponse) Reset() {
+	*x = ListUsersResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUsersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUsersResponse) ProtoMessage() {}
+
+func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
+func (*ListUsersResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListUsersResponse) GetUsers() []*User {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *ListUsersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Request of UserService.CountUsers. A user must be let through by each of the filters that are given.
+type CountUsersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
+	// belongs to nobody.
+	Email *string `protobuf:"bytes,1,opt,name=email,proto3,oneof" json:"email,omitempty"`
+	// Only users who were created at this moment or later. Fractions of a millisecond are dropped.
+	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created_since,json=createdSince,proto3,oneof" json:"created_since,omitempty"`
+	// Only users who were created before this moment. Fractions of a millisecond are dropped.
+	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_before,json=createdBefore,proto3,oneof" json:"created_before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountUsersRequest) Reset() {
+	*x = CountUsersRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountUsersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountUsersRequest) ProtoMessage() {}
+
+func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountUsersRequest.ProtoReflect.Descriptor instead.
+func (*CountUsersRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CountUsersRequest) GetEmail() string {
+	if x != nil && x.Email != nil {
+		return *x.Email
+	}
+	return ""
+}
+
+func (x *CountUsersRequest) GetCreatedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedSince
+	}
+	return nil
+}
+
+func (x *CountUsersRequest) GetCreatedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedBefore
+	}
+	return nil
+}
+
+// Answer of UserService.CountUsers.
+type CountUsersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many users there are.
+	Count         int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountUsersResponse) Reset() {
+	*x = CountUsersResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountUsersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountUsersResponse) ProtoMessage() {}
+
+func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountUsersResponse.ProtoReflect.Descriptor instead.
+func (*CountUsersResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *CountUsersResponse) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 var File_authwire_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_user_service_proto_rawDesc = "" +
@@ -740,7 +991,31 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x11DeleteUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
 	"\x12DeleteUserResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user2\x85\x05\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x97\x03\n" +
+	"\x10ListUsersRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tB\r\xbaH\n" +
+	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\x12'\n" +
+	"\x05email\x18\x03 \x01(\tB\f\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00H\x00R\x05email\x88\x01\x01\x12h\n" +
+	"\rcreated_since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\fcreatedSince\x88\x01\x01\x12j\n" +
+	"\x0ecreated_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x02R\rcreatedBefore\x88\x01\x01B\b\n" +
+	"\x06_emailB\x10\n" +
+	"\x0e_created_sinceB\x11\n" +
+	"\x0f_created_before\"d\n" +
+	"\x11ListUsersResponse\x12'\n" +
+	"\x05users\x18\x01 \x03(\v2\x11.authwire.v1.UserR\x05users\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc1\x02\n" +
+	"\x11CountUsersRequest\x12'\n" +
+	"\x05email\x18\x01 \x01(\tB\f\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00H\x00R\x05email\x88\x01\x01\x12h\n" +
+	"\rcreated_since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\fcreatedSince\x88\x01\x01\x12j\n" +
+	"\x0ecreated_before\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x02R\rcreatedBefore\x88\x01\x01B\b\n" +
+	"\x06_emailB\x10\n" +
+	"\x0e_created_sinceB\x11\n" +
+	"\x0f_created_before\"*\n" +
+	"\x12CountUsersResponse\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count2\xc6\x06\n" +
 	"\vUserService\x12i\n" +
 	"\n" +
 	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1a\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\x12W\n" +
@@ -753,7 +1028,12 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
 	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"\x18\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\x90\x02\x02\x12g\n" +
 	"\n" +
-	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x18\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\x90\x02\x02BO\n" +
+	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x18\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\x90\x02\x02\x12]\n" +
+	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x9a\xb8\x18\n" +
+	"users:read\x90\x02\x01\x12`\n" +
+	"\n" +
+	"CountUsers\x12\x1e.authwire.v1.CountUsersRequest\x1a\x1f.authwire.v1.CountUsersResponse\"\x11\x9a\xb8\x18\n" +
+	"users:read\x90\x02\x01BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -768,7 +1048,7 @@ func file_authwire_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_user_service_proto_rawDescData
 }
 
-var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*CreateUserRequest)(nil),        // 0: authwire.v1.CreateUserRequest
 	(*CreateUserResponse)(nil),       // 1: authwire.v1.CreateUserResponse
@@ -782,40 +1062,53 @@ var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*UpdateUserResponse)(nil),       // 9: authwire.v1.UpdateUserResponse
 	(*DeleteUserRequest)(nil),        // 10: authwire.v1.DeleteUserRequest
 	(*DeleteUserResponse)(nil),       // 11: authwire.v1.DeleteUserResponse
-	(*timestamppb.Timestamp)(nil),    // 12: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),          // 13: google.protobuf.Struct
-	(*User)(nil),                     // 14: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),    // 15: google.protobuf.FieldMask
+	(*ListUsersRequest)(nil),         // 12: authwire.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),        // 13: authwire.v1.ListUsersResponse
+	(*CountUsersRequest)(nil),        // 14: authwire.v1.CountUsersRequest
+	(*CountUsersResponse)(nil),       // 15: authwire.v1.CountUsersResponse
+	(*timestamppb.Timestamp)(nil),    // 16: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),          // 17: google.protobuf.Struct
+	(*User)(nil),                     // 18: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),    // 19: google.protobuf.FieldMask
 }
 var file_authwire_v1_user_service_proto_depIdxs = []int32{
-	12, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	13, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
-	14, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
-	14, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
-	14, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
-	14, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
-	12, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	13, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
-	15, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
-	14, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
-	14, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
-	0,  // 11: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
-	2,  // 12: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
-	4,  // 13: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
-	6,  // 14: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
-	8,  // 15: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
-	10, // 16: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
-	1,  // 17: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
-	3,  // 18: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
-	5,  // 19: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
-	7,  // 20: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
-	9,  // 21: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
-	11, // 22: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
-	17, // [17:23] is the sub-list for method output_type
-	11, // [11:17] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	16, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	17, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
+	18, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
+	18, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
+	18, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
+	18, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
+	16, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	17, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
+	19, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
+	18, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
+	18, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
+	16, // 11: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	16, // 12: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	18, // 13: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
+	16, // 14: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	16, // 15: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	0,  // 16: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
+	2,  // 17: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
+	4,  // 18: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
+	6,  // 19: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
+	8,  // 20: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
+	10, // 21: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
+	12, // 22: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
+	14, // 23: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
+	1,  // 24: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
+	3,  // 25: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
+	5,  // 26: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
+	7,  // 27: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
+	9,  // 28: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
+	11, // 29: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
+	13, // 30: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
+	15, // 31: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
+	24, // [24:32] is the sub-list for method output_type
+	16, // [16:24] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_service_proto_init() }
@@ -827,13 +1120,15 @@ func file_authwire_v1_user_service_proto_init() {
 	file_authwire_v1_user_proto_init()
 	file_authwire_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[8].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[12].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_user_service_proto_rawDesc), len(file_authwire_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,6 +1,7 @@
 import { claimsKey, parseKey } from "../../auth/api-key.js"
 import { Key } from "../../auth/key.js"
 import type { Keyring } from "../../auth/keyring.js"
+import { requireScope } from "../../auth/require-scope.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
 import { orAborted } from "../../util/abort.js"
 import type { Call } from "../call.js"
@@ -80,8 +81,7 @@ export function access(options: AccessOptions): Interceptor {
       if (scope === undefined) return undefined
       const authorize = (call: Call, identity: Identity): void => {
         call.identity = identity
-        if (scope !== anyScope && !identity.hasScope(scope))
-          throw new Failure("SCOPE_MISSING", { metadata: { scope }, message: `the API key lacks the scope ${scope}` })
+        if (scope !== anyScope) requireScope(identity, scope)
       }
       return (call) => {
         const identity = authenticate(call)

@@ -1,5 +1,6 @@
 import * as fc from "fast-check"
 import type { Caller, Store } from "../store.js"
+import { allPages } from "./pages.js"
 
 /** Something that a caller does. */
 export interface Operation {
@@ -40,6 +41,13 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
   ),
   operation("update user", fc.record({ id: name, email }), (store, caller, { id, ...patch }) =>
     store.users.update(caller, id, { ...patch, extra: { touched: true } }),
+  ),
+  operation("list users", fc.record({ email }), (store, caller, filter) =>
+    allPages(1, (page) => store.users.list(caller, filter, page)),
+  ),
+  operation("count users", fc.record({ email }), (store, caller, filter) => store.users.count(caller, filter)),
+  operation("list accounts", name, (store, caller, userId) =>
+    allPages(1, (page) => store.accounts.listByUser(caller, userId, page, { tokens: true })),
   ),
   operation("delete user", name, (store, caller, id) => store.users.delete(caller, id)),
   operation("link account", fc.record({ userId: name, providerAccountId: name }), (store, caller, account, of) =>

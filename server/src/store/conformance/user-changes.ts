@@ -56,6 +56,7 @@ export function userChangeContract(context: ContractContext): void {
           name: "Ada",
           image: patch.image,
           extra: JSON.stringify(patch.extra),
+          created: context.clock.now,
         },
       ])
     })

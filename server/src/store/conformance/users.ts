@@ -39,6 +39,7 @@ export function userContract(context: ContractContext): void {
           name: oddText,
           image: user.image,
           extra: JSON.stringify(oddExtra),
+          created: context.clock.now,
         },
       ])
     })

@@ -5,6 +5,9 @@ import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import type { PageTokens } from "./page-tokens.js"
+import { readPage, rowsPerStatement } from "./query/page.js"
+import type { Cell } from "./query/statement.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 import { userNotFound } from "./user-not-found.js"
 
@@ -19,7 +22,7 @@ const nullableFields = [
   "authorization_details",
 ] as const
 
-export function accountStore(database: Database, cipher: Cipher): AccountStore {
+export function accountStore(database: Database, cipher: Cipher, tokens: PageTokens): AccountStore {
   const { accounts, users } = database.tables
   const sealed = sealedAccounts(cipher)
   const keyOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) => ({
@@ -32,6 +35,19 @@ export function accountStore(database: Database, cipher: Cipher): AccountStore {
     const row = accounts.first(rows)
     return row === null ? null : sealed.open(row, tenant)
   }
+
+  /** Those of a user that follow the one with a key. */
+  const following = accounts.statement(
+    accounts
+      .selectFrom("a")
+      .where("a.tenant = :tenant AND a.userId = :userId")
+      .andWhere("(a.provider > :provider OR (a.provider = :provider AND a.providerAccountId > :providerAccountId))")
+      .orderBy("a.provider")
+      .addOrderBy("a.providerAccountId")
+      .limit(rowsPerStatement),
+    "userId",
+    ...accounts.key,
+  )
 
   /** Links what nobody has linked; null when somebody has. */
   const insert = (caller: Caller, account: Account): Promise<Account | null> => {
@@ -83,6 +99,19 @@ export function accountStore(database: Database, cipher: Cipher): AccountStore {
 
     get: (caller, key) =>
       database.statements(caller, async (sql) => first(caller, await sql.read(accounts.byKey, keyOf(caller, key)))),
+
+    async listByUser(caller, userId, { size, token }, options) {
+      const list = ["accounts", caller.tenant, userId]
+      // No provider is empty: all come after it.
+      const [provider, providerAccountId] = token === undefined ? ["", ""] : tokens.open<[string, string]>(list, token)
+      const shown = (row: Account) => (options.tokens ? sealed.open(row, caller.tenant) : sealed.withoutSealed(row))
+      const { items, next } = await database.statements(caller, (sql) => {
+        const read = (after: AccountKey) => sql.read(following, { ...keyOf(caller, after), userId })
+        const itemOf = (cells: Cell[]) => shown(accounts.row(cells))
+        return readPage<Account, AccountKey>({ size, after: { provider, providerAccountId }, read, itemOf })
+      })
+      return { items, nextToken: next && tokens.seal(list, [next.provider, next.providerAccountId]) }
+    },
   }
 }
 

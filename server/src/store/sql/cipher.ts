@@ -74,6 +74,11 @@ export function keyFromSecret(secret: string): Buffer {
   return Buffer.from(hkdfSync("sha256", secret, "", "Authwire encryption of provider tokens", keyBytes))
 }
 
+/** Derives a key for an end of its own from one of a cipher: what the one sealed, the other does not open. */
+export function derivedKey(key: Buffer, end: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", key, "", end, keyBytes))
+}
+
 /** Names a key in what it sealed, and tells nothing of it. */
 function idOf(key: Buffer): string {
   return Buffer.from(hkdfSync("sha256", key, "", "Authwire encryption key id", 6)).toString("base64url")

@@ -10,6 +10,7 @@ import { mysqlEngine } from "./engine/mysql.js"
 import { sqliteEngine } from "./engine/sqlite.js"
 import { storeError } from "./engine/statement-error.js"
 import { parseDatabaseUrl } from "./engine/url.js"
+import { pageTokens } from "./page-tokens.js"
 import type { RetryEvent } from "./query/retry.js"
 import { sessionStore } from "./sessions.js"
 import { tenantStore } from "./tenants.js"
@@ -36,7 +37,10 @@ export interface SqlDatabaseOptions {
 export interface SqlStoreOptions extends SqlDatabaseOptions {
   /** What encrypts the tokens of providers: keys of 32 bytes each, of which the first encrypts and all decrypt. */
   encryptionKeys: readonly Buffer[]
-  /** The time, in milliseconds since 1970-01-01T00:00:00Z: it decides which sessions have expired. Default Date.now. */
+  /**
+   * The time, in milliseconds since 1970-01-01T00:00:00Z: it decides which sessions have expired, and when users were
+   * created. Default Date.now.
+   */
   clock?: (() => number) | undefined
 }
 
@@ -59,10 +63,11 @@ export function sqlStore(
   database: Database,
   { encryptionKeys, clock = Date.now }: Pick<SqlStoreOptions, "encryptionKeys" | "clock">,
 ): SqlStore {
+  const tokens = pageTokens(encryptionKeys)
   return {
     database,
-    users: userStore(database),
-    accounts: accountStore(database, createCipher(encryptionKeys)),
+    users: userStore(database, tokens, clock),
+    accounts: accountStore(database, createCipher(encryptionKeys), tokens),
     sessions: sessionStore(database, clock),
     verificationTokens: verificationTokenStore(database),
     authenticators: authenticatorStore(database),

@@ -88,7 +88,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     }
     const rows = await run(`EXPLAIN QUERY PLAN ${statement}`, cells)
     // Such as "SEARCH u USING INDEX users_email_key (email_key=?)".
-    const words = rows.map(([, , , detail]) => String(detail).split(" "))
+    const words = rows.map(([, , , detail]) => String(detail).replace("COVERING ", "").split(" "))
     return words
       .filter(([type]) => type === "SEARCH" || type === "SCAN")
       .map(([type, table, , , key]) => ({
@@ -187,6 +187,54 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       expect(recorded).toHaveLength(1)
       expect(await planOf(recorded[0] as (typeof recorded)[0])).toEqual(plan)
     })
+  }
+
+  describe("lists", () => {
+    const many = { tenant: "many" }
+    let owner: string
+    const filter = { createdSince: new Date(0), createdBefore: new Date("9000-01-01") }
+    beforeAll(async () => {
+      const store = sqlStore(database, { encryptionKeys })
+      const ids = range(400).map(() => newUser().id)
+      for (const id of ids) await store.users.create(many, newUser({ id }))
+      for (const id of [...ids, ...Array<string>(40).fill(ids[0] as string)]) {
+        await store.accounts.link(many, newAccount(id))
+      }
+      owner = ids[0] as string
+      if (target !== "sqlite") await tables.query("ANALYZE TABLE users, accounts")
+    })
+
+    test.each<[string, (store: Store) => Promise<unknown>, string, string]>([
+      ["users.list", (store) => store.users.list(many, {}, { size: 5 }), "u", "users_created"],
+      ["users.list, filtered", (store) => store.users.list(many, filter, { size: 5 }), "u", "users_created"],
+      ["users.count", (store) => store.users.count(many, filter), "u", "users_created"],
+      [
+        "users.count by address",
+        (store) => store.users.count(anyone, { email: user.email as string }),
+        "u",
+        "users_email_key",
+      ],
+      [
+        "accounts.listByUser",
+        (store) => store.accounts.listByUser(many, owner, { size: 5 }, { tokens: false }),
+        "a",
+        "accounts_user_id",
+      ],
+    ])("%s reads by an index, from where the page begins and in its order", async (_, call, table, key) => {
+      recorded.length = 0
+      await call(recordingStore())
+      expect(recorded).toHaveLength(1)
+      const [statement] = recorded as [(typeof recorded)[0]]
+      const [access] = await planOf(statement)
+      expect(access).toMatchObject({ table, key, type: expect.stringMatching(/^(range|ref|const)$/) })
+      expect(await sortsRows(statement)).toBe(false)
+    })
+  })
+
+  /** Whether the rows are sorted after they were read. */
+  async function sortsRows([statement, cells]: [string, Cell[]]): Promise<boolean> {
+    const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
+    return /filesort|TEMP B-TREE/i.test(String(await run(`${explain} ${statement}`, cells)))
   }
 
   test("every other statement finds its rows by an index too", async () => {

@@ -12,6 +12,8 @@ const sealedFields = ["access_token", "refresh_token", "id_token"] as const
 export interface SealedAccounts {
   seal(account: Account, tenant: string): AccountRow
   open(row: Account, tenant: string): Account
+  /** The account without what is sealed in it. */
+  withoutSealed(row: Account): Account
   /** Whether all that is sealed in the row is so by the first key. */
   isCurrent(row: Account): boolean
 }
@@ -39,6 +41,12 @@ export function sealedAccounts(cipher: Cipher): SealedAccounts {
       }
       const sealed: unknown = row.extra
       if (typeof sealed === "string") account.extra = JSON.parse(cipher.open(sealed, placeOf(row, tenant, "extra")))
+      return account
+    },
+
+    withoutSealed(row) {
+      const account: Account = { ...row, extra: {} }
+      for (const field of sealedFields) account[field] = undefined
       return account
     },
 

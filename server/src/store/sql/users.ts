@@ -5,12 +5,14 @@ import type { Database } from "./database.js"
 import { emailKey } from "./email-key.js"
 import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import type { PageTokens } from "./page-tokens.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 import type { Cell } from "./query/statement.js"
 import type { UserRow } from "./schema/entities.js"
 import { textOf } from "./schema/table.js"
+import { userLists } from "./user-lists.js"
 
-export function userStore(database: Database): UserStore {
+export function userStore(database: Database, tokens: PageTokens, clock: () => number): UserStore {
   const { users, accounts, sessions, authenticators } = database.tables
   const columns = users.columns("u")
   const userByEmail = users.statement(
@@ -37,9 +39,11 @@ export function userStore(database: Database): UserStore {
   const deleteAuthenticators = authenticators.statement(authenticators.deleteFrom().where(ofUser), "tenant", "userId")
 
   return {
+    ...userLists(database, tokens),
+
     async create(caller, user) {
       checkJsonSize("extra", user.extra)
-      const row = rowOf(caller, user)
+      const row = { ...rowOf(caller, user), created: new Date(clock()) }
       return database.writes(caller, [users.nameOf(row), ...emailNames(row)], async (sql) => {
         for (;;) {
           try {

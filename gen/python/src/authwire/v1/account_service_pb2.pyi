@@ -4,9 +4,11 @@ isort:skip_file
 """
 
 from authwire.v1 import account_pb2 as _account_pb2
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -246,3 +248,69 @@ class GetAccountResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetAccountResponse: _TypeAlias = GetAccountResponse  # noqa: Y015
+
+@_typing.final
+class ListAccountsByUserRequest(_message.Message):
+    """Request of AccountService.ListAccountsByUser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    INCLUDE_TOKENS_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.str
+    """Identifier of the user."""
+    page_size: _builtins.int
+    """The most accounts that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
+    its accounts take more than 512 KiB in the database.
+    """
+    page_token: _builtins.str
+    """Where the page begins: `next_page_token` of the page before it, of the same user. Empty: the first page."""
+    include_tokens: _builtins.bool
+    """Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
+    Needs the scope `accounts:read` beside that of the method. Default: false, they are absent.
+    """
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        include_tokens: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["include_tokens", b"include_tokens", "page_size", b"page_size", "page_token", b"page_token", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAccountsByUserRequest: _TypeAlias = ListAccountsByUserRequest  # noqa: Y015
+
+@_typing.final
+class ListAccountsByUserResponse(_message.Message):
+    """Answer of AccountService.ListAccountsByUser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page, as that of ListUsers. Empty: there is none."""
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedCompositeFieldContainer[_account_pb2.Account]:
+        """The accounts."""
+
+    def __init__(
+        self,
+        *,
+        accounts: _abc.Iterable[_account_pb2.Account] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAccountsByUserResponse: _TypeAlias = ListAccountsByUserResponse  # noqa: Y015

@@ -50,6 +50,11 @@ class AccountServiceStub:
                 request_serializer=authwire_dot_v1_dot_account__service__pb2.GetAccountRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_account__service__pb2.GetAccountResponse.FromString,
                 _registered_method=True)
+        self.ListAccountsByUser = channel.unary_unary(
+                '/authwire.v1.AccountService/ListAccountsByUser',
+                request_serializer=authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserResponse.FromString,
+                _registered_method=True)
 
 
 class AccountServiceServicer:
@@ -86,6 +91,17 @@ class AccountServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListAccountsByUser(self, request, context):
+        """Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
+        user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AccountServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -103,6 +119,11 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.GetAccount,
                     request_deserializer=authwire_dot_v1_dot_account__service__pb2.GetAccountRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_account__service__pb2.GetAccountResponse.SerializeToString,
+            ),
+            'ListAccountsByUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAccountsByUser,
+                    request_deserializer=authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -187,6 +208,33 @@ class AccountService:
             '/authwire.v1.AccountService/GetAccount',
             authwire_dot_v1_dot_account__service__pb2.GetAccountRequest.SerializeToString,
             authwire_dot_v1_dot_account__service__pb2.GetAccountResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAccountsByUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.AccountService/ListAccountsByUser',
+            authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserRequest.SerializeToString,
+            authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -51,6 +51,13 @@ class AccountServiceStub:
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
     """
+    ListAccountsByUser: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.ListAccountsByUserRequest, _account_service_pb2.ListAccountsByUserResponse]
+    """Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
+    user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+    """
 
 @_typing.type_check_only
 class AccountServiceAsyncStub(AccountServiceStub):
@@ -74,6 +81,13 @@ class AccountServiceAsyncStub(AccountServiceStub):
     """Returns an account.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+    """
+    ListAccountsByUser: _aio.UnaryUnaryMultiCallable[_account_service_pb2.ListAccountsByUserRequest, _account_service_pb2.ListAccountsByUserResponse]  # type: ignore[assignment]
+    """Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
+    user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
     """
 
 class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -113,6 +127,19 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns an account.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+        """
+
+    @_abc_1.abstractmethod
+    def ListAccountsByUser(
+        self,
+        request: _account_service_pb2.ListAccountsByUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_service_pb2.ListAccountsByUserResponse, _abc.Awaitable[_account_service_pb2.ListAccountsByUserResponse]]:
+        """Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
+        user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
         """
 
 def add_AccountServiceServicer_to_server(servicer: AccountServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -30,6 +30,7 @@ class User(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     IMAGE_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique identifier of the user, compared byte for byte."""
     email: _builtins.str
@@ -50,6 +51,12 @@ class User(_message.Message):
         (`name`, `image` and `email` may be either) stands here under its contract name with the value null.
         """
 
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When the user was created, to the millisecond. Only ListUsers answers it; elsewhere it is absent. Of a user who was
+        there before the service kept it: when the service was brought up to date.
+        """
+
     def __init__(
         self,
         *,
@@ -59,10 +66,11 @@ class User(_message.Message):
         name: _builtins.str | None = ...,
         image: _builtins.str | None = ...,
         extra: _struct_pb2.Struct | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "image", b"image", "name", b"name"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "image", b"image", "name", b"name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015

@@ -4,11 +4,13 @@ isort:skip_file
 """
 
 from authwire.v1 import user_pb2 as _user_pb2
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -387,3 +389,159 @@ class DeleteUserResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteUserResponse: _TypeAlias = DeleteUserResponse  # noqa: Y015
+
+@_typing.final
+class ListUsersRequest(_message.Message):
+    """Request of UserService.ListUsers. A user must be let through by each of the filters that are given."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    EMAIL_FIELD_NUMBER: _builtins.int
+    CREATED_SINCE_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """The most users that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before its
+    users take more than 512 KiB.
+    """
+    page_token: _builtins.str
+    """Where the page begins: `next_page_token` of the page before it, with the same filters. Empty: the first page."""
+    email: _builtins.str
+    """Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
+    belongs to nobody.
+    """
+    @_builtins.property
+    def created_since(self) -> _timestamp_pb2.Timestamp:
+        """Only users who were created at this moment or later. Fractions of a millisecond are dropped."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only users who were created before this moment. Fractions of a millisecond are dropped."""
+
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        email: _builtins.str | None = ...,
+        created_since: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_email", b"_email", "created_before", b"created_before", "created_since", b"created_since", "email", b"email"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_email", b"_email", "created_before", b"created_before", "created_since", b"created_since", "email", b"email", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_since: _TypeAlias = _typing.Literal["created_since"]  # noqa: Y015
+    _WhichOneofArgType__created_since: _TypeAlias = _typing.Literal["_created_since", b"_created_since"]  # noqa: Y015
+    _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
+    _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_since) -> _WhichOneofReturnType__created_since | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__email) -> _WhichOneofReturnType__email | None: ...
+
+Global___ListUsersRequest: _TypeAlias = ListUsersRequest  # noqa: Y015
+
+@_typing.final
+class ListUsersResponse(_message.Message):
+    """Answer of UserService.ListUsers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USERS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page. Empty: there is none. Whoever asks must not look into it; it says nothing to anybody but the
+    service, and ends with the key that the service encrypts with.
+    """
+    @_builtins.property
+    def users(self) -> _containers.RepeatedCompositeFieldContainer[_user_pb2.User]:
+        """The users, with `create_time`."""
+
+    def __init__(
+        self,
+        *,
+        users: _abc.Iterable[_user_pb2.User] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "users", b"users"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUsersResponse: _TypeAlias = ListUsersResponse  # noqa: Y015
+
+@_typing.final
+class CountUsersRequest(_message.Message):
+    """Request of UserService.CountUsers. A user must be let through by each of the filters that are given."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EMAIL_FIELD_NUMBER: _builtins.int
+    CREATED_SINCE_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    email: _builtins.str
+    """Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
+    belongs to nobody.
+    """
+    @_builtins.property
+    def created_since(self) -> _timestamp_pb2.Timestamp:
+        """Only users who were created at this moment or later. Fractions of a millisecond are dropped."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only users who were created before this moment. Fractions of a millisecond are dropped."""
+
+    def __init__(
+        self,
+        *,
+        email: _builtins.str | None = ...,
+        created_since: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_email", b"_email", "created_before", b"created_before", "created_since", b"created_since", "email", b"email"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_email", b"_email", "created_before", b"created_before", "created_since", b"created_since", "email", b"email"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_since: _TypeAlias = _typing.Literal["created_since"]  # noqa: Y015
+    _WhichOneofArgType__created_since: _TypeAlias = _typing.Literal["_created_since", b"_created_since"]  # noqa: Y015
+    _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
+    _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_since) -> _WhichOneofReturnType__created_since | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__email) -> _WhichOneofReturnType__email | None: ...
+
+Global___CountUsersRequest: _TypeAlias = CountUsersRequest  # noqa: Y015
+
+@_typing.final
+class CountUsersResponse(_message.Message):
+    """Answer of UserService.CountUsers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    """How many users there are."""
+    def __init__(
+        self,
+        *,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CountUsersResponse: _TypeAlias = CountUsersResponse  # noqa: Y015

@@ -65,6 +65,16 @@ class UserServiceStub:
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserResponse.FromString,
                 _registered_method=True)
+        self.ListUsers = channel.unary_unary(
+                '/authwire.v1.UserService/ListUsers',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.ListUsersResponse.FromString,
+                _registered_method=True)
+        self.CountUsers = channel.unary_unary(
+                '/authwire.v1.UserService/CountUsers',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.FromString,
+                _registered_method=True)
 
 
 class UserServiceServicer:
@@ -128,6 +138,25 @@ class UserServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListUsers(self, request, context):
+        """Returns users page by page, in the order of their creation; those of the same millisecond in the byte order of their
+        ids. The pages are read one after the other, not at one moment: a user who is there throughout is on exactly one of
+        them, and one who is created meanwhile comes last. A page costs as much as the users on it, wherever it begins.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CountUsers(self, request, context):
+        """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
+        and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_UserServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -160,6 +189,16 @@ def add_UserServiceServicer_to_server(servicer, server):
                     servicer.DeleteUser,
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserResponse.SerializeToString,
+            ),
+            'ListUsers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUsers,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.ListUsersResponse.SerializeToString,
+            ),
+            'CountUsers': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountUsers,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -325,6 +364,60 @@ class UserService:
             '/authwire.v1.UserService/DeleteUser',
             authwire_dot_v1_dot_user__service__pb2.DeleteUserRequest.SerializeToString,
             authwire_dot_v1_dot_user__service__pb2.DeleteUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUsers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/ListUsers',
+            authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.ListUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountUsers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/CountUsers',
+            authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.FromString,
             options,
             channel_credentials,
             insecure,

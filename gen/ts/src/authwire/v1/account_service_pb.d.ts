@@ -230,6 +230,76 @@ export declare type GetAccountResponse = Message<"authwire.v1.GetAccountResponse
 export declare const GetAccountResponseSchema: GenMessage<GetAccountResponse>;
 
 /**
+ * Request of AccountService.ListAccountsByUser.
+ *
+ * @generated from message authwire.v1.ListAccountsByUserRequest
+ */
+export declare type ListAccountsByUserRequest = Message<"authwire.v1.ListAccountsByUserRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * The most accounts that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
+   * its accounts take more than 512 KiB in the database.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * Where the page begins: `next_page_token` of the page before it, of the same user. Empty: the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+
+  /**
+   * Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
+   * Needs the scope `accounts:read` beside that of the method. Default: false, they are absent.
+   *
+   * @generated from field: bool include_tokens = 4;
+   */
+  includeTokens: boolean;
+};
+
+/**
+ * Describes the message authwire.v1.ListAccountsByUserRequest.
+ * Use `create(ListAccountsByUserRequestSchema)` to create a new message.
+ */
+export declare const ListAccountsByUserRequestSchema: GenMessage<ListAccountsByUserRequest>;
+
+/**
+ * Answer of AccountService.ListAccountsByUser.
+ *
+ * @generated from message authwire.v1.ListAccountsByUserResponse
+ */
+export declare type ListAccountsByUserResponse = Message<"authwire.v1.ListAccountsByUserResponse"> & {
+  /**
+   * The accounts.
+   *
+   * @generated from field: repeated authwire.v1.Account accounts = 1;
+   */
+  accounts: Account[];
+
+  /**
+   * Asks for the next page, as that of ListUsers. Empty: there is none.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ListAccountsByUserResponse.
+ * Use `create(ListAccountsByUserResponseSchema)` to create a new message.
+ */
+export declare const ListAccountsByUserResponseSchema: GenMessage<ListAccountsByUserResponse>;
+
+/**
  * Accounts: link a provider's account to a user, and unlink it.
  *
  * @generated from service authwire.v1.AccountService
@@ -273,6 +343,20 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof GetAccountRequestSchema;
     output: typeof GetAccountResponseSchema;
+  },
+  /**
+   * Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
+   * user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+   *
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+   * SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+   *
+   * @generated from rpc authwire.v1.AccountService.ListAccountsByUser
+   */
+  listAccountsByUser: {
+    methodKind: "unary";
+    input: typeof ListAccountsByUserRequestSchema;
+    output: typeof ListAccountsByUserResponseSchema;
   },
 }>;
 

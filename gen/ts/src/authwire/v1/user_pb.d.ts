@@ -60,6 +60,14 @@ export declare type User = Message<"authwire.v1.User"> & {
    * @generated from field: google.protobuf.Struct extra = 6;
    */
   extra?: JsonObject | undefined;
+
+  /**
+   * When the user was created, to the millisecond. Only ListUsers answers it; elsewhere it is absent. Of a user who was
+   * there before the service kept it: when the service was brought up to date.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 7;
+   */
+  createTime?: Timestamp | undefined;
 };
 
 /**

@@ -151,7 +151,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
         // Changing a large table takes as long as it takes.
         const timeout = engine === "mariadb" ? "max_statement_time" : "max_execution_time"
         const locks = "innodb_lock_wait_timeout = DEFAULT, lock_wait_timeout = DEFAULT"
-        await runner.query(`SET SESSION ${timeout} = 0, ${locks}`)
+        await runner.query(`SET SESSION ${timeout} = 0, ${locks}, time_zone = '+00:00'`)
         const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"
         const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds}) AS got`)
         if (Number(row.got) !== 1) throw new StatementError("conflict", "another process is changing the tables")

@@ -21,6 +21,11 @@ export interface ColumnTypes {
   json(): EntitySchemaColumnOptions
   /** A moment in UTC, to the millisecond, years 1000 to 9999. */
   time(): EntitySchemaColumnOptions
+  /**
+   * The same, of the moment when the row was inserted. The service says it; the default is for rows of a version that did
+   * not know the column. It is that moment too, but on SQLite, which adds columns with constants only, 1970-01-01.
+   */
+  timeOfInsert(): EntitySchemaColumnOptions
   double(): EntitySchemaColumnOptions
   /** An unsigned integer of 32 bits. */
   uint32(): EntitySchemaColumnOptions
@@ -49,6 +54,7 @@ const serverTypes: ColumnTypes = {
   longText: () => ({ type: "mediumtext", ...exact }),
   json: () => ({ type: "mediumtext", transformer: json, ...exact }),
   time: () => ({ type: "datetime", precision: 3 }),
+  timeOfInsert: () => ({ type: "datetime", precision: 3, update: false, default: () => "CURRENT_TIMESTAMP(3)" }),
   double: () => ({ type: "double" }),
   uint32: () => ({ type: "int", unsigned: true }),
   boolean: () => ({ type: "boolean" }),
@@ -62,6 +68,7 @@ const sqliteTypes: ColumnTypes = {
   longText: () => ({ type: "text" }),
   json: () => ({ type: "text", transformer: json }),
   time: () => ({ type: "datetime" }),
+  timeOfInsert: () => ({ type: "datetime", update: false, default: "1970-01-01 00:00:00.000" }),
   double: () => ({ type: "double" }),
   uint32: () => ({ type: "integer" }),
   boolean: () => ({ type: "boolean" }),

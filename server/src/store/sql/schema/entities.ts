@@ -7,9 +7,13 @@ interface Owned {
   tenant: string
 }
 
-/** A row of `users`. `emailKey` is the address as it is compared; two users of a tenant cannot have the same. */
+/**
+ * A row of `users`. `emailKey` is the address as it is compared; two users of a tenant cannot have the same. `created` is
+ * given when the row is inserted, and never changes.
+ */
 export interface UserRow extends User, Owned {
   emailKey?: string | undefined
+  created?: Date | undefined
 }
 
 /** A row of `accounts`. */
@@ -35,7 +39,7 @@ export type Entities = ReturnType<typeof entities>
  * The migrations make the same tables; a test compares the two.
  */
 export function entities(engine: Engine) {
-  const { key, hash, string, text, longText, json, time, double, uint32, boolean } = columnTypes(engine)
+  const { key, hash, string, text, longText, json, time, timeOfInsert, double, uint32, boolean } = columnTypes(engine)
   const tenant = { name: "tenant", primary: true, select: false, ...key(63) } as const
   return {
     users: new EntitySchema<UserRow>({
@@ -50,8 +54,12 @@ export function entities(engine: Engine) {
         name: { name: "name", nullable: true, ...text() },
         image: { name: "image", nullable: true, ...longText() },
         extra: { name: "extra", ...json() },
+        created: { name: "created", select: false, ...timeOfInsert() },
       },
-      indices: [{ name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] }],
+      indices: [
+        { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },
+        { name: "users_created", columns: ["tenant", "created", "id"] },
+      ],
     }),
 
     accounts: new EntitySchema<AccountRow>({
@@ -73,7 +81,13 @@ export function entities(engine: Engine) {
         authorization_details: { name: "authorization_details", nullable: true, ...json() },
         extra: { name: "extra", ...json() },
       },
-      indices: [{ name: "accounts_user_id", columns: ["tenant", "userId"] }],
+      // InnoDB has the key of a row at the end of each index.
+      indices: [
+        {
+          name: "accounts_user_id",
+          columns: ["tenant", "userId", ...(engine === "sqlite" ? ["provider", "providerAccountId"] : [])],
+        },
+      ],
       foreignKeys: [ofUser("accounts_user_id_fkey")],
     }),
 

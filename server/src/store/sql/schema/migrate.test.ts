@@ -17,6 +17,9 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
   .filter((file) => /^\d{4}-/.test(file))
   .map((file) => file.replace(/\.[jt]s$/, ""))
   .sort()
+/** A moment of the database in milliseconds: SQLite keeps text. */
+const momentOf = (value: unknown) =>
+  value instanceof Date ? value.getTime() : Date.parse(`${String(value).replace(" ", "T")}Z`)
 const tables = ["accounts", "api_keys", "authenticators", "sessions", "tenants", "users", "verification_tokens"]
 
 describe.each(databaseTargets())("migrations on %s", (target) => {
@@ -153,9 +156,27 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   test("the tenant that is there from the beginning is the default one", async () => {
     const rows = await empty.query("SELECT name, created FROM tenants")
     expect(rows.map(({ name }) => String(name))).toEqual(["default"])
-    const created = rows[0]?.created
-    const moment = created instanceof Date ? created.getTime() : Date.parse(`${String(created).replace(" ", "T")}Z`)
-    expect(Math.abs(Date.now() - moment)).toBeLessThan(600_000)
+    expect(Math.abs(Date.now() - momentOf(rows[0]?.created))).toBeLessThan(600_000)
+  })
+
+  test("0002-lists: users who were there have its moment, as have those whom an older version creates", async () => {
+    await revertAll()
+    const older = await openDatabase({ url: empty.url })
+    older.dataSource.migrations.splice(1)
+    expect(await applyMigrations(older)).toEqual(["0001-tables"])
+    await older.close()
+    const insert = (id: string) =>
+      empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', ?, '{}')", [id])
+    await insert("before")
+    // As the service has it; that of the server may be another one.
+    if (target !== "sqlite") await empty.query("SET time_zone = '+00:00'")
+    expect(await applyMigrations(database)).toEqual(names.slice(1))
+    await insert("after")
+    const rows = await empty.query("SELECT created FROM users ORDER BY id DESC")
+    const ages = rows.map(({ created }) => Math.round((Date.now() - momentOf(created)) / 600_000))
+    // SQLite has no other default: see the migration.
+    expect(ages).toEqual([0, target === "sqlite" ? Math.round(Date.now() / 600_000) : 0])
+    await empty.query("DELETE FROM users")
   })
 
   // As the one that follows the last of the folder is written.

@@ -31,7 +31,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   /** How many columns `columns` names. */
   readonly width: number
   readonly insert: Statement<Row>
-  /** Changes all columns but the key, of the row with the key. */
+  /** Changes all columns but the key and those that never change, of the row with the key. */
   readonly update: Statement<Row>
   /** Deletes the row with the key. */
   readonly delete: Statement<Pick<Row, Key>>
@@ -65,6 +65,8 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   first(rows: Cell[][]): Row | null
   /** What is kept of one property. */
   cell<Name extends keyof Row>(name: Name, value: Row[Name]): Cell
+  /** What a cell of one property says. */
+  value<Name extends keyof Row>(name: Name, cell: Cell): Row[Name]
   /** Names the row with the key, the same for the same bytes: for those who write it. */
   nameOf(key: Pick<Row, Key>): string
 }
@@ -104,11 +106,10 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   }
 
   const toCell = (column: Column, value: unknown): Cell => driver.preparePersistentValue(value, column) ?? null
+  const toValue = (column: Column, cell: Cell | undefined) => driver.prepareHydratedValue(cell, column) ?? undefined
   const toRow = (cells: Cell[], from = 0): Row => {
     const row: ObjectLiteral = {}
-    for (const [index, column] of selected.entries()) {
-      row[column.propertyName] = driver.prepareHydratedValue(cells[from + index], column) ?? undefined
-    }
+    for (const [index, column] of selected.entries()) row[column.propertyName] = toValue(column, cells[from + index])
     return row as Row
   }
   /** For parameters that are named as properties, what makes their cells. */
@@ -132,7 +133,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   const deleteFrom = () => query().delete().from<Row>(name)
 
   const properties = propertiesOf(all) as (keyof Row & string)[]
-  const others = propertiesOf(all.filter((column) => !column.isPrimary))
+  const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate))
   const alias = tableName.slice(0, 1)
   const selectByKey = () => selectFrom(alias).where(keyIs(alias))
   const byKey = built(selectByKey(), ...key)
@@ -142,7 +143,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert: built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties),
-    update: built(updateOf(...others).where(keyIs()), ...properties),
+    update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,
     byKeyForUpdate: built(lock(selectByKey()), ...key),
@@ -166,6 +167,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     row: toRow,
     first: ([cells]) => (cells === undefined ? null : toRow(cells)),
     cell: (property, value) => toCell(columnOf(property), value),
+    value: (property, cell) => toValue(columnOf(property), cell),
     nameOf: (values) => `${tableName} ${textOf(byKey.cells(values))}`,
   }
 }

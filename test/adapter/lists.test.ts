@@ -1,0 +1,195 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
+import { AccountType, type User } from "@authwire/proto"
+import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+// Lists through the whole service: the store's part of them stands in store/conformance.
+const credentials = { accessToken: "the access token", refreshToken: "the refresh token", idToken: "the id token" }
+
+async function itemsOf<Item>(list: AsyncIterable<Item>): Promise<Item[]> {
+  const items: Item[] = []
+  for await (const item of list) items.push(item)
+  return items
+}
+
+/** How a call fails: code, reason, the fields that break a rule, and the scope that lacks. */
+async function failureOf(pending: Promise<unknown>) {
+  const error: unknown = await pending.catch((caught: unknown) => caught)
+  if (!(error instanceof ConnectError)) throw new Error("the call did not fail")
+  const [info] = error.findDetails(ErrorInfoSchema)
+  const fields = error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations)
+  return {
+    code: Code[error.code],
+    reason: info?.reason,
+    fields: fields.map(({ field }) => field),
+    scope: info?.metadata.scope,
+  }
+}
+const badToken = { code: "InvalidArgument", reason: "INVALID_FIELD", fields: ["page_token"], scope: undefined }
+
+describe.each(databaseTargets())("lists, on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  // In the order of their ids, too: two may be created in one millisecond.
+  const emails = Array.from({ length: 120 }, (_, n) => `user-${String(n).padStart(3, "0")}@example.com`)
+  const started = Date.now()
+
+  const reader = staticKey(["users:read"])
+  const tokensOnly = staticKey(["accounts:read"])
+  const both = staticKey(["users:read", "accounts:read"])
+  const all = staticKey(["all"])
+  const other = staticKey(["all"], { tenant: "other" })
+  const clients: AuthwireClient[] = []
+
+  /** A client that brings a key. */
+  function clientOf({ text: apiKey }: typeof reader) {
+    const client = createAuthwireClient({ url: server.grpcUrl, apiKey })
+    clients.push(client)
+    return client
+  }
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    const entries = [reader, tokensOnly, both, all, other].map(({ entry }) => entry)
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify(entries) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    const { users, accounts } = clientOf(all)
+    for (const email of emails) await users.createUser({ id: email, email })
+    for (const provider of ["a", "b", "c"])
+      await accounts.linkAccount({
+        ...credentials,
+        userId: emails[0] as string,
+        provider,
+        providerAccountId: "1",
+        type: AccountType.OAUTH,
+        scope: "openid",
+        extra: { oauth_token_secret: "s" },
+      })
+  })
+  afterAll(async () => {
+    for (const client of clients) client.close()
+    await server.stop()
+    await database.drop()
+  })
+
+  const namesOf = (users: User[]) => users.map(({ email }) => email)
+
+  test("users come in the order of their creation, over gRPC and over fetch, and count as many", async () => {
+    const edge = createEdgeClient({ url: server.httpUrl, apiKey: reader.text })
+    for (const { users } of [clientOf(reader), edge]) {
+      const listed = await itemsOf(users.list())
+      expect(namesOf(listed)).toEqual(emails)
+      for (const { createTime } of listed) {
+        expect(createTime && timestampMs(createTime)).toBeGreaterThanOrEqual(started)
+        expect(createTime && timestampMs(createTime)).toBeLessThanOrEqual(Date.now())
+      }
+      expect((await users.countUsers({})).count).toBe(emails.length)
+    }
+  })
+
+  test("a page has 50 users unless the request says how many, and a list goes on where a page ended", async () => {
+    const { users } = clientOf(reader)
+    const lengths = []
+    for await (const page of users.list().pages()) lengths.push(page.users.length)
+    expect(lengths).toEqual([50, 50, 20])
+    const first = await users.listUsers({ pageSize: 7 })
+    expect(namesOf(first.users)).toEqual(emails.slice(0, 7))
+    const rest = users.list({ pageSize: 100, pageToken: first.nextPageToken })
+    expect(namesOf(await itemsOf(rest))).toEqual(emails.slice(7))
+    // The same list once more, from its beginning.
+    expect(namesOf(await itemsOf(rest))).toEqual(emails.slice(7))
+  })
+
+  test("a page is asked for when its first item is wanted", async () => {
+    const { users } = clientOf(reader)
+    const asked: string[] = []
+    const watched = { onHeader: () => asked.push("page") }
+    for await (const user of users.list({ pageSize: 10 }, watched)) if (user.email === emails[9]) break
+    expect(asked).toHaveLength(1)
+  })
+
+  test("filters: the address as it is compared, and times", async () => {
+    const { users } = clientOf(reader)
+    const found = await users.listUsers({ email: " USER-007@Example.com" })
+    expect([namesOf(found.users), found.nextPageToken]).toEqual([["user-007@example.com"], ""])
+    const [user] = found.users
+    const moment = user?.createTime as NonNullable<User["createTime"]>
+    const since = await itemsOf(users.list({ createdSince: moment }))
+    const before = await itemsOf(users.list({ createdBefore: moment }))
+    expect(namesOf([...before, ...since])).toEqual(emails)
+    expect(namesOf(since)).toContain("user-007@example.com")
+    expect((await users.countUsers({ createdSince: moment })).count).toBe(since.length)
+    expect((await users.countUsers({ email: "user-007@example.com", createdBefore: moment })).count).toBe(0)
+  })
+
+  test("a token that is not one of this list is rejected by its name", async () => {
+    const { users, accounts } = clientOf(all)
+    const { users: others } = clientOf(other)
+    const { nextPageToken: pageToken } = await users.listUsers({ pageSize: 1 })
+    expect(pageToken).not.toContain("user")
+    const now = timestampFromDate(new Date())
+    const userId = emails[0] as string
+    const { nextPageToken: ofAccounts } = await accounts.listAccountsByUser({ userId, pageSize: 1 })
+    const calls = [
+      users.listUsers({ pageToken: "42" }),
+      users.listUsers({ pageToken: pageToken.slice(0, -8) }),
+      users.listUsers({ pageToken: ofAccounts }),
+      users.listUsers({ pageToken, createdBefore: now }),
+      users.listUsers({ pageToken, email: "user-007@example.com" }),
+      others.listUsers({ pageToken }),
+      accounts.listAccountsByUser({ userId, pageToken }),
+      accounts.listAccountsByUser({ userId: emails[1] as string, pageToken: ofAccounts }),
+    ]
+    expect(await Promise.all(calls.map(failureOf))).toEqual(calls.map(() => badToken))
+    expect((await users.listUsers({ pageToken, pageSize: 1 })).users).toHaveLength(1)
+  })
+
+  test("another tenant lists and counts its own", async () => {
+    const { users, accounts } = clientOf(other)
+    expect(await itemsOf(users.list())).toEqual([])
+    expect((await users.countUsers({})).count).toBe(0)
+    expect(await itemsOf(accounts.listByUser({ userId: emails[0] as string }))).toEqual([])
+  })
+
+  test("accounts come without tokens; with them only to a key that may read accounts", async () => {
+    const userId = emails[0] as string
+    const reading = clientOf(reader)
+    const accounts = await itemsOf(reading.accounts.listByUser({ userId, pageSize: 2 }))
+    expect(accounts.map(({ provider }) => provider)).toEqual(["a", "b", "c"])
+    for (const account of accounts) {
+      const without = { accessToken: undefined, refreshToken: undefined, idToken: undefined, extra: undefined }
+      expect(account).toMatchObject({ userId, providerAccountId: "1", scope: "openid" })
+      expect({ ...account, ...without }).toEqual(account)
+    }
+    expect(JSON.stringify(accounts)).not.toMatch(/token"/)
+    const withTokens = { userId, includeTokens: true }
+    expect(await failureOf(reading.accounts.listAccountsByUser(withTokens))).toEqual({
+      code: "PermissionDenied",
+      reason: "SCOPE_MISSING",
+      fields: [],
+      scope: "accounts:read",
+    })
+    // The scope alone does not list.
+    expect(await failureOf(clientOf(tokensOnly).accounts.listAccountsByUser(withTokens))).toMatchObject({
+      scope: "users:read",
+    })
+    const whole = await itemsOf(clientOf(both).accounts.listByUser(withTokens))
+    expect(whole).toHaveLength(3)
+    for (const account of whole) expect(account).toMatchObject({ ...credentials, extra: { oauth_token_secret: "s" } })
+  })
+
+  test("a page of the largest users is a message that gRPC takes by default", async () => {
+    const { users } = clientOf(other)
+    const largest = { image: "x".repeat(262_144), extra: { n: Array(32_760).fill(1) } }
+    for (const id of ["1", "2", "3"]) await users.createUser({ id, ...largest })
+    const lengths: number[] = []
+    for await (const page of users.list({ pageSize: 1000 }).pages()) lengths.push(page.users.length)
+    expect(lengths).toEqual([1, 1, 1])
+    for (const id of ["1", "2", "3"]) await users.deleteUser({ id })
+  })
+})
