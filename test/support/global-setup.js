@@ -1,8 +1,10 @@
+import { hasAdapters } from "../import/fixtures.ts"
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
 import { hasNextjs } from "./nextjs.ts"
 import { oldNode } from "./old-node.ts"
+import { hasPostgres } from "./postgres.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
 import { hasMountNamespaces } from "./small-disk.ts"
 import { hasTool } from "./tools.ts"
@@ -40,6 +42,9 @@ export default async function setup() {
   }
   leftOut.push(...missingLanguages(hasTool))
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
+  if (!hasAdapters()) leftOut.push("left out: the adapters of Auth.js (make adapters-install)")
+  if (!hasPostgres(hasTool))
+    leftOut.push("left out: databases of PostgreSQL that are imported (install PostgreSQL 15+)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
