@@ -92,8 +92,14 @@ describeAdapters.each(sources)("what an adapter wrote into %s", (kind) => {
     })
 
     test("whoever was signed in is, by the same token", async () => {
+      // Kysely's adapter leaves out the id of its own that a session has in the table, and only that.
+      const more = adapterName === "kysely" ? { id: expect.any(String) } : {}
       for (const { sessionToken, sessionAndUser } of written.sessions) {
-        expect(plain(await client.adapter.getSessionAndUser(sessionToken))).toEqual(sessionAndUser)
+        const { session, user } = sessionAndUser
+        expect(plain(await client.adapter.getSessionAndUser(sessionToken))).toEqual({
+          session: { ...session, ...more },
+          user,
+        })
       }
     })
 

@@ -15,7 +15,7 @@ export interface Written {
   byEmail: { email: string; user: Json }[]
   byAccount: { key: { provider: string; providerAccountId: string }; user: Json }[]
   accounts: { key: { provider: string; providerAccountId: string }; account: Json }[]
-  sessions: { sessionToken: string; sessionAndUser: Json }[]
+  sessions: { sessionToken: string; sessionAndUser: { session: Json; user: Json } }[]
   tokens: { identifier: string; token: string; expires: string }[]
   authenticators: { userId: string; all: Json[] }[]
 }

@@ -51,7 +51,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
         stdio: "ignore",
       })
       const ended = once(child, "exit")
-      await until(async () => (await count("users")) >= enough)
+      await until(async () => child.exitCode !== null || (await count("users")) >= enough, 60_000)
       child.kill("SIGKILL")
       expect(await ended).toEqual([null, "SIGKILL"])
       expect(await count("users")).toBeLessThan(people)
