@@ -1,5 +1,4 @@
 import { encryptionKeys, openConfiguredDatabase } from "../../bootstrap/database.js"
-import { withDevSecret } from "../../bootstrap/dev-secret.js"
 import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { diagnoseDatabase } from "../../doctor/database.js"
@@ -19,7 +18,8 @@ import { type CommandOutput, table } from "./output.js"
  */
 export async function doctor(configuration: Configuration<"doctor">, { print }: CommandOutput): Promise<number> {
   const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa } = configuration
-  const complete = withDevSecret(configuration)
+  // What --dev would make, nobody makes here.
+  const complete = { ...configuration, dev: false }
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
   const diagnoses: Diagnosis[] = [...(await diagnoseInstallation()), diagnoseTls(files, Date.now())]

@@ -23,7 +23,7 @@ export const options = {
     value: boolean(),
     default: "false",
     help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only; calls without an API key are let in.",
-    commands: ["serve", "migrate", "rekey", "import", "export", "doctor", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "import", "export", "keys", "tenants"],
   },
   ...databaseOptions,
   ...secretOptions,
