@@ -21,6 +21,9 @@ describe("authwire", () => {
       /^ {2}serve /m,
       /^ {2}migrate .*up, down or status/m,
       /^ {2}rekey /m,
+      /^ {2}import /m,
+      /^ {2}export /m,
+      /^ {2}doctor /m,
       /^ {2}keys .*create, list or revoke ID/m,
       /^ {2}tenants .*create NAME or list/m,
       /^ {2}authwire serve --dev$/m,
@@ -30,7 +33,7 @@ describe("authwire", () => {
     expect(await run(["help"])).toEqual({ code, stdout, stderr })
   })
 
-  test.each(["serve", "migrate up", "keys create"])(
+  test.each(["serve", "migrate up", "keys create", "import", "export", "doctor"])(
     "%s --help names every option and variable of the command, and no other",
     async (command) => {
       const { code, stdout, stderr } = await run([...command.split(" "), "--help"])
@@ -56,7 +59,7 @@ describe("authwire", () => {
   })
 
   test.each([
-    ["no command", [], /^authwire: the commands are serve, migrate, rekey, keys and tenants/],
+    ["no command", [], /^authwire: the commands are serve, migrate, rekey, import, export, doctor, keys and tenants/],
     ["an unknown command", ["start"], /^authwire: the commands are/],
     ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope; see authwire serve --help/],
     ["a mistyped option", ["serve", "--grpc-adr", "x"], /^authwire: .*--grpc-adr \(perhaps --grpc-addr\?\)/],
@@ -70,6 +73,18 @@ describe("authwire", () => {
     ],
     ["an argument too many", ["serve", "x"], /^authwire: serve takes options only/],
     ["no secret", ["serve", "--database-url=sqlite:x"], /^authwire: AUTH_SECRET: is required.*--dev/],
+    ["an import from nobody", ["import", "--dev", "--url=sqlite:x"], /^authwire: --from: is required: prisma, drizzle/],
+    ["an import from nowhere", ["import", "--dev", "--from=prisma"], /^authwire: --url: is required with --from/],
+    [
+      "an import that writes and does not",
+      ["import", "--dev", "--from=prisma", "--url=sqlite:x", "--apply", "--dry-run"],
+      /^authwire: --apply, --dry-run: only one of them/,
+    ],
+    [
+      "an import from itself",
+      ["import", "--from=authwire", "--url=sqlite:x", "--database-url=sqlite:x"],
+      /^authwire: (--url: must be another database|AUTH_SECRET: is required)/,
+    ],
     ["no database", ["serve"], /^authwire: --database-url: is required.*--dev/],
     ["a wrong database", ["serve", "--database-url=postgres://x/y"], /^authwire: --database-url: must be mysql:/],
     ["a wrong address", ["serve", "--dev", "--grpc-addr=50051"], /^authwire: --grpc-addr: must be HOST:PORT/],

@@ -1,11 +1,13 @@
 import { hasChromium } from "./chromium.ts"
 import { hasDeployTools, hasSystemdAnalyze } from "./deploy.ts"
+import { hasAdapters } from "../import/fixtures.ts"
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
 import { hasNextExample, hasNextjs } from "./nextjs.ts"
 import { oldNode } from "./old-node.ts"
 import { hasRuntimes } from "./runtimes.ts"
+import { hasPostgres } from "./postgres.ts"
 import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
 import { hasSite } from "./site.ts"
 import { hasMountNamespaces } from "./small-disk.ts"
@@ -51,6 +53,9 @@ export default async function setup() {
     leftOut.push("left out: checks of the chart, the image and compose.yaml (scripts/deploy/install)")
   if (!hasSite()) leftOut.push("left out: the code of the quick starts (npm install in site)")
   if (!hasSystemdAnalyze()) leftOut.push("left out: checks of the systemd unit (needs systemd-analyze of systemd)")
+  if (!hasAdapters()) leftOut.push("left out: the adapters of Auth.js (make adapters-install)")
+  if (!hasPostgres(hasTool))
+    leftOut.push("left out: databases of PostgreSQL that are imported (install PostgreSQL 15+)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))

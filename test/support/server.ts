@@ -102,12 +102,13 @@ export function staticKey(scopes: readonly string[], more: { tenant?: string; ex
   return { id, text: `awk_${id}_${secret}`, entry: { id, name: "of the tests", scopes, secretSha256, ...more } }
 }
 
-/** Runs the command `authwire` to its end. */
+/** Runs the command `authwire` to its end, in the folder given or in that of the tests. */
 export async function run(
   args: string[],
   env: Record<string, string> = {},
+  folder?: string,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = authwire(args, env)
+  const child = authwire(args, env, [], folder)
   let stdout = ""
   let stderr = ""
   child.stdout?.on("data", (chunk: Buffer) => {
@@ -120,10 +121,16 @@ export async function run(
   return { code, stdout, stderr }
 }
 
-function authwire(args: string[], env: Record<string, string>, prefix: readonly string[] = []): ChildProcess {
+function authwire(
+  args: string[],
+  env: Record<string, string>,
+  prefix: readonly string[] = [],
+  folder?: string,
+): ChildProcess {
   const { AUTHWIRE_DATABASE_URL: _, ...inherited } = process.env
   const [program = process.execPath, ...first] = [...prefix, process.execPath, command]
   return spawn(program, [...first, ...args], {
+    ...(folder !== undefined && { cwd: folder }),
     env: { ...inherited, NODE_OPTIONS: "", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })

@@ -89,7 +89,10 @@ export async function openStore(configuration: Configuration, log: Logger): Prom
 }
 
 /** What encrypts what is stored: the keys that were given, else one derived from each secret. */
-export function encryptionKeys({ encryptionKeys: given = [], secrets }: Configuration<"rekey">): Buffer[] {
+export function encryptionKeys({
+  encryptionKeys: given = [],
+  secrets,
+}: Pick<Configuration<"rekey">, "encryptionKeys" | "secrets">): Buffer[] {
   return given.length > 0 ? given.map((key) => Buffer.from(key, "base64")) : secrets.map(keyFromSecret)
 }
 

@@ -57,6 +57,23 @@ export async function runProgram(args: readonly string[], { environment, version
   add("rekey", "Encrypt everything with the first of the encryption keys.", (configuration) =>
     rekey(configuration, output),
   )
+  // These load a converter for every kind of database, which nobody else needs.
+  add(
+    "import",
+    "Bring over what an adapter of Auth.js has written; a dry run unless --apply.",
+    async (configuration) => {
+      const { importPeer } = await import("./commands/import.js")
+      return importPeer(configuration, output)
+    },
+  )
+  add("export", "Print everything that a tenant has, as JSON lines.", async (configuration) => {
+    const { exportTenant } = await import("./commands/export.js")
+    return exportTenant(configuration)
+  })
+  add("doctor", "Say what is wrong with an installation, or with an adapter's database.", async (configuration) => {
+    const { doctor } = await import("./commands/doctor.js")
+    return doctor(configuration, output)
+  })
   addGroup("keys", "API keys: create, list or revoke ID.")
   add("keys create", "Make an API key. It is printed once.", (configuration) => createKey(configuration, output))
   add("keys list", "List the API keys.", (configuration) => listKeys(configuration, output))

@@ -42,7 +42,7 @@ export function readConfiguration<C extends Command>(
   checkRules({ command, values: told, sourceOf: (name) => sources[name] ?? name })
   const derived: Derived = {
     databaseUrl: told.databaseUrl ?? "",
-    secrets: command === "serve" || command === "rekey" ? secretsFromEnvironment(environment) : [],
+    secrets: optionsOf(command).some(([name]) => name === "authSecret") ? secretsFromEnvironment(environment) : [],
     secureCookie: secureCookieFromEnvironment(environment),
   }
   return { ...values, ...derived } as Configuration<C>

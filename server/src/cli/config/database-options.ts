@@ -10,7 +10,7 @@ export const databaseOptions = {
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
     help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
-    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "import", "export", "doctor", "keys", "tenants"],
   },
   migrate: {
     flag: "migrate",
@@ -50,6 +50,6 @@ export const databaseOptions = {
     value: integer(10, 600_000),
     default: "5000",
     help: "How long a connection to the database may take to open, in milliseconds.",
-    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "import", "export", "doctor", "keys", "tenants"],
   },
 } as const satisfies Record<string, Option>

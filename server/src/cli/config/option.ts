@@ -5,6 +5,9 @@ export type Command =
   | "serve"
   | `migrate ${"up" | "down" | "status"}`
   | "rekey"
+  | "import"
+  | "export"
+  | "doctor"
   | `keys ${"create" | "list" | "revoke"}`
   | `tenants ${"create" | "list"}`
 

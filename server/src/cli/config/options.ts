@@ -1,5 +1,6 @@
 import type { z } from "zod"
 import { databaseOptions } from "./database-options.js"
+import { importOptions } from "./import-options.js"
 import { keyOptions } from "./key-options.js"
 import { limitOptions } from "./limit-options.js"
 import { listenerOptions } from "./listener-options.js"
@@ -22,7 +23,7 @@ export const options = {
     value: boolean(),
     default: "false",
     help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only; calls without an API key are let in.",
-    commands: ["serve", "migrate", "rekey", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "import", "export", "keys", "tenants"],
   },
   ...databaseOptions,
   ...secretOptions,
@@ -46,6 +47,7 @@ export const options = {
   },
   ...logOptions,
   ...keyOptions,
+  ...importOptions,
 } as const satisfies Record<string, Option>
 
 /** The name of an option in Configuration. */

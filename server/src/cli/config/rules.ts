@@ -1,3 +1,4 @@
+import { origins } from "../../import/origins.js"
 import { isLoopback } from "../../transport/address.js"
 import { ConfigurationError } from "./error.js"
 import type { Command } from "./option.js"
@@ -13,7 +14,16 @@ export interface Told {
 
 /** Checks the rules that concern several options. Throws ConfigurationError. */
 export function checkRules(told: Told): void {
-  for (const check of [checkTls, checkDatabase, checkSecrets, checkAddresses, checkWorkers, checkAuditLog, checkKeys]) {
+  for (const check of [
+    checkTls,
+    checkDatabase,
+    checkSecrets,
+    checkAddresses,
+    checkWorkers,
+    checkAuditLog,
+    checkKeys,
+    checkImport,
+  ]) {
     check(told)
   }
 }
@@ -54,11 +64,14 @@ function checkDatabase(told: Told): void {
 /** A shorter secret can be guessed from a token that it encrypted. */
 const minSecretBytes = 32
 
+/** Commands that decrypt or encrypt what is stored. */
+const needSecrets: readonly Command[] = ["serve", "rekey", "import", "export", "doctor"]
+
 const secrets = ["authSecret", "authSecret1", "authSecret2", "authSecret3"] as const
 
 function checkSecrets(told: Told): void {
   const { command, values } = told
-  if (values.dev === true || !(command === "serve" || command === "rekey")) return
+  if (values.dev === true || !needSecrets.includes(command)) return
   if (secrets.every((name) => values[name] === undefined)) {
     throw new ConfigurationError(
       "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
@@ -107,4 +120,18 @@ function checkAuditLog(told: Told): void {
 function checkKeys({ values: { apiKeys, apiKeysFile } }: Told): void {
   if (apiKeys === undefined || apiKeysFile === undefined) return
   throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them")
+}
+
+function checkImport(told: Told): void {
+  const { command, values } = told
+  const { from, sourceUrl, apply, dryRun } = values
+  if (command === "import" && from === undefined) throw wrong(told, "from", `is required: ${origins.join(", ")}`)
+  if (from !== undefined && sourceUrl === undefined) {
+    throw wrong(told, "sourceUrl", "is required with --from: the URL of the database that is read")
+  }
+  if (from === undefined && sourceUrl !== undefined) throw wrong(told, "sourceUrl", "needs --from: whose tables it has")
+  if (apply === true && dryRun === true) throw new ConfigurationError("--apply, --dry-run: only one of them")
+  if (command === "import" && sourceUrl === values.databaseUrl) {
+    throw wrong(told, "sourceUrl", "must be another database than --database-url")
+  }
 }

@@ -1,7 +1,14 @@
 export { apiKeyStore } from "./api-keys.js"
+export { addressBook } from "./bulk/addresses.js"
+export { type Bulk, type BulkName, type BulkRows, bulk, bulkNames } from "./bulk/bulk.js"
+export type { BulkTable, Difference } from "./bulk/table.js"
 export { keyFromSecret } from "./cipher.js"
 export type { Database } from "./database.js"
-export { parseDatabaseUrl } from "./engine/url.js"
+export { emailKey } from "./email-key.js"
+export { failsBy } from "./engine/statement-error.js"
+export { parseDatabaseUrl, type ServerLocation } from "./engine/url.js"
+export { checkJsonSize } from "./extra.js"
+export { type DatabaseFacts, databaseFacts } from "./facts.js"
 export {
   openDatabase,
   openSqlStore,

@@ -31,6 +31,8 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   /** How many columns `columns` names. */
   readonly width: number
   readonly insert: Statement<Row>
+  /** Inserts so many rows. */
+  insertMany(count: number): Statement<readonly Row[]>
   /** Changes all columns but the key and those that never change, of the row with the key. */
   readonly update: Statement<Row>
   /** Deletes the row with the key. */
@@ -143,6 +145,17 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert: built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties),
+    insertMany(count) {
+      const indexes = Array.from({ length: count }, (_, index) => index)
+      const parameters = indexes.flatMap((index) =>
+        properties.map((property) => {
+          const column = columnOf(property)
+          return [`${property}${index}`, (rows: readonly Row[]) => toCell(column, rows[index]?.[property])]
+        }),
+      )
+      const values = indexes.map((index) => expressionsOf(properties, String(index)))
+      return statement(query().insert().into<Row>(name).values(values), Object.fromEntries(parameters))
+    },
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,
@@ -176,9 +189,12 @@ function propertiesOf(columns: readonly Column[]): string[] {
   return columns.map(({ propertyName }) => propertyName)
 }
 
-/** Gives each property the parameter of its name. A function is an expression to a query builder, anything else a value. */
-function expressionsOf(properties: readonly string[]): object {
-  return Object.fromEntries(properties.map((property) => [property, () => `:${property}`]))
+/**
+ * Gives each property the parameter of its name, with something behind it where there are several rows. A function is an
+ * expression to a query builder, anything else a value.
+ */
+function expressionsOf(properties: readonly string[], suffix = ""): object {
+  return Object.fromEntries(properties.map((property) => [property, () => `:${property}${suffix}`]))
 }
 
 /** The same text for the same bytes, and for no others. */

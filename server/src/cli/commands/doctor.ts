@@ -1,0 +1,62 @@
+import { encryptionKeys, openConfiguredDatabase } from "../../bootstrap/database.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { StartError } from "../../bootstrap/start-error.js"
+import { diagnoseDatabase } from "../../doctor/database.js"
+import type { Diagnosis } from "../../doctor/finding.js"
+import { diagnoseTls } from "../../doctor/tls.js"
+import type { Configuration } from "../config/configuration.js"
+import { checkReport } from "./import-report.js"
+import { checkOrigin, openOrigin, whatIsInTheWay } from "./import-source.js"
+import { type CommandOutput, table } from "./output.js"
+
+/**
+ * `authwire doctor`: says of an installation what is well and what is not, and of a peer's database, where `--from` names
+ * one, what a dry run of the import finds. Changes nothing. Throws ConfigurationError, and StartError for a peer that
+ * cannot be read.
+ *
+ * @returns the exit code: 1 if something is wrong
+ */
+export async function doctor(configuration: Configuration<"doctor">, { print }: CommandOutput): Promise<number> {
+  const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa } = configuration
+  // What --dev would make, nobody makes here.
+  const complete = { ...configuration, dev: false }
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
+  const diagnoses: Diagnosis[] = [...(await diagnoseInstallation()), diagnoseTls(files, Date.now())]
+  print(
+    table(
+      ["", "what", "how it is"],
+      diagnoses.map(({ state, what, detail }) => [state, what, detail]),
+    ),
+  )
+  let isWell = diagnoses.every(({ state }) => state !== "wrong")
+  if (configuration.from !== undefined) {
+    const origin = await openOrigin(complete, log)
+    try {
+      const { check, rows } = await whatIsInTheWay("doctor", () => checkOrigin(origin, configuration.report))
+      print(`\n${checkReport(origin, check, rows)}`)
+      isWell &&= check.findings.errors === 0
+    } finally {
+      await origin.close()
+    }
+  }
+  return isWell ? 0 : 1
+
+  async function diagnoseInstallation(): Promise<Diagnosis[]> {
+    const options: Diagnosis = { state: "ok", what: "options", detail: "those that are given are well formed" }
+    try {
+      const database = await openConfiguredDatabase(complete, log)
+      try {
+        const found = await whatIsInTheWay("the database", () =>
+          diagnoseDatabase(database, { encryptionKeys: encryptionKeys(complete) }),
+        )
+        return [options, ...found]
+      } finally {
+        await database.close()
+      }
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error
+      return [options, { state: "wrong", what: "database", detail: error.message }]
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import { once } from "node:events"
+import { encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
+import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { exportLine } from "../../import/export-line.js"
+import { bulk, bulkNames } from "../../store/sql/index.js"
+import type { Configuration } from "../config/configuration.js"
+import { bulkTimeoutMs, whatIsInTheWay } from "./import-source.js"
+
+/** `authwire export`: everything that a tenant has, as one JSON object a line. Throws StartError. */
+export async function exportTenant(configuration: Configuration<"export">): Promise<undefined> {
+  const complete = withDevSecret(configuration)
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const database = await openMigratedDatabase({ ...complete, databaseStatementTimeoutMs: bulkTimeoutMs }, log)
+  try {
+    const tables = bulk(database, { tenant: configuration.tenant, encryptionKeys: encryptionKeys(complete) })
+    await whatIsInTheWay("export", async () => {
+      for (const name of bulkNames) {
+        for await (const rows of tables[name].pages()) {
+          const lines = rows.map((row) => exportLine(name, row, configuration.withSecrets))
+          // Whoever reads may be slower, and what it has not read would pile up here.
+          if (!process.stdout.write(lines.join("")) && !process.stdout.destroyed) await once(process.stdout, "drain")
+        }
+      }
+    })
+  } finally {
+    await database.close()
+  }
+}

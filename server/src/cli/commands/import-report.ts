@@ -1,0 +1,40 @@
+import type { Check } from "../../import/check.js"
+import type { AllDifferences } from "../../import/copy.js"
+import { findingKinds } from "../../import/findings.js"
+import type { Origin } from "../../import/item.js"
+import { bulkNames } from "../../store/sql/index.js"
+import { table } from "./output.js"
+
+/** What a dry run tells: how many rows there are, what was found, and the first rows of each kind. */
+export function checkReport({ notes }: Origin, { findings, accepted }: Check, rows: Record<string, number>): string {
+  const counts = table(
+    ["", "rows", "go over"],
+    bulkNames.map((name) => [name, String(rows[name]), String(accepted[name])]),
+  )
+  const summaries = findings.summaries()
+  const found = summaries.map(({ kind, table: name, count }) => {
+    const { severity, meaning } = findingKinds[kind]
+    return [severity, String(count), name, `${kind}: they ${meaning}`]
+  })
+  const examples = summaries.flatMap(({ kind, count, examples: shown }) => [
+    ...shown.map(({ row, detail }) => [kind, row, detail]),
+    ...(count > shown.length ? [[kind, `and ${count - shown.length} more`, "--report FILE writes all of them"]] : []),
+  ])
+  return [
+    counts,
+    ...(notes.length === 0 ? [] : ["\n", ...notes.map((note) => `note: ${note}\n`)]),
+    ...(found.length === 0 ? [] : ["\n", table(["", "rows", "of", "what"], found)]),
+    ...(examples.length === 0 ? [] : ["\n", table(["what", "row", "why"], examples)]),
+  ].join("")
+}
+
+/** What a copy did, or what a comparison found. */
+export function differencesReport(differences: AllDifferences, headings: [string, string, string]): string {
+  return table(
+    ["", ...headings],
+    bulkNames.map((name) => {
+      const { missing, changed, surplus } = differences[name]
+      return [name, String(missing), String(changed), String(surplus)]
+    }),
+  )
+}

@@ -1,0 +1,85 @@
+import { closeSync, openSync, writeSync } from "node:fs"
+import type { Logger } from "pino"
+import { causeOf, type DatabaseConfiguration, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
+import { StartError } from "../../bootstrap/start-error.js"
+import { authwireOrigin } from "../../import/authwire-origin.js"
+import { type Check, check } from "../../import/check.js"
+import type { Finding } from "../../import/findings.js"
+import type { Origin } from "../../import/item.js"
+import { noMapping, readMapping } from "../../import/peer/mapping.js"
+import { openSource } from "../../import/peer/open.js"
+import { peerOrigin } from "../../import/peer/origin.js"
+import { bulkNames } from "../../store/sql/index.js"
+import type { Configuration } from "../config/configuration.js"
+import { ConfigurationError } from "../config/error.js"
+import { progressBar } from "./progress.js"
+
+type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
+
+/** How long a statement may take that counts the rows of a large table. */
+export const bulkTimeoutMs = 600_000
+
+/** Opens what `--from` and `--url` name. Throws ConfigurationError and StartError. */
+export async function openOrigin(
+  configuration: Pick<SourceConfiguration, "from" | "sourceUrl" | "mapping" | "tenant"> & DatabaseConfiguration & Keys,
+  log: Logger,
+): Promise<Origin> {
+  const { from, sourceUrl = "", mapping, tenant } = configuration
+  if (from === undefined) throw new ConfigurationError("--from: is required")
+  if (from === "authwire") {
+    const there = { ...configuration, databaseUrl: sourceUrl, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
+    return authwireOrigin(await openMigratedDatabase(there, log), {
+      tenant,
+      encryptionKeys: encryptionKeys(configuration),
+    })
+  }
+  const names = mapping === undefined ? noMapping : readMapping(mapping)
+  const source = await whatIsInTheWay("--url: cannot open the database", () => openSource(sourceUrl))
+  try {
+    return await whatIsInTheWay("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
+  } catch (error) {
+    await source.close()
+    throw error
+  }
+}
+
+type Keys = Parameters<typeof encryptionKeys>[0]
+
+/** Runs what may fail by something outside, and says so in a line. */
+export async function whatIsInTheWay<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ConfigurationError || error instanceof StartError) throw error
+    throw new StartError(`${what} (${causeOf(error)})`, { cause: error })
+  }
+}
+
+/** Reads all rows of the origin, with a progress bar; every finding goes to the file of `--report` too. */
+export async function checkOrigin(
+  origin: Origin,
+  report: string | undefined,
+): Promise<{ check: Check; rows: Record<string, number>; total: number }> {
+  const rows: Record<string, number> = {}
+  for (const name of bulkNames) rows[name] = await origin.count(name)
+  const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
+  const file = report === undefined ? undefined : openReport(report)
+  const progress = progressBar("reading  ", total)
+  try {
+    const onFinding = (finding: Finding) => {
+      if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
+    }
+    return { check: await check(origin, { onFinding, onRows: progress.advance }), rows, total }
+  } finally {
+    progress.stop()
+    if (file !== undefined) closeSync(file)
+  }
+}
+
+function openReport(path: string): number {
+  try {
+    return openSync(path, "w", 0o600)
+  } catch (error) {
+    throw new StartError(`--report: cannot write ${path} (${causeOf(error)})`, { cause: error })
+  }
+}

@@ -1,0 +1,95 @@
+import { encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
+import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { StartError } from "../../bootstrap/start-error.js"
+import type { Check } from "../../import/check.js"
+import { type AllDifferences, copy } from "../../import/copy.js"
+import type { Origin } from "../../import/item.js"
+import { type Database, tenantStore } from "../../store/sql/index.js"
+import type { Configuration } from "../config/configuration.js"
+import { checkReport, differencesReport } from "./import-report.js"
+import { bulkTimeoutMs, checkOrigin, openOrigin, whatIsInTheWay } from "./import-source.js"
+import type { CommandOutput } from "./output.js"
+import { progressBar } from "./progress.js"
+
+/**
+ * `authwire import`: reads what an adapter has written, reports, and with `--apply` makes the tenant the same and
+ * compares every row. Throws ConfigurationError and StartError.
+ *
+ * @returns the exit code: 1 if there are errors that keep rows out, or if the comparison finds a difference
+ */
+export async function importPeer(configuration: Configuration<"import">, output: CommandOutput): Promise<number> {
+  const { print, say } = output
+  const complete = withDevSecret(configuration)
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const database = await openMigratedDatabase({ ...complete, databaseStatementTimeoutMs: bulkTimeoutMs }, log)
+  try {
+    await requireTenant(database, configuration.tenant)
+    const origin = await openOrigin(complete, log)
+    try {
+      const { check, rows, total } = await whatIsInTheWay("import", () => checkOrigin(origin, configuration.report))
+      print(checkReport(origin, check, rows))
+      const { errors } = check.findings
+      if (errors > 0 && !configuration.skip) {
+        say(
+          `${errors} rows have errors: mend them where they are, or leave them out with --skip; nothing was written\n`,
+        )
+        return 1
+      }
+      if (!configuration.apply) {
+        say("dry run: nothing was written; --apply writes\n")
+        return 0
+      }
+      return await whatIsInTheWay("import: what was done is kept, and it can be run again", () =>
+        write({ origin, database, check, total }, complete, output),
+      )
+    } finally {
+      await origin.close()
+    }
+  } finally {
+    await database.close()
+  }
+}
+
+async function write(
+  { total, ...parts }: { origin: Origin; database: Database; check: Check; total: number },
+  configuration: Configuration<"import">,
+  { print, say }: CommandOutput,
+): Promise<number> {
+  const { tenant, delete: deletes } = configuration
+  let progress = progressBar("writing  ", total)
+  const work = copy(parts, {
+    tenant,
+    deletes,
+    encryptionKeys: encryptionKeys(configuration),
+    onRows: (count) => progress.advance(count),
+  })
+  let written: AllDifferences
+  try {
+    written = await work.write()
+  } finally {
+    progress.stop()
+  }
+  print(`\n${differencesReport(written, ["added", "changed", "deleted"])}`)
+  progress = progressBar("comparing", total)
+  let found: AllDifferences
+  try {
+    found = await work.compare()
+  } finally {
+    progress.stop()
+  }
+  const differ = Object.values(found).some(({ missing, changed, surplus }) => missing + changed + surplus !== 0)
+  if (!differ) {
+    say("every row was compared: both have the same\n")
+    return 0
+  }
+  print(`\n${differencesReport(found, ["missing", "different", "only in Authwire"])}`)
+  say("the two differ: run it again if the source has changed meanwhile; --delete deletes what only Authwire has\n")
+  return 1
+}
+
+async function requireTenant(database: Database, tenant: string): Promise<void> {
+  const all = await whatIsInTheWay("the database", () => tenantStore(database).list({}))
+  if (all.some(({ name }) => name === tenant)) return
+  throw new StartError(`there is no tenant ${tenant}: make it with: authwire tenants create ${tenant}`)
+}

@@ -1,0 +1,137 @@
+import {
+  bulk,
+  type Database,
+  type DatabaseFacts,
+  databaseFacts,
+  migrationStatus,
+  type SqlDatabaseOptions,
+  tenantStore,
+} from "../store/sql/index.js"
+import type { Diagnosis } from "./finding.js"
+
+/** The oldest versions that are tested. */
+const oldest = { mysql: [8, 4], mariadb: [10, 11] } as const
+
+const maxClockSkewMs = 1000
+/** The largest row: three tokens of 128 KiB, sealed, and what is beside them. */
+const minPacketBytes = 4 * 1024 * 1024
+
+/** Looks at an open database. Throws StoreError when it does not answer. */
+export async function diagnoseDatabase(
+  database: Database,
+  { encryptionKeys, poolSize = 10 }: { encryptionKeys: readonly Buffer[] } & Pick<SqlDatabaseOptions, "poolSize">,
+): Promise<Diagnosis[]> {
+  const before = Date.now()
+  const facts = await databaseFacts(database)
+  const after = Date.now()
+  const tables = await diagnoseMigrations(database)
+  return [
+    diagnoseVersion(database, facts),
+    ...diagnoseSettings(facts.settings, poolSize),
+    diagnoseClock(facts.clock, before, after),
+    tables,
+    ...(tables.state === "wrong" ? [] : await diagnoseKeys(database, encryptionKeys)),
+  ]
+}
+
+function diagnoseVersion({ engine }: Database, { version }: DatabaseFacts): Diagnosis {
+  const what = "database version"
+  if (engine === "sqlite") return { state: "ok", what, detail: `SQLite ${version}` }
+  const [major, minor] = oldest[engine]
+  const [, isMajor = 0, isMinor = 0] = (/^(\d+)\.(\d+)/.exec(version) ?? []).map(Number)
+  const isOld = isMajor < major || (isMajor === major && isMinor < minor)
+  return isOld
+    ? { state: "wrong", what, detail: `${version}: must be ${major}.${minor} or later` }
+    : { state: "ok", what, detail: version }
+}
+
+function diagnoseSettings(settings: DatabaseFacts["settings"], poolSize: number): Diagnosis[] {
+  const rules: readonly (readonly [
+    name: string,
+    isRight: (value: string) => boolean,
+    state: "warning" | "wrong",
+    advice: string,
+  ])[] = [
+    ["read_only", (value) => value === "OFF", "wrong", "must be OFF: this server takes no writes"],
+    [
+      "innodb_flush_log_at_trx_commit",
+      (value) => value === "1",
+      "warning",
+      "should be 1: otherwise a crash of the machine loses what was committed last",
+    ],
+    [
+      "sync_binlog",
+      (value) => value === "1",
+      "warning",
+      "should be 1 where there are replicas or backups of the binary log",
+    ],
+    [
+      "max_allowed_packet",
+      (value) => Number(value) >= minPacketBytes,
+      "wrong",
+      `must be at least ${minPacketBytes}: the largest rows do not fit`,
+    ],
+    [
+      "max_connections",
+      (value) => Number(value) >= poolSize + 2,
+      "wrong",
+      `must be at least ${poolSize + 2}: --database-pool-size and 2, for each worker`,
+    ],
+    ["journal_mode", (value) => value === "wal", "warning", "should be wal: otherwise readers wait for writers"],
+  ]
+  return rules.flatMap(([name, isRight, state, advice]): Diagnosis[] => {
+    const value = settings[name]
+    if (value === undefined) return []
+    return [
+      isRight(value)
+        ? { state: "ok", what: name, detail: value }
+        : { state, what: name, detail: `${value}: ${advice}` },
+    ]
+  })
+}
+
+function diagnoseClock(clock: number, before: number, after: number): Diagnosis {
+  const skew = clock < before ? before - clock : Math.max(0, clock - after)
+  const what = "clock"
+  if (skew <= maxClockSkewMs) return { state: "ok", what, detail: `within ${skew} ms of the database's` }
+  return {
+    state: "wrong",
+    what,
+    detail: `${skew} ms away from the database's: sessions would end early or late; set both by NTP`,
+  }
+}
+
+async function diagnoseMigrations(database: Database): Promise<Diagnosis> {
+  const all = await migrationStatus(database)
+  const what = "migrations"
+  const pending = all.filter(({ applied }) => !applied).map(({ name }) => name)
+  if (pending.length > 0) {
+    return { state: "wrong", what, detail: `${pending.join(", ")} pending: run authwire migrate up` }
+  }
+  const unknown = all.filter(({ known }) => !known).map(({ name }) => name)
+  if (unknown.length > 0) {
+    return {
+      state: "warning",
+      what,
+      detail: `${unknown.join(", ")} applied by a newer version of Authwire than this one`,
+    }
+  }
+  return { state: "ok", what, detail: `${all.length} applied, none pending` }
+}
+
+/** Whether the first accounts of every tenant can be decrypted. */
+async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[]): Promise<Diagnosis[]> {
+  const what = "encryption keys"
+  const tenants = await tenantStore(database).list({})
+  const broken: string[] = []
+  for (const { name } of tenants) {
+    try {
+      for await (const _rows of bulk(database, { tenant: name, encryptionKeys }).accounts.pages()) break
+    } catch {
+      broken.push(name)
+    }
+  }
+  if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first accounts of every tenant" }]
+  const detail = `they do not decrypt accounts of ${broken.join(", ")}: give the keys that sealed them, the newest first`
+  return [{ state: "wrong", what, detail }]
+}

@@ -1,0 +1,76 @@
+import { type BulkName, bulkNames } from "../store/sql/index.js"
+
+/** What can be wrong with rows. An error keeps a row out and stops the import; a warning does not stop it. */
+export const findingKinds = {
+  invalid: { severity: "error", meaning: "break a rule of Authwire" },
+  duplicate: { severity: "error", meaning: "have the same key as a row before them" },
+  "address-collision": {
+    severity: "error",
+    meaning: "have the e-mail address of a user before them, but for ASCII case and white space",
+  },
+  orphan: { severity: "warning", meaning: "belong to a user that there is not, and are left out" },
+  "folded-reference": {
+    severity: "warning",
+    meaning: "name their user in other case, accents or spaces than the user's own id, and are left out",
+  },
+  truncated: { severity: "warning", meaning: "have a value that fills its column and may have been cut" },
+  "cannot-sign-in": {
+    severity: "warning",
+    meaning: "have no e-mail address, no account and no passkey, so nothing to sign in again with",
+  },
+} as const satisfies Record<string, { severity: "error" | "warning"; meaning: string }>
+
+export type FindingKind = keyof typeof findingKinds
+
+/** Something that is wrong with one row. */
+export interface Finding {
+  kind: FindingKind
+  table: BulkName
+  /** Which row it is. */
+  row: string
+  detail: string
+}
+
+/** What was found, in numbers, and the first rows of each kind. */
+export interface FindingSummary {
+  kind: FindingKind
+  table: BulkName
+  count: number
+  examples: Finding[]
+}
+
+const maxExamples = 5
+
+/** Counts findings. Each is told to `onFinding` as well: all of them are kept nowhere. */
+export class Findings {
+  readonly #summaries = new Map<string, FindingSummary>()
+  readonly #onFinding: (finding: Finding) => void
+
+  constructor(onFinding: (finding: Finding) => void = () => {}) {
+    this.#onFinding = onFinding
+  }
+
+  add(finding: Finding): void {
+    const { kind, table } = finding
+    const name = `${kind} ${table}`
+    const summary = this.#summaries.get(name) ?? { kind, table, count: 0, examples: [] }
+    this.#summaries.set(name, summary)
+    summary.count++
+    if (summary.examples.length < maxExamples) summary.examples.push(finding)
+    this.#onFinding(finding)
+  }
+
+  /** In the order of the kinds, and for each of the tables. */
+  summaries(): FindingSummary[] {
+    return (Object.keys(findingKinds) as FindingKind[]).flatMap((kind) =>
+      bulkNames.flatMap((table) => this.#summaries.get(`${kind} ${table}`) ?? []),
+    )
+  }
+
+  get errors(): number {
+    return this.summaries().reduce(
+      (sum, { kind, count }) => sum + (findingKinds[kind].severity === "error" ? count : 0),
+      0,
+    )
+  }
+}

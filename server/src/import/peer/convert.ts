@@ -1,0 +1,107 @@
+import { hash } from "node:crypto"
+import { type BulkName, type BulkRows, emailKey } from "../../store/sql/index.js"
+import type { Account, AccountType, Authenticator, Session, User, VerificationToken } from "../../store/types.js"
+import type { Fault } from "../item.js"
+import type { RawRow } from "./raw-row.js"
+import { brokenRules } from "./rules.js"
+
+// Rows of a peer as rows of Authwire: what AuthwireAdapter returns of them is what the peer's adapter returned.
+
+type Convert<Row> = (raw: RawRow, tenant: string) => Row
+
+const accountTypes: readonly string[] = ["oauth", "oidc", "email", "webauthn"] satisfies AccountType[]
+
+export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
+  users(raw, tenant) {
+    const user: User = {
+      id: raw.required("id", raw.text("id"), ""),
+      email: raw.text("email"),
+      emailVerified: raw.date("emailVerified"),
+      name: raw.text("name"),
+      image: raw.text("image"),
+      // A date that is null is the same as none to the contract.
+      extra: raw.extra(["email", "name", "image"]),
+    }
+    raw.checkLengths(["image"])
+    check(raw, () => brokenRules.users(user))
+    return { ...user, tenant, emailKey: emailKey(user.email) }
+  },
+
+  accounts(raw, tenant) {
+    const type = raw.required("type", raw.text("type"), "")
+    if (!accountTypes.includes(type)) raw.fault("type", `must be one of ${accountTypes.join(", ")}`)
+    const account: Account = {
+      userId: raw.required("userId", raw.text("userId"), ""),
+      type: type as AccountType,
+      provider: raw.required("provider", raw.text("provider"), ""),
+      providerAccountId: raw.required("providerAccountId", raw.text("providerAccountId"), ""),
+      access_token: raw.text("access_token"),
+      token_type: raw.text("token_type")?.toLowerCase(),
+      id_token: raw.text("id_token"),
+      refresh_token: raw.text("refresh_token"),
+      scope: raw.text("scope"),
+      expires_in: raw.number("expires_in"),
+      expires_at: raw.number("expires_at"),
+      authorization_details: raw.list("authorization_details"),
+      extra: raw.extra([
+        "access_token",
+        "token_type",
+        "id_token",
+        "refresh_token",
+        "scope",
+        "expires_in",
+        "expires_at",
+        "authorization_details",
+      ]),
+    }
+    raw.checkLengths(["access_token", "id_token", "refresh_token", "scope", "providerAccountId"])
+    check(raw, () => brokenRules.accounts(account))
+    return { ...account, tenant }
+  },
+
+  sessions(raw, tenant) {
+    const session: Session = {
+      sessionToken: raw.required("sessionToken", raw.text("sessionToken"), ""),
+      userId: raw.required("userId", raw.text("userId"), ""),
+      expires: raw.required("expires", raw.date("expires"), new Date(0)),
+      extra: raw.extra([]),
+    }
+    check(raw, () => brokenRules.sessions(session))
+    const { sessionToken, ...rest } = session
+    return { ...rest, tenant, tokenHash: hash("sha256", sessionToken, "buffer") }
+  },
+
+  verificationTokens(raw, tenant) {
+    const verificationToken: VerificationToken = {
+      identifier: raw.required("identifier", raw.text("identifier"), ""),
+      token: raw.required("token", raw.text("token"), ""),
+      expires: raw.required("expires", raw.date("expires"), new Date(0)),
+    }
+    check(raw, () => brokenRules.verificationTokens(verificationToken))
+    const { token, ...rest } = verificationToken
+    return { ...rest, tenant, tokenHash: hash("sha256", token, "buffer") }
+  },
+
+  authenticators(raw, tenant) {
+    const authenticator: Authenticator = {
+      credentialID: raw.required("credentialID", raw.text("credentialID"), ""),
+      userId: raw.required("userId", raw.text("userId"), ""),
+      providerAccountId: raw.required("providerAccountId", raw.text("providerAccountId"), ""),
+      credentialPublicKey: raw.required("credentialPublicKey", raw.text("credentialPublicKey"), ""),
+      counter: raw.required("counter", raw.number("counter"), 0),
+      credentialDeviceType: raw.required("credentialDeviceType", raw.text("credentialDeviceType"), ""),
+      credentialBackedUp: raw.required("credentialBackedUp", raw.flag("credentialBackedUp"), false),
+      transports: raw.text("transports"),
+      extra: raw.extra(["transports"]),
+    }
+    raw.checkLengths(["credentialID", "credentialPublicKey", "providerAccountId"])
+    check(raw, () => brokenRules.authenticators(authenticator))
+    return { ...authenticator, tenant }
+  },
+}
+
+/** Applies the rules to what could be read: what could not has a fault already. */
+function check(raw: RawRow, rules: () => string[]): void {
+  if (raw.faults.some(({ kind }) => kind === "invalid")) return
+  raw.faults.push(...rules().map((detail): Fault => ({ kind: "invalid", detail })))
+}

@@ -1,0 +1,31 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, test } from "@jest/globals"
+import { readMapping } from "./mapping.js"
+
+function read(text: string) {
+  const folder = mkdtempSync(join(tmpdir(), "authwire-mapping-"))
+  try {
+    writeFileSync(join(folder, "mapping.json"), text)
+    return readMapping(join(folder, "mapping.json"))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+test("the mapping of docs/moving.md is one", () => {
+  const page = readFileSync(new URL("../../../../docs/moving.md", import.meta.url), "utf8")
+  const [, json = ""] = /```json\n(.*?)```/s.exec(page) ?? []
+  expect(read(json)).toEqual(JSON.parse(json))
+})
+
+test.each([
+  ["{", /it is not JSON/],
+  ['{"tables": {"user": "x"}}', /tables: .*user/],
+  ['{"columns": {"users": {"nick": "x"}}}', /columns\.users: .*nick/],
+  ['{"ignore": {"users": "x"}}', /ignore\.users: .*array/],
+  ['{"timezone": "Europe/Vienna"}', /timezone: must be an offset/],
+])("%s is rejected by its path and the rule", (text, message) => {
+  expect(() => read(text)).toThrow(message)
+})

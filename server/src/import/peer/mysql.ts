@@ -1,0 +1,72 @@
+import { createConnection, type RowDataPacket } from "mysql2/promise"
+import { StartError } from "../../bootstrap/start-error.js"
+import type { ServerLocation } from "../../store/sql/index.js"
+import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
+
+const dialect: Dialect = { quote: (name) => `\`${name.replaceAll("`", "``")}\``, parameter: () => "?" }
+
+/** Opens a database of MySQL or MariaDB. Its session is as the server makes it: the peer's time zone is then ours too. */
+export async function mysqlSource({ username: user, socketPath, ssl, ...location }: ServerLocation): Promise<Source> {
+  const connection = await createConnection({
+    ...{ user, host: location.host, port: location.port, password: location.password, database: location.database },
+    ...(socketPath === undefined ? {} : { socketPath }),
+    ...(ssl === undefined ? {} : { ssl }),
+    charset: "utf8mb4",
+    dateStrings: true,
+    supportBigNumbers: true,
+    bigNumberStrings: true,
+  })
+  // Told when nobody asks; whoever asks next is told too.
+  connection.on("error", () => {})
+  const rows = async (sql: string, parameters: unknown[] = []) =>
+    (await connection.query<RowDataPacket[]>(sql, parameters))[0]
+
+  return {
+    tables: async () =>
+      (await rows("SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")).map(
+        ({ name }) => String(name),
+      ),
+
+    async describe(name) {
+      const columns = await rows(
+        `SELECT COLUMN_NAME AS name, COLUMN_TYPE AS type, CHARACTER_MAXIMUM_LENGTH AS length, COLLATION_NAME AS collation
+           FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
+        [name],
+      )
+      const indexes = await rows(
+        `SELECT INDEX_NAME AS name, COLUMN_NAME AS \`column\`, NULLABLE AS nullable
+           FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND NON_UNIQUE = 0
+           ORDER BY INDEX_NAME, SEQ_IN_INDEX`,
+        [name],
+      )
+      const key = pagingKey(
+        indexes.map((row) => ({
+          index: String(row.name),
+          column: String(row.column),
+          isPrimary: row.name === "PRIMARY",
+          isNullable: row.nullable === "YES",
+        })),
+      )
+      if (key === undefined) throw new StartError(`the table ${name} has no unique key to read it by: add one`)
+      return {
+        name,
+        key,
+        columns: columns.map((row) => ({
+          name: String(row.name),
+          type: String(row.type).toLowerCase(),
+          maxLength: row.length === null ? undefined : Number(row.length),
+          folds: row.collation !== null && !/^binary$|_0900_bin$/.test(String(row.collation)),
+        })),
+      }
+    },
+
+    count: async (name) => Number((await rows(`SELECT COUNT(*) AS n FROM ${dialect.quote(name)}`))[0]?.n),
+
+    async page(table, after, limit) {
+      const { sql, parameters } = pageStatement(dialect, table, after, limit)
+      return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }, parameters))[0]
+    },
+
+    close: () => connection.end(),
+  }
+}

@@ -1,0 +1,94 @@
+import type { Extra, JsonValue } from "../../store/types.js"
+import type { Fault } from "../item.js"
+import type { SourceColumn } from "./source.js"
+import { dateOf, flagOf, jsonOf, numberOf, parsed, textOf } from "./values.js"
+
+/** A column that is read, and what it is to the contract: a property of it, or one more property of the row. */
+export interface ReadColumn extends SourceColumn {
+  /** Undefined for what goes into `extra` under the column's name. */
+  field: string | undefined
+}
+
+/** One row as a driver gave it, read property by property. What cannot be read is a fault, and undefined. */
+export class RawRow {
+  readonly faults: Fault[] = []
+  readonly #columns: readonly ReadColumn[]
+  readonly #byField: ReadonlyMap<string, number>
+  readonly #cells: readonly unknown[]
+  readonly #timezone: string
+
+  constructor(
+    columns: readonly ReadColumn[],
+    byField: ReadonlyMap<string, number>,
+    cells: readonly unknown[],
+    timezone: string,
+  ) {
+    this.#columns = columns
+    this.#byField = byField
+    this.#cells = cells
+    this.#timezone = timezone
+  }
+
+  text = (field: string): string | undefined => this.#read(field, textOf, "must be text")
+  number = (field: string): number | undefined => this.#read(field, numberOf, "must be a number")
+  flag = (field: string): boolean | undefined => this.#read(field, flagOf, "must be true or false")
+  date = (field: string): Date | undefined =>
+    this.#read(field, (value) => dateOf(value, this.#timezone), "must be a date")
+
+  list(field: string): JsonValue[] | undefined {
+    const list = (value: unknown) => {
+      const json = typeof value === "string" ? parsed(value) : value
+      return Array.isArray(json) ? (json as JsonValue[]) : undefined
+    }
+    return this.#read(field, list, "must be a list of JSON")
+  }
+
+  /** What must be there: a fault if it is null. */
+  required<T>(field: string, value: T | undefined, otherwise: T): T {
+    if (value === undefined && this.#isNull(field)) this.fault(field, "must not be null")
+    return value ?? otherwise
+  }
+
+  /** What the contract does not name, and those of the named properties that are null, so that they read back as null. */
+  extra(nullable: readonly string[]): Extra {
+    const entries: [string, JsonValue][] = nullable.flatMap((field) =>
+      this.#byField.has(field) && this.#isNull(field) ? [[field, null]] : [],
+    )
+    for (const [index, { field, name, type }] of this.#columns.entries()) {
+      if (field !== undefined) continue
+      const value = jsonOf(this.#cells[index], type, this.#timezone)
+      if (value === undefined) this.fault(name, "must be a value of JSON")
+      else entries.push([name, value])
+    }
+    return Object.fromEntries(entries)
+  }
+
+  /** Notes the fields that are as long as their column lets them be: longer ones may have been cut. */
+  checkLengths(fields: readonly string[]): void {
+    for (const field of fields) {
+      const index = this.#byField.get(field)
+      const { maxLength, type } = (index === undefined ? undefined : this.#columns[index]) ?? {}
+      const value = index === undefined ? undefined : this.#cells[index]
+      if (maxLength === undefined || typeof value !== "string" || value.length < maxLength) continue
+      if ([...value].length < maxLength) continue
+      this.faults.push({ kind: "truncated", detail: `${field} fills its column (${type}) to the last character` })
+    }
+  }
+
+  fault(field: string, rule: string): void {
+    this.faults.push({ kind: "invalid", detail: `${field} ${rule}` })
+  }
+
+  #isNull(field: string): boolean {
+    const index = this.#byField.get(field)
+    return index === undefined || this.#cells[index] === null || this.#cells[index] === undefined
+  }
+
+  #read<T>(field: string, read: (value: unknown) => T | undefined, rule: string): T | undefined {
+    const index = this.#byField.get(field)
+    if (index === undefined || this.#isNull(field)) return undefined
+    const value = read(this.#cells[index])
+    if (value === undefined) this.fault(field, rule)
+    return value
+  }
+}

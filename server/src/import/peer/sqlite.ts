@@ -1,0 +1,46 @@
+import { existsSync } from "node:fs"
+import { createRequire } from "node:module"
+import type Libsql from "libsql"
+import { StartError } from "../../bootstrap/start-error.js"
+import { type Dialect, pageStatement, type Source } from "./source.js"
+
+const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: () => "?" }
+
+/** Opens a file of SQLite, which must be there. */
+export async function sqliteSource(path: string): Promise<Source> {
+  if (!existsSync(path)) throw new StartError(`--url: there is no file ${path}`)
+  const Database = createRequire(import.meta.url)("libsql") as typeof Libsql
+  const database = new Database(path, { readonly: true })
+  const rows = (sql: string, ...parameters: unknown[]) =>
+    database.prepare(sql).all(parameters) as Record<string, unknown>[]
+
+  return {
+    tables: async () => rows("SELECT name FROM sqlite_schema WHERE type = 'table'").map(({ name }) => String(name)),
+
+    async describe(name) {
+      const columns = rows("SELECT name, type, pk FROM pragma_table_info(?)", name)
+      const [{ wr } = {}] = rows("SELECT wr FROM pragma_table_list WHERE name = ?", name)
+      const primary = columns.filter(({ pk }) => Number(pk) > 0).sort((one, other) => Number(one.pk) - Number(other.pk))
+      return {
+        name,
+        // Every table has this one, unless it was made WITHOUT ROWID: then its primary key is never null.
+        key: Number(wr) === 0 ? ["rowid"] : primary.map((column) => String(column.name)),
+        columns: columns.map((column) => ({
+          name: String(column.name),
+          type: String(column.type).toLowerCase(),
+          maxLength: undefined,
+          folds: false,
+        })),
+      }
+    },
+
+    count: async (name) => Number(rows(`SELECT COUNT(*) AS n FROM ${dialect.quote(name)}`)[0]?.n),
+
+    async page(table, after, limit) {
+      const { sql, parameters } = pageStatement(dialect, table, after, limit)
+      return database.prepare(sql).raw().all(parameters) as unknown[][]
+    },
+
+    close: async () => void database.close(),
+  }
+}

@@ -1,0 +1,79 @@
+import type { JsonValue } from "../../store/types.js"
+
+// What drivers give, as what the contract has; undefined for what cannot be that.
+
+/** Text; ids may be numbers, and columns of bytes hold UTF-8. */
+export function textOf(value: unknown): string | undefined {
+  if (typeof value === "string") return value
+  if (typeof value === "number" || typeof value === "bigint") return String(value)
+  const bytes = bytesOf(value)
+  if (bytes === undefined) return undefined
+  const text = bytes.toString("utf8")
+  return Buffer.from(text).equals(bytes) ? text : undefined
+}
+
+export function numberOf(value: unknown): number | undefined {
+  if (typeof value === "number") return value
+  if (typeof value === "bigint") return Number(value)
+  return typeof value === "string" && /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value) ? Number(value) : undefined
+}
+
+export function flagOf(value: unknown): boolean | undefined {
+  if (typeof value === "boolean") return value
+  // A column of one bit is a byte to the driver.
+  const plain = bytesOf(value)?.[0] ?? value
+  if (["1", "t", "true"].includes(String(plain))) return true
+  return ["0", "f", "false"].includes(String(plain)) ? false : undefined
+}
+
+/** Seconds until 5138, milliseconds since 1973: nobody signed in to anything before that. */
+const firstMs = 1e11
+
+const dateForm = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d+))?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?$/i
+
+/**
+ * A moment, to the millisecond: as the database writes a date, as ISO 8601, or as seconds or milliseconds since 1970.
+ *
+ * @param timezone of dates that do not say theirs: `Z` or `+02:00`.
+ */
+export function dateOf(value: unknown, timezone: string): Date | undefined {
+  const number = numberOf(value)
+  if (number !== undefined) return valid(new Date(Math.abs(number) < firstMs ? number * 1000 : number))
+  if (typeof value !== "string") return undefined
+  const [, day, time = "00:00:00", fraction = "", zone = timezone] = dateForm.exec(value) ?? []
+  if (day === undefined) return undefined
+  const offset = /^[+-]/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(3).replace(":", "") || "00"}` : "Z"
+  return valid(new Date(`${day}T${time}.${fraction.slice(0, 3).padEnd(3, "0")}${offset}`))
+}
+
+function valid(date: Date): Date | undefined {
+  return Number.isNaN(date.getTime()) ? undefined : date
+}
+
+/** What a column that the contract does not know holds, as JSON: dates in ISO 8601, bytes in Base64. */
+export function jsonOf(value: unknown, type: string, timezone: string): JsonValue | undefined {
+  if (value === null || typeof value === "boolean") return value
+  if (/^(tinyint\(1\)|bool)/.test(type)) return flagOf(value) ?? numberOf(value)
+  if (/^(json|jsonb)$/.test(type)) return typeof value === "string" ? parsed(value) : (value as JsonValue)
+  if (/^(date|timestamp)/.test(type)) return dateOf(value, timezone)?.toISOString() ?? textOf(value)
+  if (/int|^(real|double|float)/.test(type)) {
+    const number = numberOf(value)
+    return number === undefined || !(Number.isSafeInteger(number) || number % 1 !== 0) ? textOf(value) : number
+  }
+  if (typeof value === "number" || typeof value === "string") return value
+  return bytesOf(value)?.toString("base64") ?? (typeof value === "object" ? (value as JsonValue) : undefined)
+}
+
+/** JSON in a text. A driver may have read it already, and then this is a string of JSON. */
+export function parsed(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return text
+  }
+}
+
+function bytesOf(value: unknown): Buffer | undefined {
+  if (value instanceof ArrayBuffer) return Buffer.from(value)
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined
+}

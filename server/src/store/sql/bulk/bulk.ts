@@ -1,0 +1,46 @@
+import { createCipher } from "../cipher.js"
+import type { Database } from "../database.js"
+import { emailKey } from "../email-key.js"
+import type { AccountRow, AuthenticatorRow, SessionRow, UserRow, VerificationTokenRow } from "../schema/entities.js"
+import { sealedAccounts } from "../sealed-accounts.js"
+import { type BulkTable, bulkTable } from "./table.js"
+
+/** Whole rows of a tenant, as they are read and written in bulk: what is sealed in the database stands here in the clear. */
+export interface BulkRows {
+  users: UserRow
+  accounts: AccountRow
+  sessions: SessionRow
+  verificationTokens: VerificationTokenRow
+  authenticators: AuthenticatorRow
+}
+
+export type BulkName = keyof BulkRows
+
+/** The tables, those that others refer to first. */
+export const bulkNames = ["users", "accounts", "sessions", "verificationTokens", "authenticators"] as const
+
+export type Bulk = { readonly [N in BulkName]: BulkTable<BulkRows[N]> }
+
+/**
+ * What a tenant has, for programs that move all of it. They are the only ones that write meanwhile: a row that somebody
+ * else writes at the same time fails their batch.
+ */
+export function bulk(
+  database: Database,
+  { tenant, encryptionKeys }: { tenant: string; encryptionKeys: readonly Buffer[] },
+): Bulk {
+  const { users, accounts, sessions, verificationTokens, authenticators } = database.tables
+  const sealed = sealedAccounts(createCipher(encryptionKeys))
+  return {
+    // The key of the address is not among the columns that are read.
+    users: bulkTable(database, users, { tenant, open: (row) => ({ ...row, emailKey: emailKey(row.email) }) }),
+    accounts: bulkTable(database, accounts, {
+      tenant,
+      seal: (row) => sealed.seal(row, tenant),
+      open: (row) => ({ ...sealed.open(row, tenant), tenant }),
+    }),
+    sessions: bulkTable(database, sessions, { tenant }),
+    verificationTokens: bulkTable(database, verificationTokens, { tenant }),
+    authenticators: bulkTable(database, authenticators, { tenant }),
+  }
+}

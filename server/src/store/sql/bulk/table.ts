@@ -1,0 +1,160 @@
+import { isDeepStrictEqual } from "node:util"
+import type { Database } from "../database.js"
+import { type Cell, type Statement, statement } from "../query/statement.js"
+import type { Table } from "../schema/table.js"
+
+/** Rows that are not in the database as they are given. */
+export interface Difference<Row> {
+  missing: Row[]
+  changed: Row[]
+}
+
+/** All rows that a tenant has in one table. */
+export interface BulkTable<Row> {
+  count(): Promise<number>
+  /** All rows in the order of their keys, without holding more than a page of them. */
+  pages(): AsyncIterable<Row[]>
+  /** Which of these rows, each with a key of its own, are not in the database, or otherwise. */
+  differences(rows: readonly Row[]): Promise<Difference<Row>>
+  /** Inserts what is missing and replaces what has changed, in one transaction. Throws StatementError, with nothing done. */
+  write(difference: Difference<Row>): Promise<void>
+  /** Deletes the rows with the keys of these, in one transaction. */
+  delete(rows: readonly Row[]): Promise<void>
+}
+
+interface BulkTableOptions<Row> {
+  tenant: string
+  /** Makes the row that is stored of one in the clear, and back. */
+  seal?: (row: Row) => Row
+  open?: (row: Row) => Row
+}
+
+const pageSize = 500
+/** How many keys a SELECT asks for. MySQL stops to look at the index for more than 200. */
+const keysAtOnce = 100
+/** How many rows an INSERT has: more are not faster. */
+const rowsAtOnce = 50
+
+export function bulkTable<Row extends { tenant: string }, Key extends keyof Row & string>(
+  database: Database,
+  table: Table<Row, Key>,
+  { tenant, seal = (row) => row, open = (row) => row }: BulkTableOptions<Row>,
+): BulkTable<Row> {
+  const keys = table.key.filter((property) => property !== "tenant")
+  const names = keys.map((property) => `t.${property}`)
+  const select = () =>
+    table
+      .selectFrom("t")
+      .select([table.columns("t"), ...names].join(", "))
+      .where("t.tenant = :tenant")
+  const page = () => names.reduce((builder, name) => builder.addOrderBy(name), select()).limit(pageSize)
+  const firstPage = table.statement(page(), "tenant" as Key)
+  const nextPage = table.statement(page().andWhere(`(${isAfter(keys)})`), ...table.key)
+  const ofTenant = table.statement(
+    table.selectFrom("t").select("COUNT(*)").where("t.tenant = :tenant"),
+    "tenant" as Key,
+  )
+  const byKeys = selectByKeys()
+  const insertMany = table.insertMany(rowsAtOnce)
+
+  function selectByKeys(): Statement<readonly Row[]> {
+    const parameters: Record<string, (rows: readonly Row[]) => Cell> = {
+      tenant: () => table.cell("tenant", tenant as Row["tenant"]),
+    }
+    const list = Array.from({ length: keysAtOnce }, (_, n) => {
+      const key = keys.map((property) => {
+        // The last key stands for those that lack.
+        parameters[`${property}${n}`] = (rows) => {
+          const row = rows[Math.min(n, rows.length - 1)] as Row
+          return table.cell(property, row[property])
+        }
+        return `:${property}${n}`
+      })
+      return `(${key.join(", ")})`
+    }).join(", ")
+    // SQLite compares several columns only with a table.
+    const values = database.engine === "sqlite" ? `VALUES ${list}` : list
+    return statement(select().andWhere(`(${names.join(", ")}) IN (${values})`), parameters)
+  }
+
+  /** A row of the cells of a SELECT: the columns, and behind them the key, which may be among them or not. */
+  function rowOf(cells: Cell[]): Row {
+    const row: Row = { ...table.row(cells), tenant }
+    for (const [index, property] of keys.entries()) {
+      row[property] ??= Buffer.from(cells[table.width + index] as Buffer) as Row[Key]
+    }
+    return open(row)
+  }
+
+  const same = (one: Row, other: Row) => isDeepStrictEqual(table.insert.cells(one), table.insert.cells(other))
+
+  return {
+    async count() {
+      const [cells] = await database.statements({}, (sql) => sql.read(ofTenant, { tenant } as Row))
+      return Number(cells?.[0])
+    },
+
+    async *pages() {
+      let last: Row | undefined
+      for (;;) {
+        const found: Cell[][] = await database.statements({}, (sql) =>
+          last === undefined ? sql.read(firstPage, { tenant } as Row) : sql.read(nextPage, last),
+        )
+        const rows = found.map(rowOf)
+        if (rows.length > 0) yield rows
+        last = rows.at(-1)
+        if (last === undefined || rows.length < pageSize) return
+      }
+    },
+
+    async differences(rows) {
+      const stored = new Map<string, Row>()
+      for (const chunk of chunks(rows, keysAtOnce)) {
+        for (const cells of await database.statements({}, (sql) => sql.read(byKeys, chunk))) {
+          const row = rowOf(cells)
+          stored.set(table.nameOf(row), row)
+        }
+      }
+      const difference: Difference<Row> = { missing: [], changed: [] }
+      for (const row of rows) {
+        const found = stored.get(table.nameOf(row))
+        if (found === undefined) difference.missing.push(row)
+        else if (!same(found, row)) difference.changed.push(row)
+      }
+      return difference
+    },
+
+    async write({ missing, changed }) {
+      if (missing.length + changed.length === 0) return
+      const [inserted, updated] = [missing.map(seal), changed.map(seal)]
+      await database.transaction({}, [], async (sql) => {
+        for (const row of updated) await sql.write(table.update, row)
+        for (const chunk of chunks(inserted, rowsAtOnce)) {
+          if (chunk.length === rowsAtOnce) await sql.write(insertMany, chunk)
+          else for (const row of chunk) await sql.write(table.insert, row)
+        }
+      })
+    },
+
+    async delete(rows) {
+      if (rows.length === 0) return
+      await database.transaction({}, [], async (sql) => {
+        for (const row of rows) await sql.write(table.delete, row)
+      })
+    },
+  }
+}
+
+/** The condition that a row comes after the one whose key the parameters are: `a > :a OR (a = :a AND b > :b)`. */
+function isAfter(keys: readonly string[]): string {
+  return keys
+    .map((property, index) => {
+      const before = keys.slice(0, index).map((one) => `t.${one} = :${one}`)
+      return `(${[...before, `t.${property} > :${property}`].join(" AND ")})`
+    })
+    .join(" OR ")
+}
+
+function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size)
+}

@@ -1,0 +1,44 @@
+import type { Database } from "./database.js"
+
+/** What a database tells of itself. */
+export interface DatabaseFacts {
+  /** Such as `9.7.0`, `11.8.2-MariaDB`, `3.45.1`. */
+  version: string
+  /** Its clock, in milliseconds since 1970-01-01T00:00:00Z. */
+  clock: number
+  /** The settings that matter, as it writes them; none for SQLite but `journal_mode`. */
+  settings: Readonly<Record<string, string>>
+}
+
+const serverSettings = [
+  "innodb_flush_log_at_trx_commit",
+  "max_allowed_packet",
+  "max_connections",
+  "read_only",
+  "sync_binlog",
+]
+
+/** Asks the database. Changes nothing in it. */
+export function databaseFacts(database: Database): Promise<DatabaseFacts> {
+  return database.withQueryRunner(async (runner) => {
+    if (database.engine === "sqlite") {
+      const [row] = await runner.query(
+        "SELECT sqlite_version() AS version, strftime('%Y-%m-%dT%H:%M:%fZ', 'now') AS clock, journal_mode FROM pragma_journal_mode",
+      )
+      return {
+        version: String(row.version),
+        clock: Date.parse(row.clock),
+        settings: { journal_mode: String(row.journal_mode) },
+      }
+    }
+    const [row] = await runner.query("SELECT VERSION() AS version, ROUND(UNIX_TIMESTAMP(NOW(3)) * 1000) AS clock")
+    const settings: { Variable_name: string; Value: string }[] = await runner.query(
+      `SHOW GLOBAL VARIABLES WHERE Variable_name IN (${serverSettings.map((name) => `'${name}'`).join(", ")})`,
+    )
+    return {
+      version: String(row.version),
+      clock: Number(row.clock),
+      settings: Object.fromEntries(settings.map(({ Variable_name, Value }) => [Variable_name, Value])),
+    }
+  })
+}

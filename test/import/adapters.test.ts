@@ -1,0 +1,117 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import {
+  createDatabase,
+  type DatabaseTarget,
+  databaseTargets,
+  type TestDatabase,
+} from "@authwire/test-support/databases.js"
+import { hasPostgres, type Postgres, startPostgres } from "@authwire/test-support/postgres.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+import { hasTool } from "@authwire/test-support/tools.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { adapters, folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
+
+/** A Date is text to JSON, as it is in what the fixtures print. */
+const plain = (value: unknown) => JSON.parse(JSON.stringify(value))
+
+const sources = [...databaseTargets(), ...(hasPostgres(hasTool) ? (["postgres"] as const) : [])]
+
+const describeAdapters = hasAdapters() ? describe : describe.skip
+
+describeAdapters.each(sources)("what an adapter wrote into %s", (kind) => {
+  let postgres: Postgres | undefined
+  beforeAll(async () => {
+    if (kind === "postgres") postgres = await startPostgres()
+  })
+  afterAll(() => postgres?.stop())
+
+  /** Makes an empty database for an adapter. */
+  async function createSource(): Promise<Pick<TestDatabase, "url" | "drop">> {
+    if (postgres === undefined) return createDatabase(kind as DatabaseTarget)
+    return { url: await postgres.createDatabase(), drop: async () => {} }
+  }
+
+  describe.each(adapters)("by %s, after authwire import", (adapterName) => {
+    let source: Pick<TestDatabase, "url" | "drop">
+    let database: TestDatabase
+    let written: Written
+    let server: ServerProcess
+    let client: AuthwireClient
+    const authwire = (...args: string[]) =>
+      run(
+        ["import", `--from=${adapterName}`, ...args],
+        { AUTHWIRE_DATABASE_URL: database.url, AUTHWIRE_SOURCE_URL: source.url, AUTH_SECRET: testSecret },
+        folder,
+      )
+
+    beforeAll(async () => {
+      source = await createSource()
+      database = await createDatabase(kind === "postgres" ? "sqlite" : kind)
+      written = await writeBy(adapterName, source.url)
+      await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: database.url })
+    })
+    afterAll(async () => {
+      client?.close()
+      await server?.stop()
+      await database?.drop()
+      await source?.drop()
+    })
+
+    test("a dry run finds nothing wrong, and writes nothing", async () => {
+      const { code, stdout, stderr } = await authwire()
+      expect(stderr).toBe("dry run: nothing was written; --apply writes\n")
+      expect(stdout).toMatch(/^users +12 +12$/m)
+      expect(code).toBe(0)
+      expect(await database.query("SELECT COUNT(*) AS n FROM users")).toEqual([{ n: 0 }])
+    })
+
+    test("--apply writes every row, and a second run none", async () => {
+      const first = await authwire("--apply")
+      expect(first.stderr).toBe("every row was compared: both have the same\n")
+      expect(first.stdout).toMatch(/^users +12 +0 +0$/m)
+      expect(first.code).toBe(0)
+      const second = await authwire("--apply", "--delete")
+      expect(second.stdout).toMatch(/^users +0 +0 +0$/m)
+      expect(second.stdout).toMatch(/^accounts +0 +0 +0$/m)
+      expect(second.code).toBe(0)
+      server = await startServer({ databaseUrl: database.url })
+      client = createAuthwireClient({ url: server.grpcUrl })
+    })
+
+    test("AuthwireAdapter returns of users and accounts what the adapter returned", async () => {
+      for (const user of written.users) expect(plain(await client.adapter.getUser(user.id))).toEqual(user)
+      for (const { email, user } of written.byEmail) {
+        expect(plain(await client.adapter.getUserByEmail(email))).toEqual(user)
+      }
+      for (const { key, user } of written.byAccount) {
+        expect(plain(await client.adapter.getUserByAccount(key))).toEqual(user)
+      }
+      for (const { key, account } of written.accounts) {
+        expect(plain(await client.adapter.getAccount(key.providerAccountId, key.provider))).toEqual(account)
+      }
+    })
+
+    test("whoever was signed in is, by the same token", async () => {
+      // Kysely's adapter leaves out the id of its own that a session has in the table, and only that.
+      const more = adapterName === "kysely" ? { id: expect.any(String) } : {}
+      for (const { sessionToken, sessionAndUser } of written.sessions) {
+        const { session, user } = sessionAndUser
+        expect(plain(await client.adapter.getSessionAndUser(sessionToken))).toEqual({
+          session: { ...session, ...more },
+          user,
+        })
+      }
+    })
+
+    test("links that were mailed still work, once, and so do passkeys", async () => {
+      for (const token of written.tokens) {
+        const key = { identifier: token.identifier, token: token.token }
+        expect(plain(await client.adapter.useVerificationToken(key))).toEqual(token)
+        expect(await client.adapter.useVerificationToken(key)).toBeNull()
+      }
+      for (const { userId, all } of written.authenticators) {
+        expect(plain(await client.adapter.listAuthenticatorsByUserId(userId))).toEqual(all)
+      }
+    })
+  })
+})

@@ -1,0 +1,42 @@
+import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+
+export const adapters = ["prisma", "drizzle", "typeorm", "kysely"] as const
+
+export type AdapterName = (typeof adapters)[number]
+
+type Json = Record<string, unknown>
+
+/** What an adapter wrote, as it returned it; dates are text. */
+export interface Written {
+  users: (Json & { id: string })[]
+  byEmail: { email: string; user: Json }[]
+  byAccount: { key: { provider: string; providerAccountId: string }; user: Json }[]
+  accounts: { key: { provider: string; providerAccountId: string }; account: Json }[]
+  sessions: { sessionToken: string; sessionAndUser: { session: Json; user: Json } }[]
+  tokens: { identifier: string; token: string; expires: string }[]
+  authenticators: { userId: string; all: Json[] }[]
+}
+
+/** Where they are installed, and the driver of PostgreSQL with them. */
+export const folder = fileURLToPath(new URL("fixtures", import.meta.url))
+
+/** Whether the adapters are installed: their packages are not among those of the workspaces. */
+export function hasAdapters(): boolean {
+  return (
+    existsSync(`${folder}/node_modules/.package-lock.json`) &&
+    existsSync(`${folder}/node_modules/.generated/mysql/index.js`)
+  )
+}
+
+/** Has an adapter, in its own version and with its own driver, write into an empty database. */
+export async function writeBy(adapter: AdapterName, url: string): Promise<Written> {
+  const engine = /^\w+/.exec(url)?.[0].replace("postgresql", "postgres") ?? ""
+  const { stdout } = await promisify(execFile)(process.execPath, [`${folder}/write.js`, adapter, engine, url], {
+    env: { ...process.env, NODE_OPTIONS: "" },
+    maxBuffer: 16 * 1024 * 1024,
+  })
+  return JSON.parse(stdout) as Written
+}

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto"
+import type { TestDatabase } from "@authwire/test-support/databases.js"
+
+/** How many rows an INSERT has. */
+const chunk = 500
+
+/** Makes tables as applications make them by hand: other names, whole numbers as ids, seconds as dates. */
+export async function makeForeignTables({ query, target }: TestDatabase): Promise<void> {
+  const text = target === "sqlite" ? "text" : "varchar(255)"
+  await query(
+    `CREATE TABLE people (person_id bigint PRIMARY KEY, email ${text}, email_verified bigint, name ${text}, plan ${text})`,
+  )
+  await query(
+    `CREATE TABLE logins (login_id bigint PRIMARY KEY, user_id bigint NOT NULL, type ${text} NOT NULL, provider ${text} NOT NULL,
+       provider_account_id ${text} NOT NULL, access_token ${text}, expires_at bigint)`,
+  )
+  await query(
+    `CREATE TABLE cookies (session_token ${text} PRIMARY KEY, user_id bigint NOT NULL, expires bigint NOT NULL)`,
+  )
+}
+
+export const foreignMapping = {
+  tables: { users: "people", accounts: "logins", sessions: "cookies" },
+  columns: { users: { id: "person_id" } },
+}
+
+export const expires = 1_893_456_000
+
+/** The session token of a person. */
+export const tokenOf = (id: number) => createHash("sha256").update(`person ${id}`).digest("hex")
+
+/** Fills the tables with people that have a login and a cookie each. */
+export async function fillForeignTables({ query }: TestDatabase, from: number, to: number): Promise<void> {
+  for (let start = from; start < to; start += chunk) {
+    const ids = Array.from({ length: Math.min(chunk, to - start) }, (_, index) => start + index)
+    const insert = (table: string, row: (id: number) => unknown[]) => {
+      const rows = ids.map(row)
+      const marks = rows.map((values) => `(${values.map(() => "?").join(", ")})`).join(", ")
+      return query(`INSERT INTO ${table} VALUES ${marks}`, rows.flat())
+    }
+    await insert("people", (id) => [id, `person.${id}@example.com`, expires, `Person ${id}`, "free"])
+    await insert("logins", (id) => [id, id, "oauth", "github", `g${id}`, `gho_${id}`, expires])
+    await insert("cookies", (id) => [tokenOf(id), id, expires])
+  }
+}

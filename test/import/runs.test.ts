@@ -1,0 +1,229 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { createAuthwireClient } from "@authwire/client"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { run, startServer, testSecret } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { expires, fillForeignTables, foreignMapping, makeForeignTables, tokenOf } from "./foreign-tables.js"
+
+const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
+
+describe.each(databaseTargets())("authwire import from %s", (target) => {
+  let folder: string
+  let source: TestDatabase
+  let database: TestDatabase
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "authwire-import-"))
+    writeFileSync(join(folder, "mapping.json"), JSON.stringify(foreignMapping))
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+  beforeEach(async () => {
+    source = await createDatabase(target)
+    database = await createDatabase(target)
+    await makeForeignTables(source)
+    await run(["migrate", "up"], environment())
+  })
+  afterEach(async () => {
+    await source.drop()
+    await database.drop()
+  })
+
+  const environment = () => ({
+    AUTHWIRE_DATABASE_URL: database.url,
+    AUTHWIRE_SOURCE_URL: source.url,
+    AUTH_SECRET: testSecret,
+  })
+  const importing = () => ["import", "--from=kysely", `--mapping=${folder}/mapping.json`]
+  const authwire = (...args: string[]) => run([...importing(), ...args], environment())
+  const count = async (table: string) => Number((await database.query(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.n)
+
+  test("killed twice in the middle and run again, it loses nothing and doubles nothing", async () => {
+    const people = 8000
+    await fillForeignTables(source, 0, people)
+    for (const enough of [1000, 4000]) {
+      const child: ChildProcess = spawn(process.execPath, [command, ...importing(), "--apply"], {
+        env: { PATH: process.env.PATH, ...environment() },
+        stdio: "ignore",
+      })
+      const ended = once(child, "exit")
+      await until(async () => child.exitCode !== null || (await count("users")) >= enough, 60_000)
+      child.kill("SIGKILL")
+      expect(await ended).toEqual([null, "SIGKILL"])
+      expect(await count("users")).toBeLessThan(people)
+    }
+    const kept = await count("users")
+    const { code, stdout, stderr } = await authwire("--apply")
+    expect(stderr).toBe("every row was compared: both have the same\n")
+    expect(code).toBe(0)
+    // What was there stayed as it was.
+    expect(stdout).toMatch(new RegExp(`^users +${people - kept} +0 +0$`, "m"))
+    for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(people)
+    const server = await startServer({ databaseUrl: database.url })
+    const client = createAuthwireClient({ url: server.grpcUrl })
+    for (const id of [0, 999, 1000, 4321, people - 1]) {
+      expect(await client.adapter.getSessionAndUser(tokenOf(id))).toEqual({
+        session: { sessionToken: tokenOf(id), userId: String(id), expires: new Date(expires * 1000) },
+        user: {
+          id: String(id),
+          email: `person.${id}@example.com`,
+          emailVerified: new Date(expires * 1000),
+          name: `Person ${id}`,
+          plan: "free",
+        },
+      })
+      expect(await client.adapter.getAccount(`g${id}`, "github")).toEqual({
+        userId: String(id),
+        type: "oauth",
+        provider: "github",
+        providerAccountId: `g${id}`,
+        access_token: `gho_${id}`,
+        expires_at: expires,
+        login_id: id,
+      })
+    }
+    client.close()
+    await server.stop()
+  }, 120_000)
+
+  test("a second run catches up: new, changed and deleted rows, and addresses that went from one to another", async () => {
+    await fillForeignTables(source, 0, 700)
+    expect((await authwire("--apply")).code).toBe(0)
+    await fillForeignTables(source, 700, 710)
+    await source.query("UPDATE people SET name = 'Changed' WHERE person_id = 5")
+    await source.query("UPDATE logins SET access_token = 'new', user_id = 7 WHERE login_id = 6")
+    await source.query("UPDATE people SET email = 'none' WHERE person_id = 20")
+    await source.query("UPDATE people SET email = 'person.20@example.com' WHERE person_id = 10")
+    await source.query("UPDATE people SET email = 'person.10@example.com' WHERE person_id = 20")
+    for (const table of ["cookies WHERE user_id", "logins WHERE user_id", "people WHERE person_id"]) {
+      await source.query(`DELETE FROM ${table} = 3`)
+    }
+    const kept = await authwire("--apply")
+    expect(kept.stdout).toMatch(/^users +10 +3 +0$/m)
+    expect(kept.stdout).toMatch(/^accounts +10 +1 +0$/m)
+    expect(kept.stdout).toMatch(/^users +0 +0 +1$/m)
+    expect(kept.stderr).toMatch(/--delete deletes/)
+    expect(kept.code).toBe(1)
+    const deleted = await authwire("--apply", "--delete")
+    expect(deleted.stdout).toMatch(/^users +0 +0 +1$/m)
+    expect(deleted.stderr).toBe("every row was compared: both have the same\n")
+    expect(deleted.code).toBe(0)
+    for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(709)
+  })
+
+  test("the dry run names what is wrong, without addresses and tokens, and errors stop the import", async () => {
+    await fillForeignTables(source, 0, 20)
+    await source.query("UPDATE people SET email = ' PERSON.1@example.com ' WHERE person_id = 2")
+    await source.query("UPDATE logins SET provider_account_id = 'g4' WHERE login_id = 5")
+    await source.query("UPDATE logins SET type = 'credentials' WHERE login_id = 6")
+    await source.query("UPDATE cookies SET user_id = 999 WHERE user_id = 7")
+    await source.query("UPDATE people SET email = NULL WHERE person_id = 8")
+    await source.query("DELETE FROM logins WHERE user_id = 8")
+    const report = join(folder, "report.jsonl")
+    const dry = await authwire(`--report=${report}`)
+    expect(dry.code).toBe(1)
+    expect(dry.stderr).toMatch(/^3 rows have errors: .*--skip; nothing was written\n$/)
+    const findings = readFileSync(report, "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    expect(findings.map(({ kind, table, row }) => [kind, table, row.replace(/, SHA.*/, "")]).sort()).toEqual([
+      ["address-collision", "users", "user 2"],
+      ["cannot-sign-in", "users", "user 8"],
+      ["duplicate", "accounts", "account of user 5 with github"],
+      ["invalid", "accounts", "account of user 6 with github"],
+      ["orphan", "accounts", "account of user 2 with github"],
+      ["orphan", "sessions", "session of user 2"],
+      ["orphan", "sessions", "session of user 999"],
+    ])
+    for (const secret of ["gho_", "@", tokenOf(7)]) expect(dry.stdout + JSON.stringify(findings)).not.toContain(secret)
+    expect((await authwire("--apply")).code).toBe(1)
+    expect(await count("users")).toBe(0)
+    const skipped = await authwire("--apply", "--skip")
+    expect(skipped.stderr).toBe("every row was compared: both have the same\n")
+    expect(skipped.code).toBe(0)
+    expect([await count("users"), await count("accounts"), await count("sessions")]).toEqual([19, 16, 18])
+  })
+
+  test("export prints every row, and secrets only when asked; another database takes them over", async () => {
+    await fillForeignTables(source, 0, 620)
+    await authwire("--apply")
+    const lines = async (...args: string[]) =>
+      (await run(["export", ...args], environment())).stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+    const rows = await lines()
+    expect(rows).toHaveLength(3 * 620)
+    expect(rows.find(({ table, providerAccountId }) => table === "accounts" && providerAccountId === "g0")).toEqual({
+      table: "accounts",
+      userId: "0",
+      type: "oauth",
+      provider: "github",
+      providerAccountId: "g0",
+      expires_at: expires,
+    })
+    expect(JSON.stringify(rows)).not.toContain("gho_")
+    expect((await lines("--with-secrets")).filter(({ access_token }) => access_token?.startsWith("gho_"))).toHaveLength(
+      620,
+    )
+
+    const other = await createDatabase("sqlite")
+    const env = { ...environment(), AUTHWIRE_DATABASE_URL: other.url, AUTHWIRE_SOURCE_URL: database.url }
+    await run(["migrate", "up"], env)
+    const { code, stderr } = await run(["import", "--from=authwire", "--apply"], env)
+    expect(stderr).toBe("every row was compared: both have the same\n")
+    expect(code).toBe(0)
+    expect((await run(["export", "--with-secrets"], env)).stdout).toBe(
+      (await run(["export", "--with-secrets"], environment())).stdout,
+    )
+    await other.drop()
+  })
+
+  test("doctor says of both databases how they are", async () => {
+    await fillForeignTables(source, 0, 10)
+    const well = await run(["doctor"], { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: testSecret })
+    expect(well.stdout).toMatch(/^ok +migrations +1 applied, none pending$/m)
+    expect(well.stdout).toMatch(/^ok +clock +within \d+ ms of the database's$/m)
+    expect(well.stdout).not.toMatch(/^wrong/m)
+    expect(well.code).toBe(0)
+
+    await authwire("--apply")
+    await run(["migrate", "down"], { ...environment(), AUTHWIRE_DATABASE_URL: database.url })
+    await source.query("UPDATE logins SET type = 'credentials' WHERE login_id = 6")
+    const ill = await run(["doctor", "--from=kysely", `--mapping=${folder}/mapping.json`], environment())
+    expect(ill.stdout).toMatch(/^wrong +migrations +0001-tables pending: run authwire migrate up$/m)
+    expect(ill.stdout).toMatch(/^error +1 +accounts +invalid/m)
+    expect(ill.code).toBe(1)
+  })
+
+  test("doctor finds keys that do not decrypt", async () => {
+    await fillForeignTables(source, 0, 3)
+    await authwire("--apply")
+    const env = { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: `${testSecret} another` }
+    const { code, stdout } = await run(["doctor"], env)
+    expect(stdout).toMatch(/^wrong +encryption keys +they do not decrypt accounts of default/m)
+    expect(code).toBe(1)
+  })
+
+  test.each([
+    ["no table", { tables: { users: "nobody" } }, /^authwire: --url: there is no table nobody for users, only /],
+    [
+      "no column",
+      { columns: { users: { id: "nothing" } } },
+      /^authwire: --url: the table people has no column nothing, only person_id, /,
+    ],
+    ["an unknown property", { columns: { users: { nick: "x" } } }, /^authwire: --mapping: columns.users: /],
+  ])("a mapping with %s is rejected", async (_, mapping, message) => {
+    const file = join(folder, "wrong.json")
+    const tables = { ...foreignMapping.tables, ...("tables" in mapping ? mapping.tables : {}) }
+    writeFileSync(file, JSON.stringify({ ...foreignMapping, ...mapping, tables }))
+    const { code, stderr } = await run(["import", "--from=kysely", `--mapping=${file}`], environment())
+    expect(stderr).toMatch(message)
+    expect(code).toBe(1)
+  })
+})
