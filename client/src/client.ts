@@ -53,7 +53,12 @@ export function clientOver(
   const calls = callsOver(transport, options, header)
   const clients = clientsOver(calls)
   const tokens = createClient(TokenService, calls)
-  return { adapter: createAdapter(clients, address), jwt: createRemoteJwt(tokens, address), tokens, ...withLists(clients) }
+  return {
+    adapter: createAdapter(clients, address),
+    jwt: createRemoteJwt(tokens, address),
+    tokens,
+    ...withLists(clients),
+  }
 }
 
 /** The adapter of that client alone: whoever bundles it bundles nothing else of the client. */
