@@ -131,5 +131,6 @@ test("@authwire/client loads the client over fetch where the runtime has no sock
   const source = 'console.log(Object.keys(await import("@authwire/client")).join())'
   const args = ["--conditions=edge-light", "--input-type=module", "--no-warnings", "-e", source]
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: {} })
-  expect(stdout.trim()).toBe("AuthwireAdapter,AuthwireError,RemoteJwt,createAuthwireClient")
+  const names = "AuthwireAdapter,AuthwireError,RemoteJwt,SessionUnavailable,createAuthwireClient,throwOutages"
+  expect(stdout.trim()).toBe(names)
 })

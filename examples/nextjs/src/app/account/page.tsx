@@ -41,12 +41,10 @@ export default async function Account() {
         <h2>Passkeys</h2>
         {passkeys.length === 0 && <p className="soft">None yet. With one you sign in without a mail or a provider.</p>}
         <ul id="passkeys">
-          {passkeys.map(({ credentialID, credentialBackedUp, counter }) => (
+          {passkeys.map(({ credentialID, credentialBackedUp }) => (
             <li key={credentialID}>
               <code>{credentialID.slice(0, 12)}…</code>
-              <span className="soft">
-                {credentialBackedUp ? "synced" : "on one device"}, used {counter} times
-              </span>
+              <span className="soft">{credentialBackedUp ? "synced between devices" : "on one device"}</span>
             </li>
           ))}
         </ul>
