@@ -21,20 +21,20 @@ export const bulkTimeoutMs = 600_000
 
 /** Opens what `--from` and `--url` name. Throws ConfigurationError and StartError. */
 export async function openOrigin(
-  configuration: Pick<SourceConfiguration, "from" | "sourceUrl" | "mapping" | "tenant"> & DatabaseConfiguration & Keys,
+  configuration: Pick<SourceConfiguration, "from" | "url" | "mapping" | "tenant"> & DatabaseConfiguration & Keys,
   log: Logger,
 ): Promise<Origin> {
-  const { from, sourceUrl = "", mapping, tenant } = configuration
+  const { from, url = "", mapping, tenant } = configuration
   if (from === undefined) throw new ConfigurationError("--from: is required")
   if (from === "authwire") {
-    const there = { ...configuration, databaseUrl: sourceUrl, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
+    const there = { ...configuration, databaseUrl: url, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
     return authwireOrigin(await openMigratedDatabase(there, log), {
       tenant,
       encryptionKeys: encryptionKeys(configuration),
     })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
-  const source = await whatIsInTheWay("--url: cannot open the database", () => openSource(sourceUrl))
+  const source = await whatIsInTheWay("--url: cannot open the database", () => openSource(url))
   try {
     return await whatIsInTheWay("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
   } catch (error) {

@@ -10,7 +10,7 @@ export const importOptions = {
     help: "Whose tables are read: those of an adapter of Auth.js, or of another database of Authwire.",
     commands: ["import", "doctor"],
   },
-  sourceUrl: {
+  url: {
     flag: "url",
     variable: "AUTHWIRE_SOURCE_URL",
     value: text("URL"),

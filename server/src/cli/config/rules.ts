@@ -124,14 +124,14 @@ function checkKeys({ values: { apiKeys, apiKeysFile } }: Told): void {
 
 function checkImport(told: Told): void {
   const { command, values } = told
-  const { from, sourceUrl, apply, dryRun } = values
+  const { from, url, apply, dryRun } = values
   if (command === "import" && from === undefined) throw wrong(told, "from", `is required: ${origins.join(", ")}`)
-  if (from !== undefined && sourceUrl === undefined) {
-    throw wrong(told, "sourceUrl", "is required with --from: the URL of the database that is read")
+  if (from !== undefined && url === undefined) {
+    throw wrong(told, "url", "is required with --from: the URL of the database that is read")
   }
-  if (from === undefined && sourceUrl !== undefined) throw wrong(told, "sourceUrl", "needs --from: whose tables it has")
+  if (from === undefined && url !== undefined) throw wrong(told, "url", "needs --from: whose tables it has")
   if (apply === true && dryRun === true) throw new ConfigurationError("--apply, --dry-run: only one of them")
-  if (command === "import" && sourceUrl === values.databaseUrl) {
-    throw wrong(told, "sourceUrl", "must be another database than --database-url")
+  if (command === "import" && url === values.databaseUrl) {
+    throw wrong(told, "url", "must be another database than --database-url")
   }
 }
