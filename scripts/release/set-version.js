@@ -20,6 +20,7 @@ const replacements = [
   ["deploy/helm/authwire/Chart.yaml", `ersion: ${old}`, `ersion: ${version}`],
   ["deploy/compose.yaml", `:${old}\n`, `:${version}\n`],
   ["deploy/Dockerfile", `authwire:${old}`, `authwire:${version}`],
+  ["docs/deploying.md", `authwire:${old}`, `authwire:${version}`],
 ]
 for (const [path, before, after] of replacements) {
   const text = readFileSync(join(root, path), "utf8")
