@@ -27,7 +27,7 @@ export interface FetchOptions {
 
 /**
  * A Connect transport over `fetch`: the Connect protocol with binary messages, for runtimes that have nothing else. That of
- * `@connectrpc/connect-web` speaks JSON too, which would be a fifth of an application's bundle, and takes a deadline for a
+ * `@connectrpc/connect-web` speaks JSON too, which would be a quarter of the adapter's bundle, and takes a deadline for a
  * cancellation in workerd.
  *
  * Unary methods only: a streaming method fails with UNIMPLEMENTED.
