@@ -4,7 +4,8 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo test test-mysql test-perf bench soak flood attack fuzz bench-install nextjs-install gen lint format verify clean
+.PHONY: help install build run demo site release-check test test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
+  bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,10 +25,10 @@ run: build ## serve on an embedded database, and say what to try next
 demo: build ## start Authwire and an Express application that signs people in through it
 	@exec scripts/demo
 
-test: build nextjs-install ## run every test that this machine can run; names what it leaves out
+test: build test-install ## run every test that this machine can run; names what it leaves out
 	scripts/test $(ARGS)
 
-test-mysql: build nextjs-install ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
+test-mysql: build test-install ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
 
 test-perf: build ## run the tests that measure how long something takes, on a machine that does nothing else
@@ -58,11 +59,35 @@ bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.pris
 	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
 	@touch $@
 
-nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
+# What only tests need, each in a folder of its own.
+test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install
 
-test/security/nextjs/node_modules/.package-lock.json: test/security/nextjs/package-lock.json
-	cd test/security/nextjs && npm install --no-save --loglevel=error
+nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
+next-example-install: install examples/nextjs/node_modules/.package-lock.json
+browser-install: install test/browser/node_modules/.package-lock.json
+runtimes-install: install test/runtimes/node_modules/.package-lock.json
+site-install: install site/node_modules/.package-lock.json
+adapters-install: install test/import/fixtures/node_modules/.package-lock.json
+
+%/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && npm install --no-save --loglevel=error
 	@touch $@
+
+test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/package-lock.json $(wildcard test/import/fixtures/prisma/*)
+	cd test/import/fixtures && npm install --no-save --loglevel=error
+	# As for bench: the engine for changing tables is a download, and not needed.
+	cd test/import/fixtures && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) npm run -s generate
+	@touch $@
+
+site: build site-install ## build the site into site/dist; a dead link fails
+	cd site && npm run --silent build
+
+release-check: build ## pack what would be published, and install it as others would (needs Go and Python)
+	cd scripts/release && npm install --no-save --loglevel=error
+	node scripts/release/check.js
+
+deploy-install: install ## install what checks deploy/: helm, kubeconform and others (needs Go)
+	scripts/deploy/install
 
 gen: install ## write generated code and pages (needs Maven, Go and Python 3.10+)
 	scripts/gen
@@ -76,7 +101,7 @@ format: install ## format, and mend what the linter can
 	biome check --write
 	buf format --write proto
 
-verify: build bench-install lint ## regenerate and compare, lint, check types, the schema's compatibility and dependencies
+verify: build bench-install browser-install lint ## regenerate and compare, lint, check types, the schema's compatibility and dependencies
 	tsc --project test
 	tsc --project bench
 	tsc --project fuzz
@@ -89,4 +114,4 @@ verify: build bench-install lint ## regenerate and compare, lint, check types, t
 	node scripts/dependencies/audit.js
 
 clean: ## remove what was built, not what was installed
-	rm -rf build server/dist client/dist examples/express/dist test/security/nextjs/build *.tsbuildinfo */*.tsbuildinfo
+	rm -rf build server/dist client/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo

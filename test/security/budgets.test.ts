@@ -75,7 +75,7 @@ const bounds = [
     "stream",
     seconds(limits.lingerMs),
   ],
-  ["the same", "connection of HTTP/1.1", seconds(limits.lingerMs)],
+  ["the same", "connection of HTTP/1.1", seconds(limits.lingerHttp1Ms)],
   ["rest of such a request that is read, and thrown away", "stream that was rejected", bytes(limits.lingerBytes)],
   ["the same", "connection of HTTP/1.1 whose request was rejected", bytes(limits.lingerHttp1Bytes)],
   ["streams that stay open so", "connection", count(limits.lingeringStreams)],

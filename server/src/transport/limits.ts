@@ -56,8 +56,10 @@ export const limits = {
   rejectionMs: 500,
   /** How long the stream of a unary call may be open when `--max-deadline-ms` has passed, in milliseconds. */
   closeMs: 5_000,
-  /** How long a stream stays open that was answered before its request was whole, in milliseconds; and a connection of HTTP/1.1. */
+  /** How long a stream stays open that was answered before its request was whole, in milliseconds. */
   lingerMs: 200,
+  /** The same of a connection of HTTP/1.1. Longer: all that the client sends on it would be lost. */
+  lingerHttp1Ms: 1_000,
   /** Bytes that are read and thrown away of what comes over HTTP/2 meanwhile. */
   lingerBytes: 8 * 1024,
   /** The same over HTTP/1.1, where the connection goes on only if the request comes to its end. */

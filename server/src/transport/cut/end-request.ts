@@ -20,6 +20,6 @@ export function endRequest(request: IncomingMessage, response: ServerResponse): 
       .resume()
     if (request.complete) return
     const { socket } = request
-    setTimeout(() => request.complete || socket.destroy(), limits.lingerMs)
+    setTimeout(() => request.complete || socket.destroy(), limits.lingerHttp1Ms)
   })
 }
