@@ -188,7 +188,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
   test("doctor says of both databases how they are", async () => {
     await fillForeignTables(source, 0, 10)
     const well = await run(["doctor"], { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: testSecret })
-    expect(well.stdout).toMatch(/^ok +migrations +1 applied, none pending$/m)
+    expect(well.stdout).toMatch(/^ok +migrations +\d applied, none pending$/m)
     expect(well.stdout).toMatch(/^ok +clock +within \d+ ms of the database's$/m)
     expect(well.stdout).not.toMatch(/^wrong/m)
     expect(well.code).toBe(0)
@@ -197,7 +197,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     await run(["migrate", "down"], { ...environment(), AUTHWIRE_DATABASE_URL: database.url })
     await source.query("UPDATE logins SET type = 'credentials' WHERE login_id = 6")
     const ill = await run(["doctor", "--from=kysely", `--mapping=${folder}/mapping.json`], environment())
-    expect(ill.stdout).toMatch(/^wrong +migrations +0001-tables pending: run authwire migrate up$/m)
+    expect(ill.stdout).toMatch(/^wrong +migrations +\S+ pending: run authwire migrate up$/m)
     expect(ill.stdout).toMatch(/^error +1 +accounts +invalid/m)
     expect(ill.code).toBe(1)
   })

@@ -33,7 +33,12 @@ export function bulk(
   const sealed = sealedAccounts(createCipher(encryptionKeys))
   return {
     // The key of the address is not among the columns that are read.
-    users: bulkTable(database, users, { tenant, open: (row) => ({ ...row, emailKey: emailKey(row.email) }) }),
+    users: bulkTable(database, users, {
+      tenant,
+      seal: (row) => ({ ...row, created: row.created ?? new Date() }),
+      open: (row) => ({ ...row, emailKey: emailKey(row.email) }),
+      hidden: ["created"],
+    }),
     accounts: bulkTable(database, accounts, {
       tenant,
       seal: (row) => sealed.seal(row, tenant),

@@ -27,6 +27,8 @@ interface BulkTableOptions<Row> {
   /** Makes the row that is stored of one in the clear, and back. */
   seal?: (row: Row) => Row
   open?: (row: Row) => Row
+  /** Columns that no other reader selects, and that never change: they go over with a new row, and are not compared. */
+  hidden?: readonly (keyof Row & string)[]
 }
 
 const pageSize = 500
@@ -38,14 +40,15 @@ const rowsAtOnce = 50
 export function bulkTable<Row extends { tenant: string }, Key extends keyof Row & string>(
   database: Database,
   table: Table<Row, Key>,
-  { tenant, seal = (row) => row, open = (row) => row }: BulkTableOptions<Row>,
+  { tenant, seal = (row) => row, open = (row) => row, hidden = [] }: BulkTableOptions<Row>,
 ): BulkTable<Row> {
   const keys = table.key.filter((property) => property !== "tenant")
   const names = keys.map((property) => `t.${property}`)
+  const others = hidden.map((property) => `t.${property}`)
   const select = () =>
     table
       .selectFrom("t")
-      .select([table.columns("t"), ...names].join(", "))
+      .select([table.columns("t"), ...names, ...others].join(", "))
       .where("t.tenant = :tenant")
   const page = () => names.reduce((builder, name) => builder.addOrderBy(name), select()).limit(pageSize)
   const firstPage = table.statement(page(), "tenant" as Key)
@@ -77,16 +80,25 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     return statement(select().andWhere(`(${names.join(", ")}) IN (${values})`), parameters)
   }
 
-  /** A row of the cells of a SELECT: the columns, and behind them the key, which may be among them or not. */
+  /** A row of the cells of a SELECT: the columns; the key, which may be among them or not; and those that are hidden. */
   function rowOf(cells: Cell[]): Row {
     const row: Row = { ...table.row(cells), tenant }
     for (const [index, property] of keys.entries()) {
       row[property] ??= Buffer.from(cells[table.width + index] as Buffer) as Row[Key]
     }
+    for (const [index, property] of hidden.entries()) {
+      row[property] = table.value(property, cells[table.width + keys.length + index] as Cell) as Row[typeof property]
+    }
     return open(row)
   }
 
-  const same = (one: Row, other: Row) => isDeepStrictEqual(table.insert.cells(one), table.insert.cells(other))
+  const same = (one: Row, other: Row) => isDeepStrictEqual(compared(one), compared(other))
+
+  function compared(row: Row): Cell[] {
+    const shown = { ...row }
+    for (const property of hidden) delete shown[property]
+    return table.insert.cells(shown)
+  }
 
   return {
     async count() {
