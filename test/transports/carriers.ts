@@ -36,6 +36,7 @@ export const carriers: readonly Carrier[] = [
   grpc("unary gRPC, through the HTTP listener", "http", "httpUrl"),
   {
     ...overHttp("Connect over fetch", ({ httpUrl }) => fetchTransport({ url: httpUrl })),
+    hasStreams: false,
     connect: ({ httpUrl }, options) => createEdgeClient({ ...options, url: httpUrl }),
   },
   overHttp("Connect over HTTP/1.1", ({ httpUrl }) =>

@@ -122,6 +122,7 @@ export function createService(options: ServiceOptions): Router {
   }
   const rates = rateLimit(limits)
   const unknownRate = rates.admit?.(PipelineService.method.pipeline)
+  const pauseAfter = rejectionPause()
   const router = createRouter({
     services,
     carrier: (inside) => {
@@ -133,7 +134,7 @@ export function createService(options: ServiceOptions): Router {
         maxMessageBytes,
         reject,
         limitUnknown: (stream) => unknownRate?.(stream),
-        pauseAfter: rejectionPause(),
+        pauseAfter,
       })
       return register(PipelineService, implementation)
     },
@@ -141,6 +142,7 @@ export function createService(options: ServiceOptions): Router {
     access: options.access,
     interceptors: [rates, ...(audit === undefined ? [] : [audit.interceptor]), validation()],
     maxDeadlineMs: options.maxDeadlineMs,
+    pauseAfter,
     // Whatever the load is, the service can be watched.
     limitOf(method) {
       if (!isOwnMethod(method)) return undefined

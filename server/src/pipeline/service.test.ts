@@ -2,6 +2,7 @@ import { type PipelineRequest, PipelineRequestSchema, UserService } from "@authw
 import { create, type DescMethod } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
 import { pino } from "pino"
+import { rejectionMs } from "../overload/pause.js"
 import type { Call } from "../rpc/call.js"
 import { rejecter } from "../rpc/rejection.js"
 import { rejections } from "../rpc/rejection-log.js"
@@ -9,7 +10,7 @@ import type { Method } from "../rpc/router.js"
 import { pipelineService } from "./service.js"
 
 test("who is rejected much is read again only after a pause", async () => {
-  const pauses: { rejections: number; end(): void }[] = []
+  const pauses: { workMs: number; end(): void }[] = []
   const service = pipelineService({
     find: () => ({ desc: UserService.method.getUser as DescMethod }) as Method,
     draining: new AbortController().signal,
@@ -21,7 +22,7 @@ test("who is rejected much is read again only after a pause", async () => {
       audit: undefined,
     }),
     limitUnknown: () => {},
-    pauseAfter: (rejections) => new Promise((end) => pauses.push({ rejections, end })),
+    pauseAfter: (workMs) => new Promise((end) => pauses.push({ workMs, end })),
   })
   let read = 0
   async function* requests(): AsyncGenerator<PipelineRequest> {
@@ -37,11 +38,11 @@ test("who is rejected much is read again only after a pause", async () => {
   expect(await next()).toBeUndefined()
   // The answers do not wait.
   expect(await next()).toBe(3)
-  expect(pauses.map(({ rejections }) => rejections)).toEqual([3])
+  expect(pauses.map(({ workMs }) => workMs)).toEqual([3 * rejectionMs.carried])
   expect(read).toBe(1)
   pauses[0]?.end()
   expect(await next()).toBe(2)
-  expect(pauses.map(({ rejections }) => rejections)).toEqual([3, 2])
+  expect(pauses.map(({ workMs }) => workMs)).toEqual([3, 2].map((count) => count * rejectionMs.carried))
   expect(read).toBe(3)
   pauses[1]?.end()
   expect((await answers.next()).done).toBe(true)

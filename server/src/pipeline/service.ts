@@ -1,6 +1,7 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
 import type { DescMethod } from "@bufbuild/protobuf"
 import { overloaded } from "../overload/concurrency-limit.js"
+import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import type { Running } from "../rpc/active-calls.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import { Failure, toFailure, toStatus } from "../rpc/errors.js"
@@ -17,8 +18,7 @@ export interface PipelineOptions extends Inside {
   reject: Rejecter
   /** Counts a call of a method that does not exist against the rate of the stream's key. Throws RATE_LIMITED. */
   limitUnknown: (stream: Call) => void
-  /** See rejectionPause. */
-  pauseAfter: (rejections: number) => Promise<void>
+  pauseAfter: RejectionPause
 }
 
 const answerType = "authwire.v1.PipelineAnswer"
@@ -167,7 +167,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
           for (const id of request.cancelledIds) giveUp(id)
           for (const frame of request.calls) begin(frame)
           if (justRejected > 0) {
-            await pauseAfter(justRejected)
+            await pauseAfter(justRejected * rejectionMs.carried)
             justRejected = 0
           }
           // Whoever does not read its answers is not listened to.

@@ -18,6 +18,7 @@ async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise
     interceptors,
     maxDeadlineMs: 1_000,
     limitOf: () => undefined,
+    pauseAfter: async () => {},
   })
   const method = router.services[0]?.methods[0] as Method
   const running = method.begin({ transport: "test", timeoutMs: undefined, header: () => undefined })

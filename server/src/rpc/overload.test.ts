@@ -14,6 +14,7 @@ function setUp(limit: ConcurrencyLimit) {
     throw new Failure("USER_NOT_FOUND")
   }
   const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, nobody]))
+  const pauses: number[] = []
   const router = createRouter({
     services: [register(UserService, implementation as never)],
     observer: asIs,
@@ -21,12 +22,15 @@ function setUp(limit: ConcurrencyLimit) {
     interceptors: [],
     maxDeadlineMs: 1_000,
     limitOf: () => limit,
+    pauseAfter: async (workMs) => {
+      pauses.push(workMs)
+    },
   })
-  return { router, method: router.services[0]?.methods[0] as Method }
+  return { router, method: router.services[0]?.methods[0] as Method, pauses }
 }
 
 test("a call beyond the limit is rejected before its request is read", async () => {
-  const { router, method } = setUp({
+  const { router, method, pauses } = setUp({
     rejects: () => true,
     enter: () => Promise.reject(overloaded()),
     leave: () => {
@@ -41,6 +45,7 @@ test("a call beyond the limit is rejected before its request is read", async () 
   }
   const rejection = { reason: "OVERLOADED", retryAfterMs: 1_000 }
   await expect(method.unaryBytes(read, running.call)).rejects.toMatchObject(rejection)
+  expect(pauses).toHaveLength(1)
   running.end()
   await router.drain(0)
 })

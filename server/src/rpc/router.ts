@@ -1,5 +1,6 @@
 import { create, type DescMethod, type DescService, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
+import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted, waitsUntil } from "../util/abort.js"
 import { activeCalls, type Incoming, type Running } from "./active-calls.js"
 import type { Call, Implementation } from "./call.js"
@@ -67,6 +68,8 @@ export interface RouterOptions {
   maxDeadlineMs: number
   /** What bounds the calls in progress of a unary method; undefined if nothing does. */
   limitOf: (method: DescMethod) => ConcurrencyLimit | undefined
+  /** Awaited before a call is told that the limit rejects it. */
+  pauseAfter: RejectionPause
 }
 
 /** What a service needs to carry the calls of others. */
@@ -90,7 +93,7 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 
 /** Makes the one router that all listeners share. */
 export function createRouter(options: RouterOptions): Router {
-  const { observer, access, maxDeadlineMs, limitOf } = options
+  const { observer, access, maxDeadlineMs, limitOf, pauseAfter } = options
   const interceptors = [access, ...options.interceptors]
   const active = activeCalls(maxDeadlineMs)
 
@@ -131,8 +134,15 @@ export function createRouter(options: RouterOptions): Router {
             hasPlace = false
           }
           try {
-            const waiting = limit?.enter(key, call.signal)
-            if (waiting !== undefined) await waiting
+            try {
+              const waiting = limit?.enter(key, call.signal)
+              if (waiting !== undefined) await waiting
+            } catch (error) {
+              // A pipeline pauses for all of a message.
+              const pauses = call.carrier === undefined && error instanceof Failure && error.reason === "OVERLOADED"
+              if (pauses) await pauseAfter(rejectionMs.unary)
+              throw error
+            }
             hasPlace = true
             const arriving = read()
             let input: I
