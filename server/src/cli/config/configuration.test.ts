@@ -97,12 +97,12 @@ describe("readConfiguration", () => {
   test("what is given and cannot be read is never repeated: it may be a secret in the wrong place", () => {
     const nonsense = "hunter2 \n hunter2"
     let count = 0
-    for (const [name, { flag, variable, value }] of Object.entries<Option>(options)) {
+    for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
       if (value.safeParse(nonsense).success) continue
-      const command = keyOptions.includes(name) ? "keys create" : "serve"
+      const command = keyOptions.includes(name) ? "keys create" : commands.includes("serve") ? "serve" : "import"
       const given = flag === undefined ? {} : { [name]: nonsense }
       const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}
-      const valid = { name: "n", scopes: "all" }
+      const valid = { name: "n", scopes: "all", from: "prisma", url: "sqlite:x" }
       const read = () => readConfiguration(command, { ...valid, ...given }, { ...environment, ...inherited })
       expect(read).toThrow(ConfigurationError)
       expect(read).not.toThrow("hunter2")
@@ -129,7 +129,10 @@ test("an option has one name: that of its flag in camel case, and of its variabl
     const { flag, variable } = option
     if (flag === undefined) continue
     expect(flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())).toBe(name)
-    if (variable !== undefined) expect(variable).toBe(`AUTHWIRE_${flag.replaceAll("-", "_").toUpperCase()}`)
+    if (variable === undefined) continue
+    // AUTHWIRE_URL is by custom where applications find the service.
+    const words = name === "url" ? "source-url" : flag
+    expect(variable).toBe(`AUTHWIRE_${words.replaceAll("-", "_").toUpperCase()}`)
   }
 })
 
