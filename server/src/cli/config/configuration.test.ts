@@ -99,7 +99,8 @@ describe("readConfiguration", () => {
     let count = 0
     for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
       if (value.safeParse(nonsense).success) continue
-      const command = keyOptions.includes(name) ? "keys create" : commands.includes("serve") ? "serve" : "import"
+      const own = (["serve", "import", "export"] as const).find((one) => commands.includes(one))
+      const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
       const given = flag === undefined ? {} : { [name]: nonsense }
       const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}
       const valid = { name: "n", scopes: "all", from: "prisma", url: "sqlite:x" }
