@@ -5,15 +5,16 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help install build run demo site release-check test test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
-  bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install
+  bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
+  tracing-install earlier-install bench-postgres bench-import bench-cleanup failover screenshots
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: node_modules/.package-lock.json ## install the dependencies that package-lock.json names
 
 node_modules/.package-lock.json: package-lock.json
-	npm install --no-save --loglevel=error
+	npm ci --loglevel=error
 	@touch $@
 
 build: install ## install and build
@@ -39,6 +40,18 @@ bench: build bench-install ## measure against peers and write docs/performance.m
 	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
 	node bench/wire.ts $(ARGS)
 
+bench-postgres: build bench-install ## measure beside Drizzle's adapter on PostgreSQL
+	node bench/postgres.ts $(ARGS)
+
+bench-import: build bench-install ## import many people, killed twice; ARGS="--users 1000000 --url mysql://…"
+	node bench/import.ts $(ARGS)
+
+bench-cleanup: build bench-install ## what callers notice while expired sessions are deleted
+	node bench/cleanup.ts $(ARGS)
+
+failover: build bench-install ## kill replicas and members of a cluster under sign-ins; ARGS="--database-url … --command …"
+	node bench/failover.ts $(ARGS)
+
 soak: build bench-install ## ten minutes of load and 100,000 cancelled calls: does memory stay flat? ARGS="--minutes 1 --dry"
 	node bench/soak.ts $(ARGS)
 
@@ -54,36 +67,43 @@ fuzz: build ## send a million broken inputs to a server of its own; ARGS="--seed
 bench-install: install bench/node_modules/.package-lock.json
 
 bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.prisma
-	cd bench && npm install --no-save --loglevel=error
+	cd bench && npm ci --loglevel=error
 	# Its engine for changing tables is a download, and not needed to generate the client: anything may stand for it.
 	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
 	@touch $@
 
 # What only tests need, each in a folder of its own.
-test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install
+test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install earlier-install
 
 nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
 next-example-install: install examples/nextjs/node_modules/.package-lock.json
 browser-install: install test/browser/node_modules/.package-lock.json
 runtimes-install: install test/runtimes/node_modules/.package-lock.json
 site-install: install site/node_modules/.package-lock.json
+tracing-install: install test/tracing/application/node_modules/.package-lock.json
 adapters-install: install test/import/fixtures/node_modules/.package-lock.json
 
 %/node_modules/.package-lock.json: %/package-lock.json
-	cd $* && npm install --no-save --loglevel=error
+	cd $* && npm ci --loglevel=error
 	@touch $@
 
 test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/package-lock.json $(wildcard test/import/fixtures/prisma/*)
-	cd test/import/fixtures && npm install --no-save --loglevel=error
+	cd test/import/fixtures && npm ci --loglevel=error
 	# As for bench: the engine for changing tables is a download, and not needed.
 	cd test/import/fixtures && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) npm run -s generate
 	@touch $@
+
+screenshots: build next-example-install browser-install ## write the pictures of the docs anew
+	AUTHWIRE_SCREENSHOTS=1 AUTHWIRE_TEST_TARGETS=sqlite scripts/test test/examples/nextjs.test.ts --testNamePattern 'pictures of the docs'
+
+earlier-install: install ## build the version before, for the test of upgrades; REVISION=COMMIT for another one
+	scripts/earlier $(REVISION)
 
 site: build site-install ## build the site into site/dist; a dead link fails
 	cd site && npm run --silent build
 
 release-check: build ## pack what would be published, and install it as others would (needs Go and Python)
-	cd scripts/release && npm install --no-save --loglevel=error
+	cd scripts/release && npm ci --loglevel=error
 	node scripts/release/check.js
 
 deploy-install: install ## install what checks deploy/: helm, kubeconform and others (needs Go)

@@ -1,8 +1,12 @@
+import { existsSync } from "node:fs"
+
 export const ignored = [
   "/node_modules/",
   "/dist/",
-  // Needs a replication group, which no run starts by itself.
-  ...(process.env.AUTHWIRE_TEST_CLUSTER_URLS ? [] : ["cluster\\.test\\.ts$"]),
+  // Needs a cluster, which no run starts by itself.
+  ...(process.env.AUTHWIRE_TEST_CLUSTER_URL || process.env.AUTHWIRE_TEST_GALERA_URL ? [] : ["cluster\\.test\\.ts$"]),
+  // Needs an earlier version, which only a history with one has (scripts/earlier).
+  ...(existsSync(new URL("build/earlier/commit", import.meta.url)) ? [] : ["test/upgrade/upgrade\\.test\\.ts$"]),
 ]
 
 /** @type {import("jest").Config} */

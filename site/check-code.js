@@ -1,4 +1,5 @@
-// Checks the TypeScript of the pages: each block of docs/start and docs/moving.md is a module that compiles as it stands.
+// Checks the TypeScript of the pages: each block of docs/start, docs/moving.md and docs/runtimes.md is a module that
+// compiles as it stands, and so is each of the README that begins with the name of its file; the README's tests run the others.
 import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -9,7 +10,7 @@ const here = fileURLToPath(new URL(".", import.meta.url))
 const folder = join(here, "build/code")
 rmSync(folder, { recursive: true, force: true })
 
-const pages = globSync(["docs/start/*.md", "docs/moving.md"], { cwd: root })
+const pages = globSync(["docs/start/*.md", "docs/moving.md", "docs/runtimes.md", "README.md"], { cwd: root })
 const files = pages.flatMap((page) => {
   const text = readFileSync(join(root, page), "utf8")
   const place = page.replace(/\.md$/, "").replaceAll("/", "-")
@@ -21,7 +22,10 @@ const files = pages.flatMap((page) => {
     return file
   })
 })
-const blocks = pages.flatMap((page) => readFileSync(join(root, page), "utf8").match(/^```ts$/gm) ?? []).length
+const blocks = pages.flatMap((page) => {
+  const rule = page === "README.md" ? /^```ts\n\/\/ \S+$/gm : /^```ts$/gm
+  return readFileSync(join(root, page), "utf8").match(rule) ?? []
+}).length
 if (files.length !== blocks) throw new Error(`${blocks - files.length} blocks do not begin with the name of their file`)
 if (new Set(files).size !== files.length) throw new Error("two blocks of a page have the same file")
 writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ extends: "../../tsconfig.code.json", files }))

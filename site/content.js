@@ -12,10 +12,15 @@ const pages = new Set(sections.flatMap((section) => section.pages))
 
 rmSync(build, { recursive: true, force: true })
 for (const page of pages) {
+  const text = readFileSync(join(root, page), "utf8")
   mkdirSync(dirname(join(build, page)), { recursive: true })
-  writeFileSync(join(build, page), withoutForeignLinks(page, readFileSync(join(root, page), "utf8")))
+  writeFileSync(join(build, page), withoutForeignLinks(page, text))
+  for (const [, image] of text.matchAll(/!\[[^\]]*\]\(([\w./-]+\.svg)\)/g)) {
+    cpSync(join(root, dirname(page), image), join(build, dirname(page), image))
+  }
 }
 cpSync(join(here, "index.md"), join(build, "index.md"))
+cpSync(join(root, "docs/images"), join(build, "docs/images"), { recursive: true })
 writeSchemaPages(join(build, "api"))
 execFileSync("node_modules/.bin/typedoc", { cwd: here, stdio: "inherit" })
 

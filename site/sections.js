@@ -12,7 +12,14 @@ const named = [
   { text: "Move", pages: ["docs/moving.md"] },
   {
     text: "Run",
-    pages: ["docs/deploying.md", "docs/operating.md", "docs/upgrading.md", "docs/backup.md", "docs/configuration.md"],
+    pages: [
+      "docs/deploying.md",
+      "docs/operating.md",
+      "docs/clusters.md",
+      "docs/upgrading.md",
+      "docs/backup.md",
+      "docs/configuration.md",
+    ],
   },
   { text: "Security", pages: ["docs/security.md", "SECURITY.md", "docs/dependencies.md"] },
   { text: "Background", pages: ["docs/other-languages.md", "docs/performance.md", "CHANGELOG.md"] },

@@ -7,7 +7,9 @@ interface Entry {
   readonly title: string
   /** The least that something like it takes: it has only getSessionAndUser. */
   readonly isFloor: boolean
-  /** The tables it reads, if any. */
+  /** Whether it is measured by postgres.ts only. */
+  readonly isOnPostgres?: boolean
+  /** The tables it reads on MySQL, if any. */
   readonly schema: SchemaName | null
   /** The server that it talks to, if any. */
   readonly server: ServerName | null
@@ -37,6 +39,10 @@ export const contenders = {
     ...{ title: "@auth/drizzle-adapter", schema: "plain", ...inProcess },
     open: async (places) => (await import("./drizzle.ts")).drizzleAdapter(places),
   },
+  "drizzle-postgres": {
+    ...{ title: "@auth/drizzle-adapter on PostgreSQL", schema: null, isOnPostgres: true, ...inProcess },
+    open: async (places) => (await import("./drizzle-postgres.ts")).drizzlePostgresAdapter(places),
+  },
   typeorm: {
     ...{ title: "@auth/typeorm-adapter", schema: "typeorm", ...inProcess },
     open: async (places) => (await import("./typeorm.ts")).typeormAdapter(places),
@@ -65,4 +71,7 @@ export const contenders = {
 
 export type ContenderName = keyof typeof contenders
 
-export const contenderNames = Object.keys(contenders) as ContenderName[]
+/** Those that are measured on MySQL. */
+export const contenderNames = (Object.keys(contenders) as ContenderName[]).filter(
+  (name) => !("isOnPostgres" in contenders[name]),
+)

@@ -5,6 +5,8 @@ import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./c
 import { type ConnectionOptions, checkOptions, missingOf } from "./options.js"
 import { type FetchOptions, fetchAddress, fetchTransport } from "./transport/fetch.js"
 import { transportWithout } from "./transport/missing-option.js"
+import { callTracer } from "./transport/trace.js"
+import { tracedTransport } from "./transport/traced.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
@@ -66,5 +68,7 @@ function connect(options: AuthwireOptions): [transport: Transport, address: stri
   checkOptions(options)
   const missing = missingOf(options)
   if (missing !== undefined) return [transportWithout(missing), ""]
-  return [options.transport ?? fetchTransport(options), fetchAddress(options)]
+  const address = fetchAddress(options)
+  const transport = options.transport ?? fetchTransport(options)
+  return [tracedTransport(transport, callTracer("connectrpc", address)), address]
 }

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { tlsHeading } from "./transport/tls-error.js"
 
 /** The names of the gRPC status codes, at their numbers. */
-const statusNames = [
+export const statusNames = [
   "OK",
   "CANCELLED",
   "UNKNOWN",

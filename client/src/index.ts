@@ -7,6 +7,8 @@ import type { PipelineOptions } from "./pipeline/transport.js"
 import { type GrpcTargetOptions, grpcAddress } from "./transport/grpc-target.js"
 import { transportWithout } from "./transport/missing-option.js"
 import { sharedTransport } from "./transport/shared.js"
+import { callTracer } from "./transport/trace.js"
+import { tracedTransport } from "./transport/traced.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
@@ -80,7 +82,10 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
   if (options.transport && options.connections !== undefined)
     throw wrongOption("connections", "must not stand beside the option transport")
-  if (options.transport) return { ...clientOver(options.transport, address, options), close() {} }
+  if (options.transport) {
+    const transport = tracedTransport(options.transport, callTracer("grpc", address))
+    return { ...clientOver(transport, address, options), close() {} }
+  }
   const { url, tls, connections } = options
   const header = headersOf(options)
   const transport = sharedTransport({ url, tls, connections, header })

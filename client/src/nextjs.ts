@@ -1,6 +1,5 @@
-import type { AuthConfig } from "@auth/core"
 import type { Awaitable } from "@auth/core/types"
-import { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
+import { outageThrower, type SessionConfig, type SessionOptions } from "./sessions/throw-outages.js"
 import { SessionUnavailable } from "./sessions/unavailable.js"
 
 export { AuthwireError } from "./error.js"
@@ -16,7 +15,6 @@ export interface NextjsOptions extends SessionOptions {
   unavailable?: ((request: Request, error: SessionUnavailable) => Response | Promise<Response>) | undefined
 }
 
-type SessionConfig = Pick<AuthConfig, "adapter" | "jwt" | "logger">
 type LazyConfig = (...args: never[]) => Awaitable<SessionConfig>
 
 /** What NextAuth returns, as far as it is changed here. */
@@ -117,8 +115,9 @@ export function unavailableResponse(error: SessionUnavailable): Response {
 }
 
 function withOutages(config: SessionConfig | LazyConfig, options: SessionOptions) {
-  if (typeof config !== "function") return throwOutages(config, options)
-  return async (...args: never[]) => throwOutages(await config(...args), options)
+  const throwingOutages = outageThrower(options)
+  if (typeof config !== "function") return throwingOutages(config)
+  return async (...args: never[]) => throwingOutages(await config(...args))
 }
 
 /** The headers of a request, with those that Next.js adds: from them Auth.js tells the name of the session cookie. */

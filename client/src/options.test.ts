@@ -75,6 +75,11 @@ describe.each(entries)("%s rejects", (_, create) => {
     ["a header name with a space", { url, headers: { "x a": "" } }, "headers must have names"],
     ["a header of the protocol", { url, headers: { "Grpc-Timeout": "1S" } }, "headers.Grpc-Timeout is a name"],
     [
+      "one idempotency key for all calls",
+      { url, headers: { "Idempotency-Key": "hunter2-hunter2-hunter2" } },
+      "headers.Idempotency-Key must differ",
+    ],
+    [
       "authorization beside apiKey",
       { url, apiKey: "k", headers: { Authorization: "hunter2" } },
       "headers.authorization",

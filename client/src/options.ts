@@ -18,8 +18,8 @@ export interface ConnectionOptions {
   timeoutMs?: number | undefined
   /**
    * Further request headers of every call. Names in any case; values of printable ASCII. Names that the protocols use
-   * themselves (`grpc-…`, `connect-…`, `content-…`, `te`, `host`) and binary ones (`…-bin`) are rejected, and so is
-   * `authorization` beside `apiKey`. Default: none.
+   * themselves (`grpc-…`, `connect-…`, `content-…`, `te`, `host`) and binary ones (`…-bin`) are rejected, and so are
+   * `authorization` beside `apiKey` and `idempotency-key`, which each call that writes has for itself. Default: none.
    */
   headers?: Readonly<Record<string, string>> | undefined
   /**
@@ -67,6 +67,7 @@ function checkHeaders(headers: Readonly<Record<string, string>>, hasApiKey: bool
     if (!/^[0-9a-z_.-]+$/i.test(name)) throw wrongOption("headers", "must have names of letters, digits, - _ and .")
     if (/^(grpc-|connect-|content-|te$|host$)|-bin$/i.test(name))
       throw wrongOption(`headers.${name}`, "is a name that belongs to the protocol")
+    if (/^idempotency-key$/i.test(name)) throw wrongOption(`headers.${name}`, "must differ from call to call")
     if (hasApiKey && /^authorization$/i.test(name))
       throw wrongOption("headers.authorization", "must not stand beside the option apiKey")
     if (typeof value !== "string" || !/^[\x20-\x7e]*$/.test(value))

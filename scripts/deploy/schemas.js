@@ -1,5 +1,5 @@
 // schemas.js FOLDER: writes the JSON schemas by which kubeconform checks the chart, from the Go modules that carry them:
-// OpenAPI of Kubernetes, and the CustomResourceDefinition of ServiceMonitor. Both are pinned here, by version and hash.
+// OpenAPI of Kubernetes, and the CustomResourceDefinitions of ServiceMonitor and PrometheusRule. Both are pinned here, by version and hash.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -27,11 +27,10 @@ for (const [name, schema] of Object.entries(definitions)) {
     write(group, version, kind, { $ref: `definitions.json#/definitions/${name}` })
   }
 }
-const crd = JSON.parse(
-  readFileSync(join(download(prometheusOperator), "jsonnet/prometheus-operator/servicemonitors-crd.json"), "utf8"),
-)
-for (const { name, schema } of crd.spec.versions) {
-  write(crd.spec.group, name, crd.spec.names.kind, closeAll(schema.openAPIV3Schema))
+const definitionsOfOperator = join(download(prometheusOperator), "jsonnet/prometheus-operator")
+for (const file of ["servicemonitors-crd.json", "prometheusrules-crd.json"]) {
+  const { group, names, versions } = JSON.parse(readFileSync(join(definitionsOfOperator, file), "utf8")).spec
+  for (const { name, schema } of versions) write(group, name, names.kind, closeAll(schema.openAPIV3Schema))
 }
 
 /** The folder of a module, which the Go command has compared with its checksum database. */

@@ -8,7 +8,9 @@ describeAdapter("authenticators", (on) => {
     expect(await on.adapter.createAuthenticator(given)).toEqual(given)
     expect(await on.adapter.getAuthenticator(given.credentialID)).toEqual(given)
     const [row] = await on.rows("SELECT * FROM authenticators WHERE credential_id = ?", [given.credentialID])
-    expect(row).toMatchObject({ user_id: user.id, counter: 4_294_967_295, credential_backed_up: 1 })
+    expect(row).toMatchObject({ user_id: user.id, counter: 4_294_967_295 })
+    // 1, or true where there is such a type.
+    expect(Number(row?.credential_backed_up)).toBe(1)
   })
 
   test("transports may be null, absent or given", async () => {

@@ -35,8 +35,8 @@ describe.each(databaseTargets())("races between two servers on %s", (target) => 
 
   beforeAll(async () => {
     database = await createDatabase(target)
-    servers = [await startServer({ databaseUrl: database.url })]
-    servers.push(await startServer({ databaseUrl: database.url }))
+    servers = [await startServer({ databaseUrl: database.urlOn(0) })]
+    servers.push(await startServer({ databaseUrl: database.urlOn(1) }))
     clients = servers.map(({ grpcUrl }) => createAuthwireClient({ url: grpcUrl, timeoutMs: 20_000 }))
   })
   afterAll(async () => {
@@ -65,6 +65,16 @@ describe.each(databaseTargets())("races between two servers on %s", (target) => 
     expect(reasons).toEqual(Array(49).fill("EMAIL_ALREADY_EXISTS"))
     expect(await count("users", "email", email)).toBe(1)
     expect(await on(1).getUserByEmail(email)).toEqual(values[0])
+  })
+
+  test("of 50 equal calls with one idempotency key one is done, and all have its answer", async () => {
+    for (let round = 0; round < 3; round++) {
+      const [name, options] = [crypto.randomUUID(), { headers: { "idempotency-key": crypto.randomUUID() } }]
+      const calls = fifty((index) => (clients[index % 2] as (typeof clients)[0]).users.createUser({ name }, options))
+      const answers = await Promise.all(calls.map((call) => call()))
+      expect(new Set(answers.map(({ user }) => user?.id)).size).toBe(1)
+      expect(await count("users", "name", name)).toBe(1)
+    }
   })
 
   test("concurrent linkAccount to two users links one", async () => {

@@ -21,6 +21,7 @@ describe("authwire", () => {
       /^ {2}serve /m,
       /^ {2}migrate .*up, down or status/m,
       /^ {2}rekey /m,
+      /^ {2}cleanup /m,
       /^ {2}import /m,
       /^ {2}export /m,
       /^ {2}doctor /m,
@@ -59,7 +60,11 @@ describe("authwire", () => {
   })
 
   test.each([
-    ["no command", [], /^authwire: the commands are serve, migrate, rekey, import, export, doctor, keys and tenants/],
+    [
+      "no command",
+      [],
+      /^authwire: the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys and tenants/,
+    ],
     ["an unknown command", ["start"], /^authwire: the commands are/],
     ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope; see authwire serve --help/],
     ["a mistyped option", ["serve", "--grpc-adr", "x"], /^authwire: .*--grpc-adr \(perhaps --grpc-addr\?\)/],
@@ -86,7 +91,7 @@ describe("authwire", () => {
       /^authwire: --url: must be another database than --database-url/,
     ],
     ["no database", ["serve"], /^authwire: --database-url: is required.*--dev/],
-    ["a wrong database", ["serve", "--database-url=postgres://x/y"], /^authwire: --database-url: must be mysql:/],
+    ["a wrong database", ["serve", "--database-url=oracle://x/y"], /^authwire: --database-url: must be mysql:/],
     ["a wrong address", ["serve", "--dev", "--grpc-addr=50051"], /^authwire: --grpc-addr: must be HOST:PORT/],
     ["a wrong port", ["serve", "--dev", "--http-addr=127.0.0.1:70000"], /^authwire: --http-addr: must be HOST:PORT/],
     [
@@ -161,11 +166,13 @@ describe("authwire", () => {
     expect(before).toMatchObject({ code: 0, stderr: "" })
     expect(before.stdout).toMatch(/^pending /m)
     expect(before.stdout).not.toMatch(/^applied /m)
+    // What a migration means for replicas that are serving.
+    expect(before.stdout).toMatch(/^pending 0002-lists\n {2}the last version runs on it: yes, because \S/m)
 
     const up = await run(["migrate", "up"], env)
     expect(up).toMatchObject({ code: 0, stderr: "" })
     const after = await run(["migrate", "status"], env)
-    expect(after.stdout).not.toMatch(/^pending /m)
+    expect(after.stdout).toMatch(/^(applied \d{4}-[a-z-]+\n)+$/)
     expect(await run(["migrate", "up"], env)).toMatchObject({ code: 0, stdout: "nothing is pending\n" })
 
     const applied = after.stdout.trim().split("\n").length

@@ -8,6 +8,8 @@ import { run, type ServerProcess, startServer } from "@authwire/test-support/ser
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const count = 600
+/** Accounts of one user are written one after the other. */
+const owners = 30
 const [old, fresh] = [randomBytes(32).toString("base64"), randomBytes(32).toString("hex")] as const
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 
@@ -29,7 +31,8 @@ describe.each(databaseTargets())("authwire rekey on %s", (target) => {
     await server.stop()
   }
   const link = async (id: string, access_token: string) => {
-    const account: Account = { userId: "u", type: "oidc", provider: "p", providerAccountId: id, access_token }
+    const userId = `u${Number(id.slice(1)) % owners}`
+    const account: Account = { userId, type: "oidc", provider: "p", providerAccountId: id, access_token }
     await client.adapter.linkAccount({ ...account, oauth_token_secret: `s-${id}` })
     accounts.set(id, { ...account, oauth_token_secret: `s-${id}` })
   }
@@ -51,7 +54,9 @@ describe.each(databaseTargets())("authwire rekey on %s", (target) => {
   beforeAll(async () => {
     database = await createDatabase(target)
     await serveWith(old)
-    await client.adapter.createUser({ id: "u", email: "", emailVerified: null })
+    for (let owner = 0; owner < owners; owner++) {
+      await client.adapter.createUser({ id: `u${owner}`, email: "", emailVerified: null })
+    }
     for (let start = 0; start < count; start += 100) {
       await Promise.all(Array.from({ length: 100 }, (_, index) => link(`a${start + index}`, `t-${start + index}`)))
     }

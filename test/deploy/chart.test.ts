@@ -8,9 +8,12 @@ const least = ["--set", "existingSecret=authwire"]
 const everything = [
   ...least,
   ...["--set", "tls.existingSecret=authwire-tls", "--set", "metrics.serviceMonitor.enabled=true"],
+  ...["--set", "metrics.prometheusRule.enabled=true", "--set", "metrics.prometheusRule.labels.release=prometheus"],
   ...["--set", "metrics.serviceMonitor.labels.release=prometheus", "--set-string", "config.AUTHWIRE_RATE_LIMIT=100"],
   ...["--set-json", 'imagePullSecrets=[{"name":"registry"}]', "--set-json", 'podAnnotations={"a/b":"c"}'],
   ...["--set-json", 'tolerations=[{"key":"k","operator":"Exists"}]', "--set-json", 'nodeSelector={"a":"b"}'],
+  ...["--set-string", "config.OTEL_TRACES_EXPORTER=otlp"],
+  ...["--set-json", 'networkPolicy.collector.to=[{"namespaceSelector":{}}]'],
   ...["--set-json", 'networkPolicy.database.to=[{"ipBlock":{"cidr":"10.0.0.0/8"}}]'],
 ]
 
@@ -24,7 +27,7 @@ withTools("deploy/helm/authwire", () => {
 
   test.each([
     ["the least", least, 6],
-    ["everything", everything, 7],
+    ["everything", everything, 8],
   ])("with %s, lint finds nothing and Kubernetes takes all of it", async (_name, values, resources) => {
     expect(await check("helm", ["lint", "--strict", chart, kubernetes, ...values])).toMatchObject({ code: 0 })
     const { code, output } = await template(values)
@@ -55,6 +58,26 @@ withTools("deploy/helm/authwire", () => {
     expect(output.match(/scheme: HTTPS/g)).toHaveLength(3)
     expect(output).not.toContain("AUTHWIRE_INSECURE_BEHIND_PROXY")
   })
+
+  test.each([
+    ["by default", [], "5000", 30],
+    [
+      "where the configuration says more",
+      ["--set-string", "config.AUTHWIRE_DRAIN_DELAY_MS=20000,config.AUTHWIRE_SHUTDOWN_GRACE_MS=60500"],
+      "20000",
+      96,
+    ],
+  ])(
+    "a pod goes on serving while it leaves the balancers, and has the time to end, %s",
+    async (_, values, ms, seconds) => {
+      const { output } = await template([...least, ...values])
+      expect(output.match(/name: AUTHWIRE_DRAIN_DELAY_MS\n\s+value: "(\d+)"/g)).toEqual([
+        expect.stringContaining(`value: "${ms}"`),
+      ])
+      expect(output).toContain(`terminationGracePeriodSeconds: ${seconds}\n`)
+      expect(output).not.toContain("preStop")
+    },
+  )
 
   test.each([
     ["no secret", [], "existingSecret"],

@@ -11,6 +11,7 @@ import {
 import { databaseTargets } from "@authwire/test-support/databases.js"
 import { buildNextExample, type NextMode, nextExample } from "@authwire/test-support/next-example.js"
 import { hasNextExample } from "@authwire/test-support/nextjs.js"
+import { keepScreenshot, screenshotContext, writesScreenshots } from "@authwire/test-support/screenshots.js"
 import { testSecret } from "@authwire/test-support/server.js"
 import { moment, type PersonName, person, rows, sessionCookie } from "@authwire/test-support/sign-in.js"
 import { type Stack, startStack } from "@authwire/test-support/stack.js"
@@ -197,6 +198,8 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       } else {
         const claims = { sub: "anybody", name: "Too late" }
         const value = await encode({ token: claims, salt: sessionCookie, secret: testSecret, maxAge: -60 })
+        // Nothing of the page that is still on its way may set the cookie after this.
+        await page.goto("about:blank")
         await context.addCookies([{ name: sessionCookie, value, url: stack.example.appUrl }])
       }
       await expectSignedOut()
@@ -215,11 +218,12 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
     /** What the browser and programs see while it cannot be told who is signed in, by somebody who is. */
     async function expectUnavailable() {
       const token = await cookie()
-      const answered = await page.goto(at("/account"))
-      expect([answered?.status(), await answered?.headerValue("retry-after")]).toEqual([503, "2"])
-      await page.waitForSelector("#unavailable")
-      await page.goto(at("/"))
-      await page.waitForSelector("#unavailable")
+      for (const path of ["/account", "/", "/check-mail"]) {
+        const answered = await page.goto(at(path))
+        const [status, retryAfter] = [answered?.status(), await answered?.headerValue("retry-after")]
+        expect([path, status, retryAfter]).toEqual([path, 503, "2"])
+        await page.waitForSelector("#unavailable")
+      }
       expect(await page.$("#sign-in-demo")).toBeNull()
       for (const path of ["/api/me", "/api/auth/session"]) {
         const response = await asWhoHas(path)
@@ -242,6 +246,43 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       await page.goto(at("/account"))
       expect(await page.textContent("#email")).toBe("down@example.com")
     })
+
+    test("what a page of the application sends meanwhile is not done, and leads to the same page", async () => {
+      await signInByMail("typing@example.com")
+      await page.fill("input[name=name]", "Never")
+      await stack.server.stop()
+      try {
+        await page.click("#rename")
+        await page.waitForSelector("#failed, #unavailable")
+      } finally {
+        await stack.restartServer()
+      }
+      await back()
+      expect(await usersWith("typing@example.com")).toMatchObject([{ name: null }])
+      await page.goto(at("/account"))
+      expect(await page.textContent("#email")).toBe("typing@example.com")
+    })
+
+    if (strategy === "database" && writesScreenshots)
+      test("the pictures of the docs", async () => {
+        await context.close()
+        context = await browser.newContext(screenshotContext)
+        page = await context.newPage()
+        await addVirtualAuthenticator(page)
+        await page.goto(at("/"))
+        await keepScreenshot(page, "nextjs-sign-in")
+        await signInWithProvider("Ada")
+        await page.click("#passkey-register")
+        await page.waitForSelector("#passkeys li")
+        await keepScreenshot(page, "nextjs-account")
+        await stack.server.stop()
+        await page.setViewportSize({ width: 640, height: 380 })
+        await page.goto(at("/account"))
+        await page.waitForSelector("#unavailable")
+        await keepScreenshot(page, "nextjs-outage")
+        await stack.restartServer()
+        await back()
+      })
 
     test("while the service hangs a page waits for it once", async () => {
       await signInByMail("hung@example.com")

@@ -1,43 +1,25 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import {
-  createDatabase,
-  type DatabaseTarget,
-  databaseTargets,
-  type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { hasPostgres, type Postgres, startPostgres } from "@authwire/test-support/postgres.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
-import { hasTool } from "@authwire/test-support/tools.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { adapters, folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
 
 /** A Date is text to JSON, as it is in what the fixtures print. */
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value))
 
-const sources = [...databaseTargets(), ...(hasPostgres(hasTool) ? (["postgres"] as const) : [])]
-
 const describeAdapters = hasAdapters() ? describe : describe.skip
 
-describeAdapters.each(sources)("what an adapter wrote into %s", (kind) => {
-  let postgres: Postgres | undefined
-  beforeAll(async () => {
-    if (kind === "postgres") postgres = await startPostgres()
-  })
-  afterAll(() => postgres?.stop())
-
+describeAdapters.each(databaseTargets())("what an adapter wrote into %s", (kind) => {
   /** Makes an empty database for an adapter. */
-  async function createSource(): Promise<Pick<TestDatabase, "url" | "drop">> {
-    if (postgres === undefined) {
-      const database = await createDatabase(kind as DatabaseTarget)
-      // The adapters leave it to the database which characters its columns have; MariaDB would take latin1.
-      if (kind !== "sqlite") await database.query("ALTER DATABASE CHARACTER SET utf8mb4")
-      return database
-    }
-    return { url: await postgres.createDatabase(), drop: async () => {} }
+  async function createSource(): Promise<TestDatabase> {
+    const database = await createDatabase(kind)
+    // The adapters leave it to the database which characters its columns have; MariaDB would take latin1.
+    if (kind === "mysql" || kind === "mariadb") await database.query("ALTER DATABASE CHARACTER SET utf8mb4")
+    return database
   }
 
   describe.each(adapters)("by %s, after authwire import", (adapterName) => {
-    let source: Pick<TestDatabase, "url" | "drop">
+    let source: TestDatabase
     let database: TestDatabase
     let written: Written
     let server: ServerProcess
@@ -51,7 +33,7 @@ describeAdapters.each(sources)("what an adapter wrote into %s", (kind) => {
 
     beforeAll(async () => {
       source = await createSource()
-      database = await createDatabase(kind === "postgres" ? "sqlite" : kind)
+      database = await createDatabase(kind)
       written = await writeBy(adapterName, source.url)
       await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: database.url })
     })

@@ -1,6 +1,7 @@
 import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
 import { outcome, pipelineClient, startReplicas, tally } from "@authwire/test-support/pipeline.js"
 import { startServer } from "@authwire/test-support/server.js"
+import { lockTable } from "@authwire/test-support/server-sql.js"
 import { expect, test } from "@jest/globals"
 
 const thousand = Array.from({ length: 1000 }, (_, index) => index)
@@ -17,7 +18,7 @@ describeServers("a server of two on %s, killed", (target) => {
   // What one server rejects that has all the calls of two is not what this is about.
   const args = ["--log-level=warn", "--max-active-calls=2000"]
 
-  test("with 1,000 calls in flight: reads succeed on the other, writes are done once or not at all", async () => {
+  test("with 1,000 calls in flight: all succeed on the other, and every write is done once", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url], args)
     let hosts = replicas.hosts.slice(0, 1)
@@ -25,7 +26,7 @@ describeServers("a server of two on %s, killed", (target) => {
     const now = () => performance.now() + laterMs
     const client = pipelineClient({ url: replicas.url, resolve: async () => hosts, now, timeoutMs: 20_000 })
     await client.adapter.getUser("nobody")
-    await database.query("LOCK TABLES users WRITE")
+    const unlock = await lockTable(database, "users")
     const calls = thousand.map((index) =>
       outcome(index % 2 === 0 ? client.adapter.getUser("nobody") : client.adapter.createUser(named(`${index}`))),
     )
@@ -37,13 +38,10 @@ describeServers("a server of two on %s, killed", (target) => {
 
     const start = performance.now()
     await replicas.server(0).stop("SIGKILL")
-    const failed = await Promise.all(calls.filter((_, index) => index % 2 === 1))
-    expect(tally(failed)).toEqual({ UNAVAILABLE: 500 })
-    await database.query("UNLOCK TABLES")
-    const read = await Promise.all(calls.filter((_, index) => index % 2 === 0))
-    expect(tally(read)).toEqual({ OK: 500 })
+    await unlock()
+    expect(tally(await Promise.all(calls))).toEqual({ OK: 1000 })
     expect(performance.now() - start).toBeLessThan(20_000)
-    expect((await namesOf(database)).size).toBeLessThanOrEqual(500)
+    expect((await namesOf(database)).size).toBe(500)
     client.close()
     await replicas.stop()
     await database.drop()
@@ -52,7 +50,8 @@ describeServers("a server of two on %s, killed", (target) => {
   test("while 1,000 callers read and write: every answered write is there, and nothing is there twice", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url], args)
-    const client = pipelineClient({ url: replicas.url, resolve: replicas.resolve, timeoutMs: 20_000 })
+    // As long as the service lets a call take: how fast a busy machine writes is not what this is about.
+    const client = pipelineClient({ url: replicas.url, resolve: replicas.resolve, timeoutMs: 30_000 })
     const created = new Map<string, string>()
     let killed: Promise<unknown> | undefined
     const caller = async (index: number) => {
@@ -67,10 +66,10 @@ describeServers("a server of two on %s, killed", (target) => {
     await killed
     const names = await namesOf(database)
     // The server that is left may be asked too much at once: what it rejects for that was not done.
+    // A call is repeated once: it may meet the end of another stream then.
     const { OK = 0, UNAVAILABLE = 0, RESOURCE_EXHAUSTED = 0, ...others } = tally([...created.values()])
     expect(others).toEqual({})
     expect(OK + UNAVAILABLE + RESOURCE_EXHAUSTED).toBe(3000)
-    expect(UNAVAILABLE).toBeGreaterThan(0)
     expect([...created].filter(([name, end]) => end === "OK" && !names.has(name))).toEqual([])
     expect([...created].filter(([name, end]) => end === "RESOURCE_EXHAUSTED" && names.has(name))).toEqual([])
     client.close()

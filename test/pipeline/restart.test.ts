@@ -6,7 +6,7 @@ import { tcpBalancer } from "@authwire/test-support/tcp-balancer.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 
-/** Callers that read and write, writes that may not be repeated among them, until they are stopped. */
+/** Callers that read and write, until they are stopped. */
 function load({ adapter, close }: PipelineClient, callers: number) {
   const outcomes: string[] = []
   let created = 0
@@ -19,7 +19,7 @@ function load({ adapter, close }: PipelineClient, callers: number) {
   const work = Array.from({ length: callers }, async (_, caller) => {
     while (!stopped) {
       await call(adapter.getUser(`${caller}`))
-      // Without an id it is another user each time: the client must not repeat it.
+      // Without an id it would be another user each time that the service did it.
       if (await call(adapter.createUser({ name: "load", emailVerified: null } as never))) created++
     }
   })

@@ -48,8 +48,8 @@ withNetworks(
     expect(performance.now() - since).toBeLessThan(5_000)
     // Not found, for some of them at the second try.
     expect(tally(await Promise.all(reads))).toEqual({ "5": 20 })
-    const { OK: written = 0, "14": lost = 0, ...rest } = tally(await Promise.all(writes))
-    expect([written + lost, written >= 4, lost >= 4, rest]).toEqual([20, true, true, {}])
+    // Those whose answers are lost are made again, at the other one.
+    expect(tally(await Promise.all(writes))).toEqual({ OK: 20 })
     expect(performance.now() - since).toBeLessThan(keepaliveMs + 5_000)
     const next = twenty(() => client.users.createUser({ name: "n" }))
     expect(tally(await Promise.all(next))).toEqual({ OK: 20 })

@@ -4,6 +4,7 @@ import { createInterface } from "node:readline"
 import { setTimeout as delay } from "node:timers/promises"
 import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
 import { databaseTargets } from "@authwire/test-support/databases.js"
+import { codeBelow } from "@authwire/test-support/pages.js"
 import { outcome, pipelineClient } from "@authwire/test-support/pipeline.js"
 import { type TcpProxy, tcpProxy } from "@authwire/test-support/tcp-proxy.js"
 import { until } from "@authwire/test-support/until.js"
@@ -20,18 +21,36 @@ beforeAll(async () => {
   authwire = await startAuthwire(databaseTargets().at(-1) ?? "sqlite")
 })
 afterAll(() => authwire.close())
-beforeEach(async () => {
-  proxy = await tcpProxy(Number(new URL(authwire.server.grpcUrl).port))
-})
 afterEach(() => proxy.close())
+
+async function openProxy(listener: "grpcUrl" | "httpUrl" = "grpcUrl"): Promise<void> {
+  proxy = await tcpProxy(Number(new URL(authwire.server[listener]).port))
+}
 
 const address = () => `http://127.0.0.1:${proxy.port}`
 const usersWith = async (id: string) => (await authwire.rows("SELECT id FROM users WHERE id = ?", [id])).length
 
-const clients = {
-  pipeline: "createAuthwireClient({ url, timeoutMs })",
-  unary: "createAuthwireClient({ url, timeoutMs, transport: grpcTransport({ url }) })",
-}
+/** Programs that make an `adapter` for AUTHWIRE_URL, and the listener that they speak to. */
+const clients = [
+  [
+    "the pipeline",
+    "grpcUrl",
+    `import { createAuthwireClient } from "@authwire/client"
+    const { adapter } = createAuthwireClient({ url: process.env.AUTHWIRE_URL, timeoutMs: ${timeoutMs} })`,
+  ],
+  [
+    "unary calls",
+    "grpcUrl",
+    `import { createAuthwireClient, grpcTransport } from "@authwire/client"
+    const { AUTHWIRE_URL: url } = process.env
+    const { adapter } = createAuthwireClient({ url, timeoutMs: ${timeoutMs}, transport: grpcTransport({ url }) })`,
+  ],
+  [
+    "fetch, as docs/runtimes.md has it",
+    "httpUrl",
+    codeBelow("docs/runtimes.md", "The fetch client on Node", "ts").join(),
+  ],
+] as const
 
 /**
  * Runs a client in a process of its own, stops that between its first call and its second, and answers how the second
@@ -39,9 +58,7 @@ const clients = {
  */
 async function stopBetweenCalls(client: string, call: string, stoppedMs: number, meanwhile: () => void) {
   const code = `
-    import { createAuthwireClient, grpcTransport } from "@authwire/client"
-    const [url, timeoutMs] = [${JSON.stringify(address())}, ${timeoutMs}]
-    const { adapter } = ${client}
+    ${client}
     await adapter.getUser("nobody")
     console.log("stop me")
     process.stdin.once("data", async () => {
@@ -51,8 +68,8 @@ async function stopBetweenCalls(client: string, call: string, stoppedMs: number,
       console.log(end)
       process.on("exit", () => console.log(Math.round(performance.now() - last)))
     })`
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", code], {
-    env: { ...process.env, NODE_OPTIONS: "" },
+  const child = spawn(process.execPath, ["--input-type=module-typescript", "--no-warnings", "--eval", code], {
+    env: { ...process.env, NODE_OPTIONS: "", AUTHWIRE_URL: address() },
     stdio: ["pipe", "pipe", "inherit"],
   })
   const closed = once(child, "close")
@@ -69,9 +86,11 @@ async function stopBetweenCalls(client: string, call: string, stoppedMs: number,
   return { end: lines[1], livedMs: Number(lines[2]) }
 }
 
-describe.each(Object.entries(clients))(
-  "a process that was stopped, with a client that makes its calls: %s",
-  (_, client) => {
+describe.each(clients)(
+  "a process that was stopped, with a client that makes its calls by %s",
+  (_, listener, client) => {
+    beforeEach(() => openProxy(listener))
+
     test.each([
       [1_000, "read"],
       [1_000, "write"],
@@ -94,6 +113,7 @@ describe.each(Object.entries(clients))(
 )
 
 describe.each([30_000, 400_000])("a process that was suspended for %i ms, by its clock", (gapMs) => {
+  beforeEach(() => openProxy())
   let aheadMs = 0
   const connect = () => pipelineClient({ url: address(), timeoutMs, wallClock: () => Date.now() + aheadMs })
 

@@ -2,12 +2,19 @@ import { readFileSync } from "node:fs"
 import { expect, test } from "@jest/globals"
 import { scopes } from "../../server/src/auth/scopes.js"
 import { configurationPage } from "../../server/src/cli/help.js"
+import { withMigrations } from "../../server/src/cli/upgrading-page.js"
 
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
 
 // Also what `make verify` finds; this needs neither Maven nor Go. When it fails: make build, node scripts/pages.js.
 test("docs/configuration.md is what the table of options says", () => {
   expect(read("configuration.md")).toBe(configurationPage())
+})
+
+test("docs/upgrading.md says of each migration whether the last version runs on it", () => {
+  const page = read("upgrading.md")
+  expect(page).toMatch(/^\| `0001-tables` \| yes \| .*\n\| `0002-lists` \| yes \| /m)
+  expect(page).toBe(withMigrations(page))
 })
 
 test("docs/security.md names the scopes of the schema, all and no others", () => {

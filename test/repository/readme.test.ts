@@ -1,19 +1,14 @@
 import { execFile } from "node:child_process"
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { codeBelow } from "@authwire/test-support/pages.js"
 import { hasTool } from "@authwire/test-support/tools.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const readme = readFileSync(`${root}/README.md`, "utf8")
-
-/** The fenced blocks of one language below a heading. */
-function blocks(heading: string, language: string): string[] {
-  const section = readme.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? ""
-  return [...section.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms"))].map((match) => match[1] as string)
-}
+const blocks = (heading: string, language: string) => codeBelow("README.md", heading, language)
 
 describe("what the README says", () => {
   let authwire: Authwire
@@ -59,8 +54,8 @@ describe("what the README says", () => {
   const inExpress =
     "import express from 'express'\nimport { ExpressAuth } from '@auth/express'\nconst app = express()\n"
   test.each([
-    ["the adapter in Express", "Plug it into Auth.js", 0, "import express from 'express'\nconst app = express()\n"],
-    ["the typed clients", "Plug it into Auth.js", 1, ""],
+    ["the adapter in Express", "Plug it into Auth.js", 1, "import express from 'express'\nconst app = express()\n"],
+    ["the typed clients", "Plug it into Auth.js", 2, ""],
     ["JWT sessions in Express", "JWT sessions, and who is signed in elsewhere", 0, inExpress],
     ["a backend that reads cookies", "JWT sessions, and who is signed in elsewhere", 1, "const cookieHeader = 'a=b'\n"],
   ])("%s runs as written", async (name, heading, index, prelude) => {

@@ -9,6 +9,7 @@ import {
   type TestDatabase,
 } from "@authwire/test-support/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { createUser, endConnections } from "@authwire/test-support/server-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { logOf } from "@authwire/test-support/workers.js"
 import { createClient } from "@connectrpc/connect"
@@ -31,13 +32,8 @@ describeServers(
       if (started === null) throw new Error(`no ${engine}`)
       databaseServer = started
       database = await createDatabaseOn(databaseServer)
-      const url = new URL(database.url)
-      await database.query("CREATE USER authwire@'%' IDENTIFIED BY 'password'")
-      await database.query(`GRANT ALL ON ${url.pathname.slice(1)}.* TO authwire@'%'`)
-      ofRoot = await startServer({ databaseUrl: url.href })
-      server = await startServer({
-        databaseUrl: Object.assign(url, { username: "authwire", password: "password" }).href,
-      })
+      ofRoot = await startServer({ databaseUrl: database.url })
+      server = await startServer({ databaseUrl: await createUser(database, "authwire", "password") })
     })
     afterEach(() => allowWrites())
     afterAll(async () => {
@@ -46,14 +42,22 @@ describeServers(
       await databaseServer?.remove()
     })
 
-    const settings = [
+    const ofMysql = [
       { name: "read_only", stopsRoot: false, ofConnections: false },
       ...(engine === "mysql" ? [{ name: "super_read_only", stopsRoot: true, ofConnections: false }] : []),
       { name: engine === "mysql" ? "transaction_read_only" : "tx_read_only", stopsRoot: true, ofConnections: true },
     ]
+    const ofPostgres = [{ name: "default_transaction_read_only", stopsRoot: true, ofConnections: false }]
+    const settings = engine === "postgres" ? ofPostgres : ofMysql
+    const set = async (name: string, value: 0 | 1) => {
+      if (engine !== "postgres") return void (await database.query(`SET GLOBAL ${name} = ${value}`))
+      await database.query(`SET ${name} = off`)
+      await database.query(`ALTER SYSTEM SET ${name} = ${value}`)
+      await database.query("SELECT pg_reload_conf()")
+    }
     // MySQL turns the one on with the other, and off by itself.
     const allowWrites = async () => {
-      for (const { name } of settings.toReversed()) await database.query(`SET GLOBAL ${name} = 0`)
+      for (const { name } of settings.toReversed()) await set(name, 0)
     }
 
     const transports = (one: ServerProcess) => [
@@ -93,7 +97,7 @@ describeServers(
         expect(await health(server)).toEqual(well)
 
         const start = performance.now()
-        await database.query(`SET GLOBAL ${name} = 1`)
+        await set(name, 1)
         // What a connection may do in its transactions was decided when it was made.
         if (ofConnections) await endConnections(database)
         await until(server, Status.NOT_SERVING)
@@ -143,11 +147,3 @@ describe("a database of SQLite that takes no writes", () => {
     await database.drop()
   })
 })
-
-/** Ends all connections to the database but this one. */
-async function endConnections(database: TestDatabase): Promise<void> {
-  const sql = "SELECT id FROM information_schema.processlist WHERE db = ? AND id <> CONNECTION_ID()"
-  for (const { id } of await database.query(sql, [new URL(database.url).pathname.slice(1)])) {
-    await database.query(`KILL ${Number(id)}`)
-  }
-}

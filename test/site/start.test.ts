@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process"
-import { globSync, readFileSync } from "node:fs"
+import { globSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { blocksOf } from "@authwire/test-support/pages.js"
 import { hasSite, site } from "@authwire/test-support/site.js"
 import { hasTool } from "@authwire/test-support/tools.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -10,8 +11,9 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const pages = globSync("docs/start/*.md", { cwd: root })
 const commands = pages
-  .flatMap((page) => [...readFileSync(`${root}/${page}`, "utf8").matchAll(/^```sh\n([\s\S]*?)^```$/gm)])
-  .flatMap(([, block = ""]) => block.trim().split("\n"))
+  .flatMap(blocksOf)
+  .filter(({ language }) => language === "sh")
+  .flatMap(({ code }) => code.trim().split("\n"))
 const asks = [...new Set(commands)].filter((command) => /^(curl|grpcurl) /.test(command))
 
 describe("the quick starts", () => {

@@ -140,7 +140,9 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
 function contractNames(message: DescMessage): string[] {
   const asTheyAre =
     /^(access_token|token_type|id_token|refresh_token|scope|expires_in|expires_at|authorization_details)$/
+  // These are about the call, and name no property.
+  const others = ["extra", "update_mask", "provisional"]
   return message.fields
-    .filter(({ name }) => name !== "extra" && name !== "update_mask")
+    .filter(({ name }) => !others.includes(name))
     .map(({ name, jsonName }) => (asTheyAre.test(name) ? name : jsonName.replace(/^credentialId$/, "credentialID")))
 }

@@ -5,10 +5,12 @@ import { join } from "node:path"
 import { describe } from "@jest/globals"
 import type BetterSqlite3 from "libsql"
 import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise"
-import { createServerProcess, findServer, type PrivateServer, type ServerEngine } from "./servers.js"
+import { urlsOfHosts } from "../../server/src/store/sql/cluster/hosts.js"
+import { postgresDatabase } from "./postgres-database.js"
+import { createServerProcess, findServer, type PrivateServer, type ServerEngine, serverEngines } from "./servers.js"
 
 export { type TcpProxy, tcpProxy } from "./tcp-proxy.js"
-export type { PrivateServer }
+export type { PrivateServer, ServerEngine }
 
 export type DatabaseTarget = "sqlite" | ServerEngine
 
@@ -19,10 +21,12 @@ export interface TestDatabase {
   readonly target: DatabaseTarget
   /** What the store takes as its `url`. */
   readonly url: string
+  /** The same by another member of the cluster, where the server's URL names several hosts; the first has number 0. */
+  urlOn(member: number): string
   /**
    * Runs a statement with `?` for each parameter, on one connection that is not the store's, and returns the rows as
-   * the driver gives them: on MySQL and MariaDB key columns are Buffers and dates are Dates. Beside BEGIN and COMMIT,
-   * which hold locks against the store, every statement commits by itself.
+   * the driver gives them: on MySQL and MariaDB key columns are Buffers, and on all servers dates are Dates. Beside BEGIN and
+   * COMMIT, which hold locks against the store, every statement commits by itself.
    */
   query(sql: string, params?: unknown[]): Promise<Row[]>
   /** Closes the connection and removes the database. */
@@ -31,16 +35,14 @@ export interface TestDatabase {
 
 /** The databases of this run, for `describe.each`: sqlite always, the servers as far as the global set-up found them. */
 export function databaseTargets(): DatabaseTarget[] {
-  const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite,mysql,mariadb").split(",")
-  const targets: DatabaseTarget[] = wanted.includes("sqlite") ? ["sqlite"] : []
-  if (process.env.AUTHWIRE_TEST_MYSQL_URL) targets.push("mysql")
-  if (process.env.AUTHWIRE_TEST_MARIADB_URL) targets.push("mariadb")
-  return targets
+  const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite").split(",")
+  const servers = serverEngines.filter((engine) => serverUrlOf(engine) !== undefined)
+  return wanted.includes("sqlite") ? ["sqlite", ...servers] : servers
 }
 
 /** The servers whose program is on the path, so that a test can have one of its own. */
 export function ownServers(): ServerEngine[] {
-  return (["mysql", "mariadb"] as const).filter((engine) => findServer(engine) !== undefined)
+  return serverEngines.filter((engine) => findServer(engine) !== undefined)
 }
 
 /**
@@ -56,12 +58,45 @@ export function describeServers(
   else describe.skip(name.replace("%s", "a server"), () => block("mysql"))
 }
 
+/** A cluster in which every member takes writes. */
+export interface TestCluster {
+  readonly name: string
+  readonly engine: ServerEngine
+  /** Names every member as a host. */
+  readonly url: string
+  /** The code of the error when two members write the same. */
+  readonly conflict: string
+  /** Statements by which a member loses the others, and finds them again. */
+  readonly leave: string
+  readonly join: string
+}
+
 /**
- * The members of a replication group of MySQL with several primaries: AUTHWIRE_TEST_CLUSTER_URLS, separated by commas.
- * None when it is not set: no run starts a group by itself.
+ * The clusters that this run was given: AUTHWIRE_TEST_CLUSTER_URL, a replication group of MySQL with several primaries, and
+ * AUTHWIRE_TEST_GALERA_URL, a cluster of MariaDB. No run starts one by itself.
  */
-export function clusterUrls(): string[] {
-  return process.env.AUTHWIRE_TEST_CLUSTER_URLS?.split(",") ?? []
+export function clusters(): TestCluster[] {
+  const { AUTHWIRE_TEST_CLUSTER_URL: group, AUTHWIRE_TEST_GALERA_URL: galera } = process.env
+  const all: TestCluster[] = []
+  if (group)
+    all.push({
+      name: "a replication group with several primaries",
+      engine: "mysql",
+      url: group,
+      conflict: "ER_TRANSACTION_ROLLBACK_DURING_COMMIT",
+      leave: "STOP GROUP_REPLICATION",
+      join: "START GROUP_REPLICATION",
+    })
+  if (galera)
+    all.push({
+      name: "a cluster of Galera",
+      engine: "mariadb",
+      url: galera,
+      conflict: "ER_LOCK_DEADLOCK",
+      leave: "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'",
+      join: "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'",
+    })
+  return all
 }
 
 /**
@@ -71,9 +106,8 @@ export function clusterUrls(): string[] {
 export async function createDatabase(target: DatabaseTarget, url?: string): Promise<TestDatabase> {
   const name = `authwire_test_${randomBytes(6).toString("hex")}`
   if (target === "sqlite") return sqliteDatabase(join(runFolder(), `${name}.db`))
-  const { AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL } = process.env
-  const serverUrl = url ?? (target === "mysql" ? AUTHWIRE_TEST_MYSQL_URL : AUTHWIRE_TEST_MARIADB_URL)
-  if (!serverUrl) throw new Error(`this run has no ${target}`)
+  const serverUrl = url ?? serverUrlOf(target)
+  if (serverUrl === undefined) throw new Error(`this run has no ${target}`)
   return serverDatabase(target, serverUrl, name)
 }
 
@@ -87,21 +121,33 @@ export async function startPrivateDatabase(
   return findServer(engine) === undefined ? null : createServerProcess(engine, runFolder())
 }
 
+/** The server of this run, which the global set-up found or started. */
+function serverUrlOf(engine: ServerEngine): string | undefined {
+  return process.env[`AUTHWIRE_TEST_${engine.toUpperCase()}_URL`] || undefined
+}
+
 /** Makes an empty database on a server that `startPrivateDatabase` started. */
 export function createDatabaseOn(server: PrivateServer): Promise<TestDatabase> {
   return serverDatabase(server.engine, server.url, `authwire_test_${randomBytes(6).toString("hex")}`)
 }
 
+const fresh = { mysql: "group_replication_consistency = 'BEFORE'", mariadb: "wsrep_sync_wait = 7" }
+
 async function serverDatabase(target: ServerEngine, serverUrl: string, name: string): Promise<TestDatabase> {
-  const url = new URL(serverUrl)
-  url.pathname = "/"
-  const first = await connect(url.href)
+  if (target === "postgres") {
+    const database = await postgresDatabase(serverUrl, name)
+    return { target, ...database, urlOn: () => database.url }
+  }
+  const urls = urlsOfHosts(serverUrl).map((url) => Object.assign(new URL(url), { pathname: `/${name}` }))
+  const [url] = urls as [URL]
+  const first = await connect(Object.assign(new URL(url), { pathname: "/" }).href)
   await first.query(`CREATE DATABASE ${name}`)
   await first.end()
-  url.pathname = `/${name}`
   let connection: Promise<Connection> | undefined
   const connected = () => {
-    connection ??= connect(url.href).then((opened) => {
+    connection ??= connect(url.href).then(async (opened) => {
+      // What other members have committed is seen.
+      if (urls.length > 1) await opened.query(`SET SESSION ${fresh[target]}`)
       // After the server was killed the next statement connects again.
       opened.on("error", () => {
         connection = undefined
@@ -113,6 +159,7 @@ async function serverDatabase(target: ServerEngine, serverUrl: string, name: str
   return {
     target,
     url: url.href,
+    urlOn: (member) => (urls[member % urls.length] ?? url).href,
     async query(sql, params = []) {
       const [rows] = await (await connected()).query<RowDataPacket[]>(sql, params)
       return Array.isArray(rows) ? rows : []
@@ -134,6 +181,7 @@ function sqliteDatabase(path: string): TestDatabase {
   return {
     target: "sqlite",
     url: `sqlite:${path}`,
+    urlOn: () => `sqlite:${path}`,
     async query(sql, params = []) {
       database ??= new Database(path)
       const statement = database.prepare(sql)

@@ -12,7 +12,8 @@ export interface Example {
   mails(): Promise<Mail[]>
   /** All that the three processes wrote so far. */
   output(): string
-  stop(): Promise<void>
+  /** Ends it by a signal, SIGTERM by default. */
+  stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 const program = fileURLToPath(new URL("../../examples/express/dist/main.js", import.meta.url))
@@ -48,8 +49,8 @@ export async function startExample(authwireUrl: string, environment: Record<stri
       const response = await fetch(`${mailboxUrl}.json`)
       return (await response.json()) as Mail[]
     },
-    async stop() {
-      child.kill("SIGTERM")
+    async stop(signal = "SIGTERM") {
+      child.kill(signal)
       await closed
     },
   }

@@ -1,41 +1,49 @@
 import { hasAdapters } from "../import/fixtures.ts"
 import { hasChromium } from "./chromium.ts"
 import { hasDeployTools, hasSystemdAnalyze } from "./deploy.ts"
+import { hasEarlierVersion } from "./earlier.ts"
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
 import { hasNextExample, hasNextjs } from "./nextjs.ts"
 import { oldNode } from "./old-node.ts"
-import { hasPostgres } from "./postgres.ts"
 import { hasRuntimes } from "./runtimes.ts"
-import { createRunFolder, createServerProcess, findServer } from "./servers.ts"
+import { createRunFolder, createServerProcess, findServer, mysqlPrograms, serverEngines } from "./servers.ts"
 import { hasSite } from "./site.ts"
 import { hasMountNamespaces } from "./small-disk.ts"
 import { hasTool } from "./tools.ts"
+import { hasTracedApplication } from "./tracing.ts"
 
-const variables = { mysql: "AUTHWIRE_TEST_MYSQL_URL", mariadb: "AUTHWIRE_TEST_MARIADB_URL" }
+const variables = {
+  mysql: "AUTHWIRE_TEST_MYSQL_URL",
+  mariadb: "AUTHWIRE_TEST_MARIADB_URL",
+  postgres: "AUTHWIRE_TEST_POSTGRES_URL",
+}
 const remedies = {
   mysql: "set AUTHWIRE_TEST_MYSQL_URL or install MySQL 8.4+",
   mariadb: "set AUTHWIRE_TEST_MARIADB_URL or install MariaDB 10.11+",
+  postgres: "set AUTHWIRE_TEST_POSTGRES_URL or install PostgreSQL 15+",
 }
 const tools = {
   grpcurl: "go install github.com/fullstorydev/grpcurl/cmd/grpcurl@latest",
   curl: "install curl",
+  sqlite3: "install sqlite3",
+  "mariadb-backup": "install mariadb-backup",
 }
 
 /**
  * Finds or starts the database servers that the tests run against, and tells the workers by environment variables:
  *
- * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL: a server to use; its user may create databases. Not set: a
- *   server is started for this run, if its program is installed.
+ * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL, AUTHWIRE_TEST_POSTGRES_URL: a server to use; its user may create
+ *   databases and users. Not set: a server is started for this run, if its program is installed.
  * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run.
- * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb` (default: all three).
+ * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb,postgres` (default: all four).
  */
 export default async function setup() {
-  const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite,mysql,mariadb").split(",")
+  const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite,mysql,mariadb,postgres").split(",")
   const leftOut = []
   const toStart = []
-  for (const engine of /** @type {const} */ (["mysql", "mariadb"])) {
+  for (const engine of serverEngines) {
     if (!wanted.includes(engine)) delete process.env[variables[engine]]
     else if (process.env[variables[engine]]) continue
     else if (findServer(engine) === undefined) leftOut.push(`left out: ${engine} (${remedies[engine]})`)
@@ -44,7 +52,10 @@ export default async function setup() {
   for (const [tool, remedy] of Object.entries(tools)) {
     if (!hasTool(tool)) leftOut.push(`left out: what needs ${tool} (${remedy})`)
   }
+  if (mysqlPrograms() === undefined) leftOut.push("left out: a dump of MySQL (have its own mysqldump on the path)")
   leftOut.push(...missingLanguages(hasTool))
+  if (!hasTracedApplication())
+    leftOut.push("left out: an application with OpenTelemetry (npm install in test/tracing/application)")
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
   if (!hasRuntimes()) leftOut.push("left out: Bun, Deno, workerd and other runtimes (make runtimes-install)")
   if (!hasNextExample()) leftOut.push("left out: the example in Next.js (npm install in examples/nextjs)")
@@ -54,14 +65,16 @@ export default async function setup() {
   if (!hasSite()) leftOut.push("left out: the code of the quick starts (npm install in site)")
   if (!hasSystemdAnalyze()) leftOut.push("left out: checks of the systemd unit (needs systemd-analyze of systemd)")
   if (!hasAdapters()) leftOut.push("left out: the adapters of Auth.js (make adapters-install)")
-  if (!hasPostgres(hasTool))
-    leftOut.push("left out: databases of PostgreSQL that are imported (install PostgreSQL 15+)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
   // Beside what CI requires.
-  if (!process.env.AUTHWIRE_TEST_CLUSTER_URLS) {
-    leftOut.push("left out: a replication group with several primaries (set AUTHWIRE_TEST_CLUSTER_URLS)")
+  if (!hasEarlierVersion()) leftOut.push("left out: an upgrade from an earlier version (make earlier-install)")
+  if (!process.env.AUTHWIRE_TEST_CLUSTER_URL) {
+    leftOut.push("left out: a replication group with several primaries (set AUTHWIRE_TEST_CLUSTER_URL)")
+  }
+  if (!process.env.AUTHWIRE_TEST_GALERA_URL) {
+    leftOut.push("left out: a cluster of Galera (set AUTHWIRE_TEST_GALERA_URL)")
   }
   if (oldNode() === undefined) leftOut.push("left out: a Node that is too old (have one on the path, older than 22)")
   process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()

@@ -5,7 +5,8 @@ export default function teardown() {
   const folder = process.env.AUTHWIRE_TEST_RUN_FOLDER
   for (const pidFile of globSync(`${folder}/*/authwire-test.pid`)) {
     try {
-      process.kill(Number(readFileSync(pidFile, "utf8")), "SIGKILL")
+      const [pid, signal = "SIGKILL"] = readFileSync(pidFile, "utf8").split(" ")
+      process.kill(Number(pid), signal)
     } catch (error) {
       if (error.code !== "ESRCH") throw error
     }

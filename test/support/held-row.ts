@@ -1,4 +1,5 @@
 import type { Authwire } from "./authwire.js"
+import { activeStatements, barrier } from "./server-sql.js"
 
 interface UpdateRequest {
   id: string
@@ -26,27 +27,19 @@ export async function withHeldRow(authwire: Authwire, work: (row: HeldRow) => Pr
     return { id, name: "x", updateMask: { paths: ["name"] } }
   }
   const requests = [await user(), await user(), await user()] as const
-  const name = new URL(database.url).pathname.slice(1)
-  const statements = async () => {
-    const processes = await database.query("SHOW PROCESSLIST")
-    return processes.filter(({ db, Info }) => db === name && Info !== null && !/^SHOW/i.test(String(Info)))
-  }
   const until = async (condition: (count: number) => boolean) => {
     const end = performance.now() + 20_000
     for (;;) {
-      const running = await statements()
+      const running = await activeStatements(database)
       if (condition(running.length)) return
       if (performance.now() > end) throw new Error(`the database still has ${JSON.stringify(running)}`)
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
-  // Not by a lock of the row: a change that meets one waits in the service, where nobody sees it.
-  await database.query(
-    `CREATE TRIGGER IF NOT EXISTS held BEFORE UPDATE ON users FOR EACH ROW
-     SET NEW.id = IF(GET_LOCK(DATABASE(), 60) = 1 AND RELEASE_LOCK(DATABASE()), NEW.id, NULL)`,
-  )
-  const release = async () => void (await database.query("DO RELEASE_LOCK(DATABASE())"))
-  await database.query("DO GET_LOCK(DATABASE(), 60)")
+  const { stopUpdates, close, open } = await barrier(database)
+  await stopUpdates()
+  await close()
+  const release = async () => void (await open())
   try {
     await work({ request: requests[0], requests, waiting: (count) => until((found) => found >= count), release })
   } finally {

@@ -11,8 +11,17 @@ export type NextMode = "dev" | "start" | "standalone"
 
 const folder = fileURLToPath(new URL("../../examples/nextjs", import.meta.url))
 
+/** What starts each mode: a script of its package.json. */
+const scripts = { dev: "dev", start: "start", standalone: "start:standalone" } as const
+
 /** Nothing of the caller's environment: AUTH_URL or AUTH_SECRET would change what Auth.js does, NODE_ENV what Next.js does. */
-const environment = { PATH: process.env.PATH, HOME: process.env.HOME, CI: "1", NEXT_TELEMETRY_DISABLED: "1" }
+const environment = {
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  CI: "1",
+  NEXT_TELEMETRY_DISABLED: "1",
+  npm_config_update_notifier: "false",
+}
 
 /** Builds examples/nextjs, for both modes, with nothing in the environment. Rejects with the output if it fails. */
 export async function buildNextExample(): Promise<void> {
@@ -24,7 +33,7 @@ export function nextExample(mode: NextMode) {
   return async (authwireUrl: string, more: Record<string, string> = {}): Promise<Example> => {
     const port = await freePort()
     const ports = { PORT: String(port), OIDC_PORT: "0", SMTP_PORT: "0", MAILBOX_PORT: "0" }
-    const child: ChildProcess = spawn(process.execPath, ["scripts/demo.js", mode], {
+    const child: ChildProcess = spawn("npm", ["run", scripts[mode]], {
       cwd: folder,
       env: { ...environment, ...ports, ...more, AUTHWIRE_URL: authwireUrl },
       stdio: ["ignore", "pipe", "pipe"],
@@ -53,6 +62,7 @@ export function nextExample(mode: NextMode) {
       },
       async stop() {
         child.kill("SIGTERM")
+        // Not before the last of its processes has ended: all of them write into the same pipes.
         await closed
       },
     }

@@ -22,7 +22,7 @@ export interface ServerProcess {
 /** The secret that servers have in tests, unless their environment says otherwise. */
 export const testSecret = "a-secret-of-the-tests-and-of-nobody-else"
 
-const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
+const ownCommand = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 
 /**
  * Starts `authwire serve` as a process of its own, on free loopback ports, with pending migrations applied. It needs no
@@ -40,6 +40,8 @@ export async function startServer(options: {
   keys?: boolean | readonly string[]
   /** A program, with arguments, that starts it. Default: none. */
   prefix?: readonly string[]
+  /** The file of the command `authwire`. Default: that of this repository. */
+  command?: string
 }): Promise<ServerProcess> {
   const { keys } = options
   const key = keys === undefined || keys === false ? undefined : staticKey(keys === true ? ["all"] : keys)
@@ -52,7 +54,7 @@ export async function startServer(options: {
       ...(key === undefined ? {} : { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }),
       ...options.env,
     },
-    options.prefix,
+    options,
   )
   const tls = options.args?.some((argument) => argument.startsWith("--tls-cert")) ?? false
   let output = ""
@@ -108,7 +110,7 @@ export async function run(
   env: Record<string, string> = {},
   folder?: string,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = authwire(args, env, [], folder)
+  const child = authwire(args, env, { folder })
   let stdout = ""
   let stderr = ""
   child.stdout?.on("data", (chunk: Buffer) => {
@@ -124,8 +126,11 @@ export async function run(
 function authwire(
   args: string[],
   env: Record<string, string>,
-  prefix: readonly string[] = [],
-  folder?: string,
+  {
+    prefix = [],
+    folder,
+    command = ownCommand,
+  }: { prefix?: readonly string[] | undefined; folder?: string | undefined; command?: string | undefined },
 ): ChildProcess {
   const { AUTHWIRE_DATABASE_URL: _, ...inherited } = process.env
   const [program = process.execPath, ...first] = [...prefix, process.execPath, command]

@@ -1,19 +1,37 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { accessSync, closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { connect, createServer } from "node:net"
 import { tmpdir, userInfo } from "node:os"
-import { delimiter, join } from "node:path"
+import { delimiter, dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
+import { createPostgresProcess } from "./postgres-server.ts"
 
-export type ServerEngine = "mysql" | "mariadb"
+export const serverEngines = ["mysql", "mariadb", "postgres"] as const
 
-/** A database server of our own, on a free port of 127.0.0.1. User root, no password. */
+export type ServerEngine = (typeof serverEngines)[number]
+
+/** A database server of our own, on a free port of 127.0.0.1. User root, on PostgreSQL postgres, no password. */
 export interface PrivateServer {
   readonly engine: ServerEngine
   readonly port: number
-  /** `mysql://root@127.0.0.1:PORT/`, without a database. */
+  /** `mysql://root@127.0.0.1:PORT/`, without a database, or `postgres://postgres@127.0.0.1:PORT/postgres`. */
   readonly url: string
+  /** Where its files are. */
+  readonly dataFolder: string
   /** Starts it (again) on the same port and data, and waits until it greets. */
   start(): Promise<void>
   /** Ends it as a power cut would (SIGKILL), and waits until it is gone. */
@@ -27,10 +45,26 @@ const startTimeoutMs = 60_000
 /** The path of the program that serves an engine, or undefined where there is none on the PATH. */
 export function findServer(engine: ServerEngine): string | undefined {
   if (engine === "mariadb") return findProgram("mariadbd")
+  // Debian has its programs in a folder for each version.
+  if (engine === "postgres") return findProgram("postgres", globSync("/usr/lib/postgresql/*/bin").sort().toReversed())
   const program = findProgram("mysqld")
   // Debian's mariadb-server installs `mysqld` too, as a link to mariadbd.
   if (program === undefined || /mariadb/i.test(execFileSync(program, ["--version"], { encoding: "utf8" }))) return
   return program
+}
+
+/** The folder of the PATH with MySQL's own programs: MariaDB has others of the same names. Undefined where there is none. */
+export function mysqlPrograms(): string | undefined {
+  return (process.env.PATH ?? "").split(delimiter).find((folder) => {
+    const program = join(folder, "mysqldump")
+    return existsSync(program) && !/mariadb/i.test(execFileSync(program, ["--version"], { encoding: "utf8" }))
+  })
+}
+
+/** The folder with PostgreSQL's programs. Undefined where there is none. */
+export function postgresPrograms(): string | undefined {
+  const program = findServer("postgres")
+  return program && dirname(realpathSync(program))
 }
 
 /**
@@ -39,6 +73,10 @@ export function findServer(engine: ServerEngine): string | undefined {
 export async function createServerProcess(engine: ServerEngine, folder: string): Promise<PrivateServer> {
   const program = findServer(engine)
   if (program === undefined) throw new Error(`no ${engine} server on the PATH`)
+  if (engine === "postgres") {
+    const port = await freePort()
+    return { engine, port, ...(await createPostgresProcess(program, port, folder)) }
+  }
   const home = mkdtempSync(join(folder, `${engine}-`))
   const data = join(home, "data")
   const logFile = join(home, "log")
@@ -105,17 +143,21 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
   }
 
   await start()
-  return { engine, port, url: `mysql://root@127.0.0.1:${port}/`, start, kill, remove }
+  return { engine, port, url: `mysql://root@127.0.0.1:${port}/`, dataFolder: data, start, kill, remove }
 }
 
 /** A folder for everything that one run of the tests starts or stores. */
 export function createRunFolder(): string {
-  return mkdtempSync(join(tmpdir(), "authwire-test-"))
+  const folder = mkdtempSync(join(tmpdir(), "authwire-test-"))
+  // PostgreSQL runs as another user where we are root, in a folder below.
+  chmodSync(folder, 0o711)
+  return folder
 }
 
-function findProgram(name: string): string | undefined {
+function findProgram(name: string, others: readonly string[] = []): string | undefined {
   // Servers stand in sbin, which the PATH of an ordinary user often lacks.
-  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin", "/usr/libexec"]
+  const sbin = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"]
+  const folders = [...(process.env.PATH ?? "").split(delimiter), ...sbin, ...others]
   for (const folder of folders) {
     const path = join(folder, name)
     try {

@@ -27,6 +27,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     access: anybody,
     audit: undefined,
     metrics: undefined,
+    tracing: undefined,
     reflection: true,
     health: true,
     secretsOf: () => ["a secret of the tests"],

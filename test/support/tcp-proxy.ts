@@ -18,6 +18,13 @@ export interface TcpProxy {
    * them is swallowed, also after restore(). New ones pass.
    */
   lose(): void
+  /**
+   * Passes nothing more to clients on connections that have sent `text`, from the moment when it comes whole: they wait for an
+   * answer that the server has given. Without a text it holds for every connection at once, and for new ones.
+   */
+  mute(text?: string): void
+  /** Resets every connection, and passes new ones. Undoes mute(). */
+  reset(): void
   /** Undoes cut() and hang(). */
   restore(): Promise<void>
   close(): Promise<void>
@@ -27,6 +34,9 @@ export interface TcpProxy {
 export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   const lost = new WeakSet<Socket>()
+  const servers = new Set<Socket>()
+  let mutes: string | undefined
+  let muted = false
   let hanging = false
   let accepted = 0
   let open = 0
@@ -36,6 +46,12 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     open++
     near.once("close", () => open--)
     const far = connect({ port: targetPort, host: targetHost, allowHalfOpen: true })
+    servers.add(far)
+    if (muted) far.pause()
+    far.once("close", () => servers.delete(far))
+    near.on("data", (chunk) => {
+      if (mutes !== undefined && chunk.includes(mutes)) far.pause()
+    })
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -65,12 +81,18 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     if (!server.listening) return
     const closed = once(server, "close")
     server.close()
+    reset()
+    await closed
+  }
+
+  function reset() {
+    mutes = undefined
+    muted = false
     for (const socket of sockets) {
       // Node spins for ever when it exits after a reset of a socket that was ending.
       if (socket.writableEnded) socket.destroy()
       else socket.resetAndDestroy()
     }
-    await closed
   }
 
   const port = await listen(0)
@@ -93,6 +115,12 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
         socket.resume()
       }
     },
+    mute(text) {
+      mutes = text
+      muted = text === undefined
+      if (muted) for (const server of servers) server.pause()
+    },
+    reset,
     async restore() {
       hanging = false
       for (const socket of sockets) socket.resume()

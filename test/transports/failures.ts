@@ -10,6 +10,8 @@ import { call, failureOf, linesOf, maxMessageBytes, maxPipelinedBytes, methods, 
 /** Those that a call can have through any listener, and those of nothing but the pipeline or the service's own state. */
 const elsewhere = [
   ["UNSPECIFIED", "INVALID_FIELD", "INTERNAL", "DEADLINE_EXCEEDED", "CANCELLED", "SHUTTING_DOWN"],
+  // The tests of repetitions have it, over every way in.
+  ["IDEMPOTENCY_KEY_REUSED"],
   ["CONFLICT", "DATABASE_UNAVAILABLE", "STATEMENT_TIMEOUT", "QUEUE_FULL", "SERVICE_UNKNOWN"],
   [
     "AUDIT_LOG_UNAVAILABLE",

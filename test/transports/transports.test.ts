@@ -6,6 +6,7 @@ import { describeEndings } from "./endings.js"
 import { describeFailures } from "./failures.js"
 import { describeHeaders } from "./headers.js"
 import { describeMessages } from "./messages.js"
+import { describeRepetitions } from "./repetitions.js"
 import { useWorld } from "./world.js"
 
 // What a call does not depend on: how it is carried. Each way is compared to a call of its own over gRPC.
@@ -15,6 +16,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     describeMessages(world, carrier)
     describeFailures(world, carrier)
     describeHeaders(world, carrier)
+    describeRepetitions(world, carrier)
     describeCrowds(world, carrier)
     // SQLite has no call that waits.
     if (target !== "sqlite") describeEndings(world, carrier)

@@ -3,6 +3,7 @@ import { createServer } from "node:net"
 import { HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
 import { run, startServer, testSecret } from "@authwire/test-support/server.js"
+import { createUser, dropUser, endConnections, limitConnections } from "@authwire/test-support/server-sql.js"
 import { until } from "@authwire/test-support/until.js"
 import { connection, healthAnswers, logOf, untilHealth } from "@authwire/test-support/workers.js"
 import { describe, expect, test } from "@jest/globals"
@@ -23,10 +24,16 @@ describe("--workers", () => {
     expect(code).toBe(2)
   })
 
-  test("an unreachable database: one line, exit code 1", async () => {
-    const args = ["serve", "--workers=2", "--database-url=mysql://user@127.0.0.1:1/authwire"]
+  test.each([
+    ["127.0.0.1:1", "ECONNREFUSED"],
+    ["127.0.0.1:1,127.0.0.1:2", "127.0.0.1:1: ECONNREFUSED; 127.0.0.1:2: ECONNREFUSED"],
+  ])("an unreachable database at %s: one line without the password, exit code 1", async (hosts, cause) => {
+    const args = ["serve", "--workers=2", `--database-url=mysql://user:hunter2@${hosts}/authwire?ssl-mode=DISABLED`]
     const { code, stdout, stderr } = await run(args, { AUTH_SECRET: testSecret })
-    expect(stderr).toMatch(/^authwire: cannot open the database .*\n$/)
+    expect(stderr).toMatch(/^authwire: cannot open the database at mysql:\/\/user@[\d.:,]+\/authwire \(.*\n$/)
+    expect(stderr).toContain(hosts)
+    expect(stderr).toContain(cause)
+    expect(stderr).not.toContain("hunter2")
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
   })
 })
@@ -34,22 +41,14 @@ describe("--workers", () => {
 /** A user of the database who may have so many connections at the same time. */
 async function limitedUser(database: TestDatabase, connections: number) {
   const name = `authwire_${randomBytes(6).toString("hex")}`
-  const url = new URL(database.url)
-  url.username = name
-  url.password = "secret"
-  const limit = (count: number) => database.query(`ALTER USER ${name} WITH MAX_USER_CONNECTIONS ${count}`)
-  await database.query(`CREATE USER ${name} IDENTIFIED BY 'secret'`)
-  await database.query(`GRANT ALL ON ${url.pathname.slice(1)}.* TO ${name}`)
+  const url = await createUser(database, name, "secret")
+  const limit = (count: number) => limitConnections(database, name, count)
   await limit(connections)
   return {
-    url: url.href,
+    url,
     limit,
-    async disconnect() {
-      const open = await database.query("SELECT id FROM information_schema.processlist WHERE user = ?", [name])
-      // One may have gone by itself.
-      for (const { id } of open) await database.query(`KILL ${id}`).catch(() => {})
-    },
-    drop: () => database.query(`DROP USER ${name}`),
+    disconnect: () => endConnections(database, name),
+    drop: () => dropUser(database, name),
   }
 }
 
@@ -129,7 +128,7 @@ describeServers("--workers on %s", (target) => {
     const args = ["serve", "--dev", "--workers=2", "--grpc-addr=127.0.0.1:0", "--http-addr=off", "--log-level=warn"]
     // It resolves when the last process that holds its outputs has ended.
     const { code, stdout, stderr } = await run([...args, `--database-url=${user.url}`], { AUTH_SECRET: testSecret })
-    expect(stderr).toMatch(/^authwire: cannot open the database .*\(ER_.*\n$/)
+    expect(stderr).toMatch(/^authwire: cannot open the database .*\((ER_|53300).*\n$/)
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
     await user.drop()
     await database.drop()

@@ -58,10 +58,14 @@ export function createAdapter(clients: ServiceClients, address: string) {
   }
 
   return {
-    /** Creates a user. An `id` that is given is kept, otherwise the service makes a UUID. */
+    /**
+     * Creates a user whose sign-up begins, as Auth.js does: with `--provisional-sign-up` the user gives way to the next
+     * one with the same address until an account is linked. An `id` that is given is kept, otherwise the service makes a
+     * UUID.
+     */
     createUser: (user: AdapterUser) =>
       call("createUser", async () => {
-        const answer = await users.createUser(convert.userToWire(user))
+        const answer = await users.createUser({ ...convert.userToWire(user), provisional: true })
         return convert.userFromWire(answer.user)
       }),
 

@@ -1,6 +1,7 @@
 import { create, type DescMessage, type DescMethodUnary, fromBinary, type MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
 import { cancelled, serialize } from "../transport/grpc-wire.js"
+import { withHeader } from "../transport/traced.js"
 
 /** Whoever has a call in hand: a queue or a stream. */
 export interface Holder {
@@ -104,7 +105,9 @@ export class PipelinedCall {
     const { method, input, wholeHeader, signal } = this.#options
     const { timeoutMs } = this
     this.#over()
-    transport.unary(method, signal, timeoutMs, wholeHeader, input).then(this.#resolve, this.#reject)
+    transport
+      .unary(method, signal, timeoutMs, withHeader(wholeHeader, this.header), input)
+      .then(this.#resolve, this.#reject)
   }
 
   #expire(timeoutMs: number): void {

@@ -2,9 +2,11 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
 import { Client } from "@grpc/grpc-js"
 import { wrongOption } from "../error.js"
 import { type GrpcTransport, grpcTransport } from "../transport/grpc.js"
-import { channelOptions, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
+import { channelOptions, type GrpcTargetOptions, grpcAddress, grpcTarget } from "../transport/grpc-target.js"
 import { cancelled, toMetadata } from "../transport/grpc-wire.js"
 import { explainTls } from "../transport/tls-error.js"
+import { type CallTrace, callTracer } from "../transport/trace.js"
+import { withHeader } from "../transport/traced.js"
 import { placesOf, type Resolve, systemResolve } from "./addresses.js"
 import { PipelinedCall } from "./call.js"
 import { createMember } from "./member.js"
@@ -64,6 +66,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   const requestId = header.get("x-request-id")
   const common = requestId === null ? {} : { "x-request-id": requestId }
   const alone = grpcTransport(options, wallClock)
+  const traceCall = callTracer("grpc", grpcAddress(options))
   let closed = false
 
   const pool = createPipelinePool({
@@ -91,15 +94,20 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
     unary(method, signal, timeoutMs, callHeader, input) {
       if (closed) return Promise.reject(new ConnectError("the client is closed", Code.FailedPrecondition))
       if (signal?.aborted) return Promise.reject(cancelled(signal))
+      const trace = traceCall(method)
       const own = callHeader === header ? common : difference(callHeader, header)
-      if (own === undefined) return alone.unary(method, signal, timeoutMs, callHeader, input)
+      if (own === undefined) {
+        const whole = trace === undefined ? callHeader : withHeader(callHeader, trace.header)
+        return traced(trace, alone.unary(method, signal, timeoutMs, whole, input))
+      }
       try {
         const wholeHeader = callHeader
-        const call = new PipelinedCall({ method, input, header: own, wholeHeader, timeoutMs, signal })
+        const sent = trace === undefined ? own : { ...own, ...trace.header }
+        const call = new PipelinedCall({ method, input, header: sent, wholeHeader, timeoutMs, signal })
         pool.send(call)
-        return call.response as Promise<UnaryResponse<typeof method.input, typeof method.output>>
+        return traced(trace, call.response as Promise<UnaryResponse<typeof method.input, typeof method.output>>)
       } catch (error) {
-        return Promise.reject(error)
+        return traced(trace, Promise.reject(error))
       }
     },
     stream: (...call) => alone.stream(...call),
@@ -112,6 +120,10 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
       alone.close()
     },
   }
+}
+
+function traced<T>(trace: CallTrace | undefined, outcome: Promise<T>): Promise<T> {
+  return trace === undefined ? outcome : trace.end(outcome)
 }
 
 /** What a call's header has beside the stream's. Undefined if it cannot travel in the stream. */

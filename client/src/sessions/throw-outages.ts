@@ -16,6 +16,9 @@ export interface SessionOptions {
   sessionTimeoutMs?: number | undefined
 }
 
+/** What is changed of a configuration of Auth.js. */
+export type SessionConfig = Pick<AuthConfig, "adapter" | "jwt" | "logger">
+
 /** The longest that a timer of JavaScript can wait, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1
 
@@ -32,29 +35,38 @@ const maxTimeoutMs = 2 ** 31 - 1
  * app.get("/", async (request, response) => response.json(await getSession(request, auth)))
  * ```
  */
-export function throwOutages<Config extends Pick<AuthConfig, "adapter" | "jwt" | "logger">>(
-  config: Config,
-  { sessionTimeoutMs = 2_000 }: SessionOptions = {},
-): Config {
+export function throwOutages<Config extends SessionConfig>(config: Config, options: SessionOptions = {}): Config {
+  return outageThrower(options)(config)
+}
+
+/**
+ * What does that to each configuration of an application that makes a new one for each request: the time-outs of sessions are
+ * known to all of them.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ */
+export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {}) {
   if (!(typeof sessionTimeoutMs === "number" && sessionTimeoutMs >= 1 && sessionTimeoutMs <= maxTimeoutMs))
     throw wrongOption("sessionTimeoutMs", `must be a number of milliseconds from 1 to ${maxTimeoutMs}`)
   const bounded = sessionDeadline(sessionTimeoutMs)
-  const { adapter, jwt, logger } = config
-  const log = logger?.error ?? logError
-  return {
-    ...config,
-    ...(adapter && { adapter: boundAdapter(adapter, bounded) }),
-    ...(jwt && { jwt: boundJwt(jwt, bounded) }),
-    logger: {
-      ...logger,
-      // Auth.js tells the logger before it answers "nobody". What is thrown here comes back as an error of the whole request.
-      error(error: Error) {
-        const unavailable = unavailableBy(error)
-        if (unavailable !== undefined) throw unavailable
-        log(error)
-        if (error instanceof SessionUnavailable) throw error
+  return <Config extends SessionConfig>(config: Config): Config => {
+    const { adapter, jwt, logger } = config
+    const log = logger?.error ?? logError
+    return {
+      ...config,
+      ...(adapter && { adapter: boundAdapter(adapter, bounded) }),
+      ...(jwt && { jwt: boundJwt(jwt, bounded) }),
+      logger: {
+        ...logger,
+        // Auth.js tells the logger before it answers "nobody". What is thrown here comes back as an error of the whole request.
+        error(error: Error) {
+          const unavailable = unavailableBy(error)
+          if (unavailable !== undefined) throw unavailable
+          log(error)
+          if (error instanceof SessionUnavailable) throw error
+        },
       },
-    },
+    }
   }
 }
 

@@ -101,7 +101,7 @@ describe("AuthwireAdapter over fetch", () => {
           headers: { "content-type": "application/proto" },
         }),
     ],
-  ])("a network that %s is UNAVAILABLE; a read is repeated, another write is not", async (_, fail) => {
+  ])("a network that %s is UNAVAILABLE; a read is repeated, and so is a write", async (_, fail) => {
     let calls = 0
     const fetch = () => {
       calls += 1
@@ -113,7 +113,7 @@ describe("AuthwireAdapter over fetch", () => {
     )
     expect(calls).toBe(2)
     await failureOf(adapterOver(fetch).createUser({ id: "u1", email: "a", emailVerified: null }))
-    expect(calls).toBe(3)
+    expect(calls).toBe(4)
   })
 
   test("an error of a proxy that looks like one of the service is thrown with its status", async () => {

@@ -1,4 +1,4 @@
-import { SessionService, UserService } from "@authwire/proto"
+import { repeatable, SessionService, TokenService, UserService } from "@authwire/proto"
 import { ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
 import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import {
@@ -10,13 +10,14 @@ import {
   type Transport,
 } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
-import { retryTransport } from "./retry.js"
+import { repeatableNumber, retryTransport } from "./retry.js"
 
 /** A service that fails the first calls, a clock that stands still unless told, and what the calls got. */
 function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0, random = 0.5 } = {}) {
   let time = 0
   const timeouts: (number | undefined)[] = []
   const pauses: number[] = []
+  const keys: (string | null)[] = []
   const answer = () => {
     const failure = failures.shift()
     if (failure) throw failure
@@ -25,11 +26,13 @@ function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0,
   const router = createRouterTransport(({ service }) => {
     service(UserService, { getUser: answer, createUser: answer, deleteUser: answer })
     service(SessionService, { getSessionAndUser: answer, createSession: () => answer() && {} })
+    service(TokenService, { encode: () => answer() && {} })
   })
   const inner: Transport = {
     ...router,
     unary(method, signal, timeout, header, input, contextValues) {
       timeouts.push(timeout)
+      keys.push(new Headers(header).get("idempotency-key"))
       time += callMs
       return router.unary(method, signal, undefined, header, input, contextValues)
     },
@@ -45,7 +48,9 @@ function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0,
   })
   const users = createClient(UserService, transport)
   const sessions = createClient(SessionService, transport)
-  return { users, sessions, timeouts, pauses, getUser: (options?: CallOptions) => users.getUser({ id: "u1" }, options) }
+  const tokens = createClient(TokenService, transport)
+  const getUser = (options?: CallOptions) => users.getUser({ id: "u1" }, options)
+  return { users, sessions, tokens, timeouts, pauses, keys, getUser }
 }
 
 const unavailable = () => new ConnectError("gone", Code.Unavailable)
@@ -73,13 +78,33 @@ describe("retryTransport", () => {
     expect(timeouts).toHaveLength(3)
   })
 
-  test("any other write is never repeated", async () => {
-    for (const write of ["createUser", "createSession"] as const) {
-      const { users, sessions, timeouts } = setUp({ failures: [unavailable()] })
-      const call = write === "createUser" ? users.createUser({}) : sessions.createSession({})
-      await expect(call).rejects.toMatchObject({ code: Code.Unavailable })
-      expect(timeouts).toHaveLength(1)
-    }
+  test("any other write is repeated with the key that it had, and each call has a key of its own", async () => {
+    const { users, sessions, keys } = setUp({ failures: [unavailable()] })
+    await users.createUser({})
+    await sessions.createSession({})
+    await users.deleteUser({})
+    expect(keys).toEqual(Array(4).fill(expect.stringMatching(/^[\x21-\x7e]{16,255}$/)))
+    expect(keys[1]).toBe(keys[0])
+    expect(new Set(keys).size).toBe(3)
+  })
+
+  test("the key that the caller gives is kept", async () => {
+    const { users, keys } = setUp({ failures: [unavailable()] })
+    await users.createUser({}, { headers: { "Idempotency-Key": "of-the-caller-0001" } })
+    expect(keys).toEqual(["of-the-caller-0001", "of-the-caller-0001"])
+  })
+
+  test("what only reads has no key", async () => {
+    const { getUser, sessions, keys } = setUp()
+    await getUser()
+    await sessions.getSessionAndUser({})
+    expect(keys).toEqual([null, null])
+  })
+
+  test("what takes no key and is not declared idempotent is never repeated", async () => {
+    const { tokens, keys } = setUp({ failures: [unavailable()] })
+    await expect(tokens.encode({})).rejects.toMatchObject({ code: Code.Unavailable })
+    expect(keys).toEqual([null])
   })
 
   test("only once", async () => {
@@ -129,9 +154,9 @@ describe("retryTransport", () => {
       expect(pauses).toEqual([])
     })
 
-    test("is thrown for a write that may not run twice", async () => {
-      const { users, timeouts } = setUp({ failures: [overloaded(100)] })
-      await expect(users.createUser({})).rejects.toMatchObject({ code: Code.ResourceExhausted })
+    test("is thrown for a call that may not run twice", async () => {
+      const { tokens, timeouts } = setUp({ failures: [overloaded(100)] })
+      await expect(tokens.encode({})).rejects.toMatchObject({ code: Code.ResourceExhausted })
       expect(timeouts).toHaveLength(1)
     })
 
@@ -191,4 +216,8 @@ describe("retryTransport", () => {
     await expect(call).rejects.toMatchObject({ code: Code.Canceled })
     expect(calls).toBe(1)
   })
+})
+
+test("the option that it reads is the one of the schema", () => {
+  expect(repeatableNumber).toBe(repeatable.number)
 })

@@ -12,27 +12,51 @@ import {
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
 import { makeFolder } from "./folder.js"
+import type { Instruments } from "./instruments.js"
 import { StartError } from "./start-error.js"
 
 /** What is asked of those who open the database; where a command has no option for it, the default of the store holds. */
 export type DatabaseConfiguration = Configuration<"migrate up"> &
-  Partial<Pick<Configuration, "migrate" | "databasePoolSize" | "databaseQueueLimit" | "databaseStatementTimeoutMs">>
+  Partial<
+    Pick<
+      Configuration,
+      "migrate" | "databaseReadUrl" | "databasePoolSize" | "databaseQueueLimit" | "databaseStatementTimeoutMs"
+    >
+  >
 
 /** Opens the configured database. Throws StartError when it cannot be reached. */
-export async function openConfiguredDatabase(configuration: DatabaseConfiguration, log: Logger): Promise<Database> {
+export async function openConfiguredDatabase(
+  configuration: DatabaseConfiguration,
+  log: Logger,
+  instruments?: Instruments,
+): Promise<Database> {
   const { databaseUrl } = configuration
+  const metrics = instruments?.metrics?.store
   try {
     if (configuration.dev && databaseUrl.startsWith("sqlite:")) {
       makeFolder(dirname(databaseUrl.slice("sqlite:".length)))
     }
-    return await openDatabase({
+    const database = await openDatabase({
       url: databaseUrl,
+      readUrl: configuration.databaseReadUrl,
       poolSize: configuration.databasePoolSize,
       queueLimit: configuration.databaseQueueLimit,
       statementTimeoutMs: configuration.databaseStatementTimeoutMs,
       connectTimeoutMs: configuration.databaseConnectTimeoutMs,
-      onRetry: (event) => log.debug(event, "a write conflicted with others: trying again"),
+      onRetry(event) {
+        metrics?.retried(event)
+        log.debug(event, "a write conflicted with others: trying again")
+      },
+      onMember({ member, reasons }) {
+        if (member === undefined)
+          log.warn("the member of the database takes no writes any more: looking for another one")
+        else log.info({ member, reasons }, "this member of the database takes the writes")
+      },
+      observer: metrics,
+      tracer: instruments?.tracing?.tracer,
     })
+    metrics?.watch(database.load)
+    return database
   } catch (error) {
     const cause = causeOf(error)
     const advice =
@@ -45,21 +69,29 @@ export async function openConfiguredDatabase(configuration: DatabaseConfiguratio
 
 const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
   [
-    /ER_ACCESS_DENIED|ER_DBACCESS_DENIED/,
+    /ER_ACCESS_DENIED|ER_DBACCESS_DENIED|^28|^42501$/,
     "are user and password in --database-url right, and is the user granted the database?",
   ],
-  [/ER_BAD_DB/, "create the database first, or mend --database-url"],
+  [/ER_BAD_DB|^3D000$/, "create the database first, or mend --database-url"],
 ]
 
 /** Opens the store, with pending migrations applied where the configuration says so. Throws StartError otherwise. */
-export async function openMigratedStore(configuration: Configuration, log: Logger): Promise<Store> {
-  const database = await openMigratedDatabase(configuration, log)
-  return sqlStore(database, { encryptionKeys: encryptionKeys(configuration) })
+export async function openMigratedStore(
+  configuration: Configuration,
+  log: Logger,
+  instruments?: Instruments,
+): Promise<Store> {
+  const database = await openMigratedDatabase(configuration, log, instruments)
+  return sqlStore(database, storeOptions(configuration))
 }
 
 /** Opens the database, as openMigratedStore does. */
-export async function openMigratedDatabase(configuration: DatabaseConfiguration, log: Logger): Promise<Database> {
-  const database = await openConfiguredDatabase(configuration, log)
+export async function openMigratedDatabase(
+  configuration: DatabaseConfiguration,
+  log: Logger,
+  instruments?: Instruments,
+): Promise<Database> {
+  const database = await openConfiguredDatabase(configuration, log, instruments)
   const migrates = configuration.dev || configuration.migrate === true
   try {
     if (migrates) {
@@ -84,8 +116,12 @@ export async function openMigratedDatabase(configuration: DatabaseConfiguration,
 }
 
 /** Opens the store as it is, where another process has seen to the migrations. Throws StartError. */
-export async function openStore(configuration: Configuration, log: Logger): Promise<Store> {
-  return sqlStore(await openConfiguredDatabase(configuration, log), { encryptionKeys: encryptionKeys(configuration) })
+export async function openStore(configuration: Configuration, log: Logger, instruments?: Instruments): Promise<Store> {
+  return sqlStore(await openConfiguredDatabase(configuration, log, instruments), storeOptions(configuration))
+}
+
+function storeOptions(configuration: Configuration) {
+  return { encryptionKeys: encryptionKeys(configuration), provisionalMs: configuration.provisionalSignUp }
 }
 
 /** What encrypts what is stored: the keys that were given, else one derived from each secret. */
@@ -106,9 +142,6 @@ export function causeOf(error: unknown): string {
 
 /** A database URL that can be shown: without its password and parameters. */
 function withoutSecrets(databaseUrl: string): string {
-  const url = URL.parse(databaseUrl)
-  if (url === null || databaseUrl.startsWith("sqlite:")) return databaseUrl
-  url.password = ""
-  url.search = ""
-  return url.href
+  if (databaseUrl.startsWith("sqlite:")) return databaseUrl
+  return databaseUrl.replace(/\?.*$/s, "").replace(/^(\w+:\/\/[^/:@]*):[^/]*@/, "$1@")
 }

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto"
+import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
+import { type Cleaner, startCleaner } from "../cleanup/cleaner.js"
 import type { Configuration } from "../cli/config/configuration.js"
 import { monitorDatabase, type ReadinessSwitch } from "../health/readiness.js"
-import { expose, type Metrics } from "../metrics/metrics.js"
+import { expose } from "../metrics/metrics.js"
 import type { Store } from "../store/store.js"
 import type { Address } from "../transport/address.js"
 import { openMethods } from "../transport/budgets/open-methods.js"
@@ -20,6 +22,7 @@ import type { Listener, ListenerOptions } from "../transport/transport.js"
 import { openAudit } from "./audit-log.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"
+import type { Instruments } from "./instruments.js"
 import { listenError } from "./listen-error.js"
 import { tuneMemory } from "./memory.js"
 import { createService } from "./service.js"
@@ -30,8 +33,8 @@ export interface ServeOptions {
   /** Closed at the end. */
   store: Store
   log: Logger
-  /** Hears of calls and of the database; shown at the address for metrics, if this process has one. */
-  metrics: Metrics | undefined
+  /** Hear of calls and of the database. The metrics are shown at the address for them, if this process has one. */
+  instruments: Instruments
   /** What health and probes answer. Not ready, for good, from `stopped` on. */
   readiness: ReadinessSwitch
   /** Hears whether the database answers and takes writes, before the listeners open and at every change. */
@@ -46,9 +49,11 @@ export interface ServeOptions {
  * StartError when something outside is in the way.
  */
 export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
-  const { store, log, readiness, metrics } = options
+  const { store, log, readiness, instruments } = options
+  const { metrics, tracing } = instruments
   tuneMemory()
   const listeners: Listener[] = []
+  let cleaner: Cleaner | undefined
   let certificate: CertificateSource | undefined
   try {
     certificate = readCertificate(configuration, log)
@@ -73,6 +78,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       access: access.interceptor,
       audit,
       metrics,
+      tracing,
       reflection: configuration.reflection === "on",
       health: configuration.health === "on",
       secretsOf: secrets.of,
@@ -113,12 +119,15 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       openMetricsListener({ ...one, read }),
     )
     options.onListening({ grpc, http, metrics: metricsAddress })
+    const { cleanupInterval: intervalMs, cleanupKeep: keepMs } = configuration
+    if (intervalMs > 0) cleaner = startCleaner({ store, log, observer: metrics?.cleanup, intervalMs, keepMs })
 
     await options.stopped
     readiness.stop()
+    if (configuration.drainDelayMs > 0) await delay(configuration.drainDelayMs)
     monitor.stop()
     for (const listener of listeners) listener.stopAccepting()
-    await router.drain(configuration.shutdownGraceMs)
+    await Promise.all([router.drain(configuration.shutdownGraceMs), cleaner?.stop()])
     access.stop()
     secrets.stop()
     audit?.flush()
@@ -127,7 +136,9 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     // The calls are over; a second is plenty for their last bytes to leave.
     await Promise.all(listeners.map((listener) => listener.closed(1000)))
     certificate?.stop()
+    await cleaner?.stop()
     await store.close()
+    await tracing?.stop()
   }
 }
 

@@ -20,8 +20,10 @@ import { rejectionPause } from "../overload/pause.js"
 import { pipelineService } from "../pipeline/service.js"
 import type { Interceptor, Observer } from "../rpc/interceptor.js"
 import type { Audit } from "../rpc/interceptors/audit.js"
+import { idempotency } from "../rpc/interceptors/idempotency.js"
 import { logging } from "../rpc/interceptors/logging.js"
 import { rateLimit } from "../rpc/interceptors/rate-limit.js"
+import { callSpans } from "../rpc/interceptors/tracing.js"
 import { validation } from "../rpc/interceptors/validation.js"
 import { isOwnMethod } from "../rpc/own-methods.js"
 import { type Rejecter, rejecter } from "../rpc/rejection.js"
@@ -36,6 +38,7 @@ import { tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
 import type { Store } from "../store/store.js"
+import type { Tracing } from "../tracing/tracing.js"
 
 export interface ServiceOptions {
   store: Store
@@ -49,6 +52,7 @@ export interface ServiceOptions {
   access: Interceptor
   audit: Audit | undefined
   metrics: Metrics | undefined
+  tracing: Tracing | undefined
   reflection: boolean
   health: boolean
   /** What encrypts and decrypts the tokens of a tenant, the newest first. */
@@ -94,15 +98,17 @@ export function createService(options: ServiceOptions): Router {
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
   const rejected = rejections(options.log)
-  const { audit, metrics } = options
-  const logger = logging(options.log, options.clock, rejected, (method, call, failure, ms) => {
+  const { audit, metrics, tracing } = options
+  const spans = tracing && callSpans(tracing)
+  const logger = logging(options.log, options.clock, rejected, (method, call, failure, ms, end) => {
+    spans?.ended(call, failure, end)
     audit?.ended(method, call, failure)
     metrics?.ended(method, call.transport, failure, ms)
   })
   const rejectOnRecord = rejecter({ rejections: rejected, observer: logger, audit: audit?.rejected })
   const reject: Rejecter = (failure, method, transport, givenId) => {
     const error = rejectOnRecord(failure, method, transport, givenId)
-    metrics?.rejected(method, transport, error.status.code)
+    metrics?.rejected(method, transport, error.status.code, failure.reason)
     return error
   }
   const observer: Observer = {
@@ -115,6 +121,7 @@ export function createService(options: ServiceOptions): Router {
   const limitOptions = { maxCalls: options.maxActiveCalls, now: options.clock }
   // Tokens do not need the database: calls that wait for it do not stand in their way.
   const concurrency = { store: concurrencyLimit(limitOptions), tokens: concurrencyLimit(limitOptions) }
+  metrics?.limits({ store: concurrency.store.load, tokens: concurrency.tokens.load })
   const limits = {
     perSecond: options.rateLimit,
     overrides: options.rateLimitOverrides,
@@ -140,7 +147,13 @@ export function createService(options: ServiceOptions): Router {
     },
     observer,
     access: options.access,
-    interceptors: [rates, ...(audit === undefined ? [] : [audit.interceptor]), validation()],
+    interceptors: [
+      rates,
+      ...(spans === undefined ? [] : [spans.interceptor]),
+      ...(audit === undefined ? [] : [audit.interceptor]),
+      validation(),
+      idempotency(store),
+    ],
     maxDeadlineMs: options.maxDeadlineMs,
     pauseAfter,
     // Whatever the load is, the service can be watched.

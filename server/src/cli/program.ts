@@ -1,4 +1,5 @@
 import { Command as CommanderCommand, CommanderError, Option as CommanderOption } from "commander"
+import { cleanup } from "./commands/cleanup.js"
 import { createKey, listKeys, revokeKey } from "./commands/keys.js"
 import { migrate } from "./commands/migrate.js"
 import type { CommandOutput } from "./commands/output.js"
@@ -56,6 +57,9 @@ export async function runProgram(args: readonly string[], { environment, version
   )
   add("rekey", "Encrypt everything with the first of the encryption keys.", (configuration) =>
     rekey(configuration, output),
+  )
+  add("cleanup", "Delete expired sessions and verification tokens now, as a replica does by itself.", (configuration) =>
+    cleanup(configuration, output),
   )
   // These load a converter for every kind of database, which nobody else needs.
   add(

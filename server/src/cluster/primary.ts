@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import { isDeepStrictEqual } from "node:util"
 import type { Logger } from "pino"
 import type { Addresses } from "../bootstrap/banner.js"
@@ -196,6 +197,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     })
 
   const stop = async (): Promise<void> => {
+    const delayMs = phase === "serving" ? configuration.drainDelayMs : 0
     phase = "stopping"
     for (const timer of timers) clearTimeout(timer)
     for (const { process } of living.values()) process.send({ type: "stop" })
@@ -206,6 +208,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     }, hearMs)
     await until(() => [...living.values()].every(({ stopping }) => stopping))
     clearTimeout(heard)
+    await delay(delayMs)
     for (const { process } of living.values()) process.send({ type: "drain" })
     const late = setTimeout(() => {
       for (const { process } of living.values()) process.kill()

@@ -1,11 +1,12 @@
 import cluster from "node:cluster"
 import { openStore } from "../bootstrap/database.js"
 import { endEvenUnread } from "../bootstrap/end-even-unread.js"
+import { openInstruments } from "../bootstrap/instruments.js"
 import { createLog } from "../bootstrap/logger.js"
 import { runServer } from "../bootstrap/server.js"
 import { StartError } from "../bootstrap/start-error.js"
 import { readinessSwitch } from "../health/readiness.js"
-import { createMetrics, type Metrics } from "../metrics/metrics.js"
+import type { Metrics } from "../metrics/metrics.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
 
 /**
@@ -55,13 +56,14 @@ export async function worker(): Promise<void> {
 
   const { configuration, worker: number } = await started.promise
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat, worker: number })
-  metrics = configuration.metricsAddr && createMetrics(number)
+  const instruments = await openInstruments(configuration, { log, worker: number })
+  metrics = instruments.metrics
   try {
-    // The primary shows what all have measured.
-    const own = { ...configuration, metricsAddr: undefined }
+    // The primary shows what all have measured, and waits before it says that the workers are to drain.
+    const own = { ...configuration, metricsAddr: undefined, drainDelayMs: 0 }
     await runServer(own, {
-      metrics,
-      store: await openStore(configuration, log),
+      instruments,
+      store: await openStore(configuration, log, instruments),
       log,
       readiness,
       onDatabase: (answers) => {

@@ -8,9 +8,10 @@ import {
   tenantStore,
 } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
+import { diagnoseSignUps } from "./sign-ups.js"
 
 /** The oldest versions that are tested. */
-const oldest = { mysql: [8, 4], mariadb: [10, 11] } as const
+const oldest = { mysql: [8, 4], mariadb: [10, 11], postgres: [15, 0] } as const
 
 const maxClockSkewMs = 1000
 /** The largest row: three tokens of 128 KiB, sealed, and what is beside them. */
@@ -31,6 +32,7 @@ export async function diagnoseDatabase(
     diagnoseClock(facts.clock, before, after),
     tables,
     ...(tables.state === "wrong" ? [] : await diagnoseKeys(database, encryptionKeys)),
+    ...(tables.state === "wrong" ? [] : [await diagnoseSignUps(database, after)]),
   ]
 }
 
@@ -76,6 +78,20 @@ function diagnoseSettings(settings: DatabaseFacts["settings"], poolSize: number)
       (value) => Number(value) >= poolSize + 2,
       "wrong",
       `must be at least ${poolSize + 2}: --database-pool-size and 2, for each worker`,
+    ],
+    ["transaction_read_only", (value) => value === "off", "wrong", "must be off: this server takes no writes"],
+    ["server_encoding", (value) => value === "UTF8", "wrong", "must be UTF8: other encodings lack characters"],
+    [
+      "fsync",
+      (value) => value === "on",
+      "warning",
+      "should be on: otherwise a crash of the machine may lose the database",
+    ],
+    [
+      "synchronous_commit",
+      (value) => value !== "off",
+      "warning",
+      "should not be off: otherwise a crash loses what was committed last",
     ],
     ["journal_mode", (value) => value === "wal", "warning", "should be wal: otherwise readers wait for writers"],
   ]

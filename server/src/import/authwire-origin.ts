@@ -1,5 +1,5 @@
 import { type BulkName, type BulkRows, bulk, type Database } from "../store/sql/index.js"
-import { type Item, labelOf, type Origin } from "./item.js"
+import { labelOf, type Origin, type Page } from "./item.js"
 
 /** Another database of Authwire: its rows need no conversion. Its keys must be among those given. */
 export function authwireOrigin(
@@ -9,10 +9,12 @@ export function authwireOrigin(
   const tables = bulk(database, { tenant, encryptionKeys })
   return {
     notes: [],
+    layout: "authwire",
     count: (name) => tables[name].count(),
-    async *pages<N extends BulkName>(name: N): AsyncGenerator<Item<BulkRows[N]>[]> {
+    async *pages<N extends BulkName>(name: N): AsyncGenerator<Page<BulkRows[N]>> {
       for await (const rows of tables[name].pages()) {
-        yield rows.map((row) => ({ row: row, label: labelOf[name](row), faults: [] }))
+        const items = () => rows.map((row) => ({ row: row, label: labelOf[name](row), faults: [] }))
+        yield { length: rows.length, source: undefined, items }
       }
     },
     close: () => database.close(),

@@ -1,18 +1,46 @@
 import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
 import { ahead } from "./ahead.js"
+import { Facts, foldedDigest, type PageFacts } from "./facts.js"
 import { type Finding, Findings } from "./findings.js"
-import { type Item, keyText, type Origin } from "./item.js"
-import { KeySet } from "./key-set.js"
+import { type Item, keyDigest, type Origin, type Page, type Range } from "./item.js"
+import { digestOf, type KeySet } from "./key-set.js"
+
+/** Pages that an earlier run has copied and compared, by their digests. */
+export interface Remembered {
+  /** Where the pages of a table were divided. */
+  ranges(name: BulkName): readonly Range[] | undefined
+  /** Undefined for a page that is not as it was then. */
+  facts(name: BulkName, digest: string): PageFacts | undefined
+  /** Whether Authwire had the rows of those pages and no other. */
+  isComplete(name: BulkName): boolean
+  /** The pages of a table. */
+  pages(name: BulkName): Iterable<{ digest: string; facts: PageFacts }>
+}
+
+/** A page that was read. */
+export interface CheckedPage {
+  range: Range
+  digest: string
+  facts: PageFacts
+  /** `copied` by an earlier run; `sound` if nothing was found about its rows; else `faulty`. */
+  state: "copied" | "sound" | "faulty"
+}
 
 /** What has been learned of all rows, without writing anything. */
 export interface Check {
   readonly findings: Findings
   /** How many rows of each table go over. */
   readonly accepted: Readonly<Record<BulkName, number>>
-  /** Tells whether a row goes over. It must be asked for the rows of its table once each, in the order of the origin. */
+  /** The pages of a table in their order; none where pages have no digest. */
+  pages(name: BulkName): readonly CheckedPage[]
+  /** The parts of a table that have to be copied; undefined for all of it. */
+  ranges(name: BulkName): Range[] | undefined
+  /** Tells whether a row goes over. It must be asked for the rows of those parts once each, in the order of the origin. */
   gate<N extends BulkName>(name: N): Gate<N>
   /** Whether a row with the key of this one goes over. */
   has<N extends BulkName>(name: N, row: BulkRows[N]): boolean
+  /** Whether a row may have gone since the run that is remembered. */
+  mayLack(name: BulkName): boolean
 }
 
 /** Gives the row if it goes over. */
@@ -20,41 +48,46 @@ type Gate<N extends BulkName> = (item: Item<BulkRows[N]>) => BulkRows[N] | undef
 
 export interface CheckOptions {
   onFinding?: ((finding: Finding) => void) | undefined
-  /** Called with every page that was read. Some tables are read twice. */
+  /** Called with every page that was read. Some are read twice. */
   onRows?: ((count: number) => void) | undefined
+  remembered?: Remembered | undefined
 }
 
-/** Reads everything, and says what of it can go over. Keeps a few bytes for each row in memory, and no row. */
-export async function check(origin: Origin, { onFinding, onRows = () => {} }: CheckOptions = {}): Promise<Check> {
+/**
+ * Reads everything, and says what of it can go over. Keeps a few bytes for each row in memory, and no row. Of a page that
+ * is remembered, and is as it was, the rows are not looked at again.
+ */
+export async function check(
+  origin: Origin,
+  { onFinding, onRows = () => {}, remembered }: CheckOptions = {},
+): Promise<Check> {
   const findings = new Findings(onFinding)
-  const keys = Object.fromEntries(bulkNames.map((name) => [name, new KeySet()])) as Record<BulkName, KeySet>
+  const facts = new Facts()
   const accepted = Object.fromEntries(bulkNames.map((name) => [name, 0])) as Record<BulkName, number>
-  const addresses = new KeySet()
-  const foldedIds = new KeySet()
-  /** Users who have an account or an authenticator. */
-  const owners = new KeySet()
-  /** Ids of users who cannot go over because of another one. */
-  const refused = new Set<string>()
-  let unaddressed = 0
+  const pages = Object.fromEntries(bulkNames.map((name) => [name, []])) as unknown as Record<BulkName, CheckedPage[]>
+  /** Parts of the users' table with users without an address; undefined for all of it. */
+  let unaddressed: Range[] | undefined = []
+  /** Users who cannot go over because of another one. */
+  const refused = new Set<bigint>()
 
-  async function* items<N extends BulkName>(name: N): AsyncGenerator<Item<BulkRows[N]>> {
-    for await (const page of ahead(origin.pages(name))) {
-      yield* page
+  async function* read<N extends BulkName>(name: N, ranges?: readonly Range[]): AsyncGenerator<Page<BulkRows[N]>> {
+    for await (const page of ahead(origin.pages(name, ranges))) {
+      yield page
       onRows(page.length)
     }
   }
 
-  const hasUser = (id: string) => keys.users.has(id) && !refused.has(id)
+  const hasUser = (id: bigint) => facts.keys.users.has(id) && !refused.has(id)
 
   /** Lets the first of the rows with one key pass, and of the users with one address. */
   function gate<N extends BulkName>(name: N, onRefused: (kind: "duplicate" | "address-collision") => void = () => {}) {
-    const first = { key: firstOf(keys[name]), address: firstOf(addresses) }
+    const first = { key: firstOf(facts.keys[name]), address: firstOf(facts.addresses) }
     return ({ row }: Item<BulkRows[N]>): BulkRows[N] | undefined => {
-      if (row === undefined || ("userId" in row && !hasUser(row.userId))) return undefined
+      if (row === undefined || ("userId" in row && !hasUser(digestOf(row.userId)))) return undefined
       const { emailKey } = row as Partial<BulkRows["users"]>
-      const refusal = !first.key(keyText[name](row))
+      const refusal = !first.key(() => keyDigest[name](row))
         ? "duplicate"
-        : emailKey !== undefined && !first.address(emailKey)
+        : emailKey !== undefined && !first.address(() => digestOf(emailKey))
           ? "address-collision"
           : undefined
       if (refusal === undefined) return row
@@ -63,71 +96,129 @@ export async function check(origin: Origin, { onFinding, onRows = () => {} }: Ch
     }
   }
 
+  /** Looks at every row of a page. */
+  function examine<N extends BulkName>(name: N, page: Page<BulkRows[N]>): Omit<CheckedPage, "range" | "digest"> {
+    const keys: bigint[] = []
+    const addresses: bigint[] = []
+    const foldedIds: bigint[] = []
+    const owners: bigint[] = []
+    let [isSound, lacksAddress] = [true, false]
+    const add = (finding: Finding) => {
+      isSound = false
+      findings.add(finding)
+    }
+    for (const { row, label, faults } of page.items(false)) {
+      for (const { kind, detail } of faults) add({ kind, table: name, row: label, detail })
+      if (row === undefined) continue
+      if ("userId" in row) {
+        const owner = digestOf(row.userId)
+        if (!hasUser(owner)) {
+          const isFolded = !facts.keys.users.has(owner) && facts.foldedIds.has(foldedDigest(row.userId))
+          const kind = isFolded ? "folded-reference" : "orphan"
+          add({ kind, table: name, row: label, detail: "userId names no user that can go over" })
+          continue
+        }
+        owners.push(owner)
+      }
+      keys.push(keyDigest[name](row))
+      if (name !== "users") continue
+      const { id, emailKey } = row as BulkRows["users"]
+      foldedIds.push(foldedDigest(id))
+      if (emailKey === undefined) lacksAddress = true
+      else addresses.push(digestOf(emailKey))
+    }
+    if (lacksAddress && page.source === undefined) unaddressed = undefined
+    else if (lacksAddress && page.source !== undefined) unaddressed?.push(page.source.range)
+    const [k, a, f, o] = [keys, addresses, foldedIds, owners].map((digests) => BigUint64Array.from(digests))
+    const state = isSound ? "sound" : "faulty"
+    return { state, facts: { keys: k, addresses: a, foldedIds: f, owners: o } as PageFacts }
+  }
+
+  /** What is remembered of a page, if it still holds. */
+  function recall(name: BulkName, page: Page<unknown>): Omit<CheckedPage, "range" | "digest"> | undefined {
+    const known = page.source && remembered?.facts(name, page.source.digest)
+    return known?.owners.every(hasUser) ? { state: "copied", facts: known } : undefined
+  }
+
+  /** Of rows that have one key, and of users that have one address, only the first goes over. */
   async function findRepeated(name: BulkName) {
-    if (keys[name].repeated() === 0 && !(name === "users" && addresses.repeated() > 0)) return
+    const sets = name === "users" ? [facts.keys.users, facts.addresses] : [facts.keys[name]]
+    if (sets.every((set) => set.repeated().size === 0)) return
+    for (const page of pages[name]) {
+      const all = [page.facts.keys, page.facts.addresses]
+      if (sets.some((set, index) => all[index]?.some((digest) => set.repeated().has(digest)))) page.state = "faulty"
+    }
     let refusal: "duplicate" | "address-collision" | undefined
     const admit = gate(name, (kind) => {
       refusal = kind
     })
-    for await (const item of items(name)) {
-      refusal = undefined
-      admit(item)
-      if (refusal === undefined) continue
-      accepted[name]--
-      findings.add({ kind: refusal, table: name, row: item.label, detail: "the first of them can go over" })
-      if (refusal === "address-collision") refused.add((item.row as BulkRows["users"]).id)
+    for await (const page of read(name, rangesOf(name, "faulty"))) {
+      for (const item of page.items(false)) {
+        refusal = undefined
+        admit(item)
+        if (refusal === undefined) continue
+        accepted[name]--
+        findings.add({ kind: refusal, table: name, row: item.label, detail: "the first of them can go over" })
+        if (refusal === "address-collision") refused.add(keyDigest.users(item.row as BulkRows["users"]))
+      }
     }
   }
 
+  /** The parts of a table whose pages have one of these states. */
+  function rangesOf(name: BulkName, ...states: CheckedPage["state"][]): Range[] | undefined {
+    const found = pages[name].filter(({ state }) => states.includes(state)).map(({ range }) => range)
+    return pages[name].length === 0 ? undefined : found
+  }
+
   for (const name of bulkNames) {
-    for await (const { row, label, faults } of items(name)) {
-      for (const { kind, detail } of faults) findings.add({ kind, table: name, row: label, detail })
-      if (row === undefined) continue
-      if ("userId" in row && !hasUser(row.userId)) {
-        const kind = foldedIds.has(folded(row.userId)) && !keys.users.has(row.userId) ? "folded-reference" : "orphan"
-        findings.add({ kind, table: name, row: label, detail: "userId names no user that can go over" })
-        continue
-      }
-      accepted[name]++
-      keys[name].add((keyText[name] as (row: BulkRows[BulkName]) => string)(row))
-      if (name === "accounts" || name === "authenticators") owners.add((row as BulkRows["accounts"]).userId)
-      if (name !== "users") continue
-      const { id, emailKey } = row as BulkRows["users"]
-      foldedIds.add(folded(id))
-      if (emailKey === undefined) unaddressed++
-      else addresses.add(emailKey)
+    for await (const page of read(name, remembered?.ranges(name))) {
+      const learned = recall(name, page) ?? examine(name, page)
+      facts.add(name, learned.facts)
+      accepted[name] += learned.facts.keys.length
+      if (page.source !== undefined) pages[name].push({ ...page.source, ...learned })
     }
     await findRepeated(name)
   }
 
-  if (unaddressed > 0) {
-    for await (const { row, label } of items("users")) {
-      if (row === undefined || row.emailKey !== undefined || owners.has(row.id)) continue
-      findings.add({ kind: "cannot-sign-in", table: "users", row: label, detail: "goes over as it is" })
+  if (unaddressed === undefined || unaddressed.length > 0) {
+    for await (const page of read("users", unaddressed)) {
+      for (const { row, label } of page.items(false)) {
+        if (row === undefined || row.emailKey !== undefined || facts.owners.has(digestOf(row.id))) continue
+        findings.add({ kind: "cannot-sign-in", table: "users", row: label, detail: "goes over as it is" })
+      }
     }
   }
 
   return {
     findings,
     accepted,
+    pages: (name) => pages[name],
+    ranges: (name) => rangesOf(name, "sound", "faulty"),
     gate: (name) => gate(name),
-    has: (name, row) =>
-      keys[name].has(keyText[name](row)) && !(name === "users" && refused.has((row as BulkRows["users"]).id)),
+    has: (name, row) => {
+      const digest = keyDigest[name](row)
+      return facts.keys[name].has(digest) && !(name === "users" && refused.has(digest))
+    },
+    mayLack(name) {
+      if (remembered === undefined || !remembered.isComplete(name) || refused.size > 0) return true
+      const there = new Set(pages[name].filter(({ state }) => state === "copied").map(({ digest }) => digest))
+      for (const { digest, facts: known } of remembered.pages(name)) {
+        if (!there.has(digest) && known.keys.some((key) => !facts.keys[name].has(key))) return true
+      }
+      return false
+    },
   }
 }
 
 /** Tells of each key whether it is there for the first time. Remembers only those that come again. */
-function firstOf(set: KeySet): (key: string) => boolean {
-  const seen = new Set<string>()
-  return (key) => {
-    if (!set.isRepeated(key)) return true
+function firstOf(set: KeySet): (digest: () => bigint) => boolean {
+  const seen = new Set<bigint>()
+  return (digest) => {
+    if (set.repeated().size === 0) return true
+    const key = digest()
+    if (!set.repeated().has(key)) return true
     if (seen.has(key)) return false
     seen.add(key)
     return true
   }
-}
-
-/** What a collation that folds makes of two texts that it finds equal. */
-function folded(text: string): string {
-  return text.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase().trimEnd()
 }

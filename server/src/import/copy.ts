@@ -10,8 +10,8 @@ import {
   failsBy,
 } from "../store/sql/index.js"
 import { ahead } from "./ahead.js"
-import type { Check } from "./check.js"
-import type { Origin } from "./item.js"
+import type { Check, CheckedPage } from "./check.js"
+import type { Origin, Page } from "./item.js"
 
 /** How the rows of a table in the database differ from those that go over. */
 export interface Differences {
@@ -37,7 +37,7 @@ export interface Copy {
    * so it may end at any time, and begin again. Returns what there was to do.
    */
   write(): Promise<AllDifferences>
-  /** Compares every row again, and writes nothing. */
+  /** Compares every row again, and writes nothing. Afterwards `copied` are those pages of the check that are the same. */
   compare(): Promise<AllDifferences>
 }
 
@@ -66,25 +66,62 @@ export function copy(
     }
   }
 
-  async function visit<N extends BulkName>(name: N, write: boolean): Promise<Omit<Differences, "surplus">> {
+  /** The pages of the check whose rows all go over, by their digests. */
+  const sound = Object.fromEntries(
+    bulkNames.map((name) => [name, new Map(check.pages(name).map((page) => [page.digest, page]))]),
+  ) as Record<BulkName, Map<string, CheckedPage>>
+
+  /** Goes through the pages that are to be copied, with the rows of each that go over. */
+  async function* pages<N extends BulkName>(name: N) {
     const admit = check.gate(name)
+    for await (const page of ahead(origin.pages(name, check.ranges(name)))) {
+      const known = soundPage(name, page)
+      const items = page.items(known !== undefined)
+      const rows = known === undefined ? items.map(admit) : items.map(({ row }) => row)
+      yield { rows: rows.filter((row) => row !== undefined), known }
+      onRows(page.length)
+    }
+  }
+
+  function soundPage(name: BulkName, { source }: Page<unknown>): CheckedPage | undefined {
+    const page = source && sound[name].get(source.digest)
+    return page?.state === "sound" ? page : undefined
+  }
+
+  async function* differencesOf<N extends BulkName>(name: N) {
+    const isEmpty = (await target[name].count()) === 0
+    for await (const { rows } of pages(name)) {
+      yield isEmpty ? { missing: rows, changed: [] } : await target[name].differences(rows)
+    }
+  }
+
+  async function writePages<N extends BulkName>(name: N): Promise<Omit<Differences, "surplus">> {
     const differences = { missing: 0, changed: 0 }
-    for await (const items of ahead(origin.pages(name))) {
-      const rows = items.map(admit).filter((row) => row !== undefined)
-      const difference = await target[name].differences(rows)
+    for await (const difference of ahead(differencesOf(name))) {
       differences.missing += difference.missing.length
       differences.changed += difference.changed.length
-      if (write && name === "users") await writeUsers(difference as Parameters<Bulk["users"]["write"]>[0])
-      else if (write) await target[name].write(difference)
-      onRows(items.length)
+      if (name === "users") await writeUsers(difference as Parameters<Bulk["users"]["write"]>[0])
+      else await target[name].write(difference)
+    }
+    return differences
+  }
+
+  async function comparePages<N extends BulkName>(name: N): Promise<Omit<Differences, "surplus">> {
+    const differences = { missing: 0, changed: 0 }
+    for await (const { rows, known } of pages(name)) {
+      const { missing, changed } = await target[name].differences(rows)
+      differences.missing += missing.length
+      differences.changed += changed.length
+      if (known !== undefined && missing.length + changed.length === 0) known.state = "copied"
     }
     return differences
   }
 
   async function deleteSurplus<N extends BulkName>(name: N): Promise<number> {
+    if (!check.mayLack(name)) return 0
     let deleted = 0
-    for await (const rows of target[name].pages()) {
-      const surplus = rows.filter((row) => !check.has(name, row))
+    for await (const keys of target[name].keys()) {
+      const surplus = keys.filter((key) => !check.has(name, key))
       await target[name].delete(surplus)
       deleted += surplus.length
     }
@@ -102,7 +139,7 @@ export function copy(
       try {
         // What belongs to a user that goes goes first; the user itself last, when nothing that stays belongs to it any more.
         if (deletes) for (const name of children) done[name].surplus = await deleteSurplus(name)
-        for (const name of bulkNames) Object.assign(done[name], await visit(name, true))
+        for (const name of bulkNames) Object.assign(done[name], await writePages(name))
         if (deletes) done.users.surplus = await deleteSurplus("users")
       } catch (error) {
         if (!failsBy(error, "no-parent") && !failsBy(error, "duplicate")) throw error
@@ -117,7 +154,7 @@ export function copy(
     async compare() {
       const found = differences()
       for (const name of bulkNames) {
-        Object.assign(found[name], await visit(name, false))
+        Object.assign(found[name], await comparePages(name))
         const there = await target[name].count()
         found[name].surplus = there - (check.accepted[name] - found[name].missing)
       }

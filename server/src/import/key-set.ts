@@ -1,8 +1,8 @@
 import { hash } from "node:crypto"
 
 /**
- * A set of keys that takes 8 bytes for each: the beginnings of their SHA-256. Of ten million keys two have the same with
- * a probability of one in 370,000. Keys are added first, and asked for afterwards.
+ * A set of keys that takes 8 bytes for each: their digests. Of ten million keys two have the same with a probability of
+ * one in 370,000. Keys are added first, and asked for afterwards.
  */
 export class KeySet {
   #digests = new BigUint64Array(1024)
@@ -10,46 +10,32 @@ export class KeySet {
   #isSorted = true
   #repeated: Set<bigint> | undefined
 
-  /** How many were added, those that were there already included. */
-  get size(): number {
-    return this.#size
-  }
-
-  add(key: string): void {
-    if (this.#size === this.#digests.length) {
-      const larger = new BigUint64Array(this.#size * 2)
+  add(digests: BigUint64Array): void {
+    const size = this.#size + digests.length
+    if (size > this.#digests.length) {
+      const larger = new BigUint64Array(Math.max(size, this.#digests.length * 2))
       larger.set(this.#digests)
       this.#digests = larger
     }
-    this.#digests[this.#size++] = digestOf(key)
+    this.#digests.set(digests, this.#size)
+    this.#size = size
     this.#isSorted = false
     this.#repeated = undefined
   }
 
-  has(key: string): boolean {
+  has(digest: bigint): boolean {
     const sorted = this.#sorted()
-    const wanted = digestOf(key)
     let [low, high] = [0, sorted.length]
     while (low < high) {
       const middle = (low + high) >>> 1
-      if ((sorted[middle] as bigint) < wanted) low = middle + 1
+      if ((sorted[middle] as bigint) < digest) low = middle + 1
       else high = middle
     }
-    return sorted[low] === wanted
+    return sorted[low] === digest
   }
 
-  /** How many keys were added more than once. */
-  repeated(): number {
-    return this.#repeatedDigests().size
-  }
-
-  /** Whether a key was added more than once. */
-  isRepeated(key: string): boolean {
-    const digests = this.#repeatedDigests()
-    return digests.size > 0 && digests.has(digestOf(key))
-  }
-
-  #repeatedDigests(): Set<bigint> {
+  /** The keys that were added more than once. */
+  repeated(): ReadonlySet<bigint> {
     if (this.#repeated !== undefined) return this.#repeated
     const repeated = new Set<bigint>()
     const sorted = this.#sorted()
@@ -68,6 +54,7 @@ export class KeySet {
   }
 }
 
-function digestOf(key: string): bigint {
+/** The digest of a key: the beginning of its SHA-256. */
+export function digestOf(key: string): bigint {
   return hash("sha256", key, "buffer").readBigUInt64LE()
 }

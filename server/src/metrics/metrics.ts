@@ -1,7 +1,12 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { status } from "@grpc/grpc-js"
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
-import { codeOf, type Failure } from "../rpc/errors.js"
+import type { CleanupObserver } from "../cleanup/cleaner.js"
+import { codeOf, type Failure, type Reason } from "../rpc/errors.js"
+import { cleanupMetrics } from "./cleanup.js"
+import { type DatabaseMetrics, databaseMetrics } from "./database.js"
+import { type LimitLoads, limitMetrics } from "./limits.js"
+import { type SpanMetrics, spanMetrics } from "./traces.js"
 
 /** What a process has measured, as it passes between processes. */
 export type MetricValues = object[]
@@ -10,10 +15,16 @@ export type MetricValues = object[]
 export interface Metrics {
   /** Hears of a call that is over; with a failure if it failed. `ms`: how long it took, in milliseconds. */
   ended(method: DescMethod, transport: string, failure: Failure | undefined, ms: number): void
-  /** Hears of a call that was rejected before it began. `code`: the status of gRPC. */
-  rejected(method: DescMethod, transport: string, code: number): void
+  /** Hears of a call that was rejected before it began. `code`: the status of gRPC; `reason`: why, where there is one. */
+  rejected(method: DescMethod, transport: string, code: number, reason?: Reason): void
   /** Hears whether the database answers and takes writes. */
   database(answers: boolean): void
+  /** Hears of the deletion of what has expired. */
+  readonly cleanup: CleanupObserver
+  readonly store: DatabaseMetrics
+  readonly spans: SpanMetrics
+  /** Has the load of the concurrency limits shown. */
+  limits(loads: LimitLoads): void
   values(): Promise<MetricValues>
 }
 
@@ -41,6 +52,12 @@ export function createMetrics(worker?: number): Metrics {
     help: "How long calls took from when they began until they were answered, those that were rejected at once left out.",
     labelNames,
     buckets,
+    registers,
+  })
+  const failures = new Counter({
+    name: "authwire_failures_total",
+    help: "Calls that failed or were rejected, by the reason that stands in their error.",
+    labelNames: ["reason"] as const,
     registers,
   })
   const database = new Gauge({
@@ -74,9 +91,17 @@ export function createMetrics(worker?: number): Metrics {
       const one = seriesOf(method, transport, failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? ""))
       one.inc()
       one.observe(ms / 1000)
+      if (failure !== undefined) failures.inc({ reason: failure.reason })
     },
-    rejected: (method, transport, code) => seriesOf(method, transport, status[code] ?? "").inc(),
+    rejected(method, transport, code, reason) {
+      seriesOf(method, transport, status[code] ?? "").inc()
+      if (reason !== undefined) failures.inc({ reason })
+    },
     database: (answers) => database.set(answers ? 1 : 0),
+    cleanup: cleanupMetrics(registry),
+    store: databaseMetrics(registers),
+    spans: spanMetrics(registers),
+    limits: limitMetrics(registers),
     async values() {
       // No two processes have the same labels: nothing is added up, and nothing need be left out because it cannot be.
       return (await registry.getMetricsAsJSON()).map((metric) => ({ ...metric, aggregator: "sum" }))

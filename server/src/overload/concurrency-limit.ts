@@ -17,6 +17,17 @@ export interface ConcurrencyLimit {
    * is one or not.
    */
   away<T>(key: string, waited: Promise<T>): Promise<T>
+  load(): LimitLoad
+}
+
+/** How busy it is, at a moment. */
+export interface LimitLoad {
+  /** How many calls may be in progress. */
+  readonly places: number
+  readonly active: number
+  readonly waiting: number
+  /** How many keys have calls in progress or waiting. */
+  readonly keys: number
 }
 
 export interface ConcurrencyLimitOptions {
@@ -189,6 +200,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       return wait(key, caller, signal)
     },
     leave,
+    load: () => ({ places: maxCalls, active, waiting, keys: callers.size }),
     async away(key, waited) {
       leave(key)
       try {

@@ -5,6 +5,7 @@ import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import type { Running } from "../rpc/active-calls.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import { Failure, toFailure, toStatus } from "../rpc/errors.js"
+import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
 import { type Rejecter, sizeOf } from "../rpc/rejection.js"
 import { type Inside, keyOf, type Method } from "../rpc/router.js"
 import { wireStatus } from "../rpc/wire-status.js"
@@ -102,9 +103,9 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       transport: "pipeline",
       timeoutMs: frame.timeoutMs,
       header: (name) => {
-        // The key is the stream's, the id the call's own.
+        // The API key is the stream's, what names a call the call's own.
         if (name === "authorization") return stream.header(name)
-        return header[name] ?? (name === "x-request-id" ? undefined : stream.header(name))
+        return header[name] ?? (ofOneCall.has(name) ? undefined : stream.header(name))
       },
       carrier: stream,
     })
@@ -199,6 +200,9 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
 function given(message: Uint8Array): () => Uint8Array {
   return () => message
 }
+
+/** Headers that say nothing of the other calls of a stream. */
+const ofOneCall: ReadonlySet<string> = new Set(["x-request-id", idempotencyHeader, "traceparent", "tracestate"])
 
 const unknownMethod = new Failure("METHOD_UNKNOWN")
 const notTaken = new Failure("ANSWERS_NOT_TAKEN")

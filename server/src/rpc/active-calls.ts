@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { setMaxListeners } from "node:events"
 import type { DescMethod } from "@bufbuild/protobuf"
+import type { Span } from "@opentelemetry/api"
 import type { Budgets } from "../overload/budget.js"
 import type { Call } from "./call.js"
 import { Failure } from "./errors.js"
@@ -161,6 +162,9 @@ export class ActiveCall implements Call {
   readonly #incoming: Incoming
   identity: Identity | undefined
   subject: string | undefined
+  unit: object | undefined
+  traceId: string | undefined
+  spans: readonly Span[] | undefined
 
   constructor(method: DescMethod, incoming: Incoming, deadline: number | undefined, signal: AbortSignal, away?: Away) {
     this.method = method
@@ -176,6 +180,9 @@ export class ActiveCall implements Call {
     this.connection = incoming.connection
     this.identity = undefined
     this.subject = undefined
+    this.unit = undefined
+    this.traceId = undefined
+    this.spans = undefined
   }
 
   header(name: string): string | undefined {

@@ -1,4 +1,5 @@
 import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
+import type { Span } from "@opentelemetry/api"
 import type { Budgets } from "../overload/budget.js"
 import type { Caller } from "../store/store.js"
 import type { Identity } from "./identity.js"
@@ -28,6 +29,12 @@ export interface Call extends Caller {
   identity: Identity | undefined
   /** The id of the user that it is about, for the audit log, once that is known. */
   subject: string | undefined
+  /** See Waiter; given when the call is to be answered once. */
+  unit: object | undefined
+  /** The id of the trace that the call belongs to, for logs; undefined where nobody could find it by that. */
+  traceId: string | undefined
+  /** The span of the call, if it is recorded; see Waiter. */
+  spans: readonly Span[] | undefined
   /** The tenant of `identity`. Throws before the call was let in. */
   readonly tenant: string
 }

@@ -31,6 +31,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   AUTHENTICATOR_NOT_FOUND: [Code.NotFound, "no such authenticator"],
   AUTHENTICATOR_ALREADY_EXISTS: [Code.AlreadyExists, "an authenticator has this credential id"],
   COUNTER_REGRESSION: [Code.FailedPrecondition, "the counter is lower than the stored one"],
+  IDEMPOTENCY_KEY_REUSED: [Code.FailedPrecondition, "the idempotency key was used for another request"],
   CONFLICT: [Code.Aborted, "the write conflicted with others; nothing was written"],
   DATABASE_UNAVAILABLE: [Code.Unavailable, "the database cannot be reached"],
   STATEMENT_TIMEOUT: [Code.DeadlineExceeded, "the database took too long"],

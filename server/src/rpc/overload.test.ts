@@ -37,6 +37,7 @@ test("a call beyond the limit is rejected before its request is read", async () 
       throw new Error("left without a place")
     },
     away: (_, waited) => waited,
+    load: () => ({ places: 1, active: 0, waiting: 0, keys: 0 }),
   })
   expect(method.rejects("a key")).toBe(true)
   const running = method.begin(incoming)
@@ -60,6 +61,7 @@ test("a call has no place while its request arrives, and leaves it when it ends,
     },
     rejects: () => false,
     away: (_, waited) => waited,
+    load: () => ({ places: 1, active: 0, waiting: 0, keys: 0 }),
     leave: () => {
       places.push(--inside)
     },

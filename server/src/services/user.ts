@@ -8,7 +8,8 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
   const { users, newId } = deps
   return {
     async createUser(request, call) {
-      return { user: fromUser(await users.create(call, toUser(request, request.id ?? newId()))) }
+      const { id = newId(), provisional } = request
+      return { user: fromUser(await users.create(call, toUser(request, id), { provisional })) }
     },
     async getUser(request, call) {
       return { user: fromUser(found(await users.get(call, request.id), "USER_NOT_FOUND")) }

@@ -5,6 +5,10 @@ import { apiKeyContract } from "./conformance/api-keys.js"
 import { authenticatorContract } from "./conformance/authenticators.js"
 import { callerContract } from "./conformance/callers.js"
 import type { ContractContext, OpenStoreDatabase, StoreDatabase } from "./conformance/context.js"
+import { expiredContract } from "./conformance/expired.js"
+import { idempotencyContract } from "./conformance/idempotency.js"
+import { leaseContract } from "./conformance/leases.js"
+import { provisionalUserContract } from "./conformance/provisional-users.js"
 import { sessionContract } from "./conformance/sessions.js"
 import { tenantContract } from "./conformance/tenants.js"
 import { userChangeContract } from "./conformance/user-changes.js"
@@ -55,8 +59,12 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("sessions", () => sessionContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))
+    describe("idempotency keys", () => idempotencyContract(context))
     describe("tenants", () => tenantContract(context))
     describe("API keys", () => apiKeyContract(context))
+    describe("leases", () => leaseContract(context))
+    describe("what has expired", () => expiredContract(context))
+    describe("provisional users", () => provisionalUserContract(context))
     describe("callers", () => callerContract(context))
   })
 }

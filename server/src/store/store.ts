@@ -1,3 +1,4 @@
+import type { Span } from "@opentelemetry/api"
 import type {
   Account,
   AccountKey,
@@ -6,6 +7,7 @@ import type {
   ListedUser,
   Page,
   PageRequest,
+  RepeatableRequest,
   Session,
   SessionAndUser,
   SessionPatch,
@@ -25,6 +27,10 @@ export interface Waiter {
   readonly signal?: AbortSignal | undefined
   /** Told of every wait for a lock that somebody else holds: meanwhile nobody works for the call. Returns the promise's outcome. */
   readonly aside?: (<T>(waited: Promise<T>) => Promise<T>) | undefined
+  /** What its writes are part of, as Store.once gives it; undefined: they are committed by themselves. */
+  readonly unit?: object | undefined
+  /** The spans of the calls that wait, as far as they are recorded: the statements are shown inside of each. Default: none. */
+  readonly spans?: readonly Span[] | undefined
 }
 
 /** On whose behalf the store works. */
@@ -59,6 +65,20 @@ export interface Store {
   readonly authenticators: AuthenticatorStore
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
+  readonly leases: LeaseStore
+  readonly expired: ExpiredStore
+  /**
+   * Does work that writes, and keeps its answer: whoever comes again with the same key and an equal request gets that
+   * answer, from every process, for 24 hours at least. The answer is committed together with what the work writes. Of
+   * those that come at the same time one is done, and all get its answer.
+   *
+   * The work calls one method that writes, with a caller that has the unit. It may run more than once, but what it wrote
+   * is committed at the most once. When it throws, nothing is written and nothing kept: the key is as it was before.
+   *
+   * Throws what the work throws, IDEMPOTENCY_KEY_REUSED (the key was used for another request) and
+   * ENCRYPTION_KEY_MISSING (no key opens the answer that is kept).
+   */
+  once(caller: Caller, request: RepeatableRequest, work: (unit: object) => Promise<Uint8Array>): Promise<Uint8Array>
   /**
    * Asks the database, past the queue, to write something that changes nothing. Throws DATABASE_UNAVAILABLE when there is no
    * answer in time, and when the database takes no writes: the message says which.
@@ -73,9 +93,15 @@ export interface UserStore {
    * Throws USER_ALREADY_EXISTS, EMAIL_ALREADY_EXISTS, and INVALID_FIELD (`extra` over 65,536 bytes as JSON). Two e-mail
    * addresses are the same when they are equal after trimming ASCII white space and lower-casing ASCII letters; one that
    * is blank after trimming is kept, belongs to nobody and never conflicts.
+   *
+   * A user who is created `provisional`, with an address that is not verified, does not hold it until the sign-up has come
+   * further: for as long as the store is told (not at all by default), while nothing else has been written about the user.
+   * Any other user who is created with the address takes its place. The provisional one is then deleted in the same
+   * transaction, and nothing of it passes to the other, not even the id: whoever goes on with that finds no user.
    */
-  create(caller: Caller, user: User): Promise<User>
+  create(caller: Caller, user: User, options?: { provisional: boolean }): Promise<User>
   get(caller: Caller, id: string): Promise<User | null>
+  /** The user who has the address. A provisional one does not. */
   getByEmail(caller: Caller, email: string): Promise<User | null>
   getByAccount(caller: Caller, key: AccountKey): Promise<User | null>
   /**
@@ -148,6 +174,44 @@ export interface AuthenticatorStore {
    * Raises the counter. The same value succeeds; a lower one throws COUNTER_REGRESSION, also when it loses a race.
    */
   updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>
+}
+
+/** What one process at a time does, of all that use the database. The clock is that of the database. */
+export interface LeaseStore {
+  /**
+   * Takes a lease, or renews it for whoever holds it, for so many milliseconds. False where somebody else holds it, whose
+   * time has not run out. Of any number who ask at the same time one gets it.
+   */
+  acquire(waiter: Waiter, lease: { name: string; holder: string; ms: number }): Promise<boolean>
+  /** Gives it back before its time, if this holder has it. */
+  release(waiter: Waiter, lease: { name: string; holder: string }): Promise<void>
+}
+
+/** What nobody asks for any more, of all tenants. */
+export interface ExpiredStore {
+  readonly tables: readonly ExpiredRows[]
+  /** The clock of the database. */
+  now(waiter: Waiter): Promise<Date>
+}
+
+/** The rows of one table that may go once the time that stands in them has passed. */
+export interface ExpiredRows {
+  /** As the database names it. */
+  readonly table: string
+  /** How long rows are kept after their time, in milliseconds; undefined: that is for the operator to say. */
+  readonly keepMs: number | undefined
+  /**
+   * Deletes the oldest of the rows whose time lies from one moment on and before another, `limit` at the most, in one short
+   * transaction. Rows that somebody else has locked are passed over. Null if there are none.
+   */
+  deleteBatch(waiter: Waiter, span: { from: Date; before: Date; limit: number }): Promise<DeletedRows | null>
+}
+
+export interface DeletedRows {
+  count: number
+  /** The time of the oldest and of the youngest. */
+  first: Date
+  last: Date
 }
 
 /** The applications that share the service. `default` is there from the beginning. */

@@ -125,6 +125,16 @@ export interface Authenticator {
   extra: Extra
 }
 
+/** A request that may come again, and how that is known. */
+export interface RepeatableRequest {
+  /** Whose key it is, within the tenant: no other owner ever gets the answer. */
+  owner: string
+  /** The key that the owner has chosen. */
+  key: string
+  /** The same text for equal requests, and for no others. */
+  digest(): string
+}
+
 /** An application, or a group of them, whose data is its own. */
 export interface Tenant {
   name: string

@@ -20,6 +20,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: server
 {{- end }}
 
+{{- define "authwire.drainDelayMs" -}}
+{{ dig "AUTHWIRE_DRAIN_DELAY_MS" "5000" .Values.config }}
+{{- end }}
+
+{{- /* How long a pod may take to end, in seconds. */}}
+{{- define "authwire.terminationSeconds" -}}
+{{- $graceMs := dig "AUTHWIRE_SHUTDOWN_GRACE_MS" "10000" .Values.config }}
+{{- add (div (add (include "authwire.drainDelayMs" . | int) (int $graceMs) 999) 1000) 15 }}
+{{- end }}
+
 {{- /* What the pods that serve and those of the migration have in common. */}}
 {{- define "authwire.pod" -}}
 automountServiceAccountToken: false

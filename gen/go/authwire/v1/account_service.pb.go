@@ -559,7 +559,7 @@ var File_authwire_v1_account_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/account_service.proto\x12\vauthwire.v1\x1a\x19authwire/v1/account.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\t\n" +
+	"!authwire/v1/account_service.proto\x12\vauthwire.v1\x1a\x19authwire/v1/account.proto\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\t\n" +
 	"\x12LinkAccountRequest\x12'\n" +
 	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x129\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x18.authwire.v1.AccountTypeB\v\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01R\x04type\x12*\n" +
@@ -616,10 +616,10 @@ const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\x0einclude_tokens\x18\x04 \x01(\bR\rincludeTokens\"v\n" +
 	"\x1aListAccountsByUserResponse\x120\n" +
 	"\baccounts\x18\x01 \x03(\v2\x14.authwire.v1.AccountR\baccounts\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xe6\x03\n" +
-	"\x0eAccountService\x12r\n" +
-	"\vLinkAccount\x12\x1f.authwire.v1.LinkAccountRequest\x1a .authwire.v1.LinkAccountResponse\" \x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\auser_id\x90\x02\x02\x12\x80\x01\n" +
-	"\rUnlinkAccount\x12!.authwire.v1.UnlinkAccountRequest\x1a\".authwire.v1.UnlinkAccountResponse\"(\x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\x0faccount.user_id\x90\x02\x02\x12c\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xee\x03\n" +
+	"\x0eAccountService\x12v\n" +
+	"\vLinkAccount\x12\x1f.authwire.v1.LinkAccountRequest\x1a .authwire.v1.LinkAccountResponse\"$\x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
+	"\rUnlinkAccount\x12!.authwire.v1.UnlinkAccountRequest\x1a\".authwire.v1.UnlinkAccountResponse\",\x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\x0faccount.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12c\n" +
 	"\n" +
 	"GetAccount\x12\x1e.authwire.v1.GetAccountRequest\x1a\x1f.authwire.v1.GetAccountResponse\"\x14\x9a\xb8\x18\raccounts:read\x90\x02\x01\x12x\n" +
 	"\x12ListAccountsByUser\x12&.authwire.v1.ListAccountsByUserRequest\x1a'.authwire.v1.ListAccountsByUserResponse\"\x11\x9a\xb8\x18\n" +
@@ -682,6 +682,7 @@ func file_authwire_v1_account_service_proto_init() {
 		return
 	}
 	file_authwire_v1_account_proto_init()
+	file_authwire_v1_idempotency_proto_init()
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_account_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}

@@ -30,6 +30,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Accounts: link a provider's account to a user, and unlink it.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type AccountServiceClient interface {
 	// Links an account to a user and returns it. Atomic. Linking an account again to the user that has it succeeds: the
 	// fields given replace those stored, the fields not given are left alone (a provider often sends a refresh token only
@@ -107,6 +109,8 @@ func (c *accountServiceClient) ListAccountsByUser(ctx context.Context, in *ListA
 // for forward compatibility.
 //
 // Accounts: link a provider's account to a user, and unlink it.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type AccountServiceServer interface {
 	// Links an account to a user and returns it. Atomic. Linking an account again to the user that has it succeeds: the
 	// fields given replace those stored, the fields not given are left alone (a provider often sends a refresh token only

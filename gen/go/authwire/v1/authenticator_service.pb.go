@@ -476,7 +476,7 @@ var File_authwire_v1_authenticator_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_authenticator_service_proto_rawDesc = "" +
 	"\n" +
-	"'authwire/v1/authenticator_service.proto\x12\vauthwire.v1\x1a\x1fauthwire/v1/authenticator.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xa3\x06\n" +
+	"'authwire/v1/authenticator_service.proto\x12\vauthwire.v1\x1a\x1fauthwire/v1/authenticator.proto\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xa3\x06\n" +
 	"\x1aCreateAuthenticatorRequest\x123\n" +
 	"\rcredential_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
 	"\xba\x01\x01\x00R\fcredentialId\x12'\n" +
@@ -512,12 +512,12 @@ const file_authwire_v1_authenticator_service_proto_rawDesc = "" +
 	"\vnew_counter\x18\x02 \x01(\rR\n" +
 	"newCounter\"f\n" +
 	"\"UpdateAuthenticatorCounterResponse\x12@\n" +
-	"\rauthenticator\x18\x01 \x01(\v2\x1a.authwire.v1.AuthenticatorR\rauthenticator2\xf5\x04\n" +
-	"\x14AuthenticatorService\x12\x8d\x01\n" +
-	"\x13CreateAuthenticator\x12'.authwire.v1.CreateAuthenticatorRequest\x1a(.authwire.v1.CreateAuthenticatorResponse\"#\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\auser_id\x12{\n" +
+	"\rauthenticator\x18\x01 \x01(\v2\x1a.authwire.v1.AuthenticatorR\rauthenticator2\xfd\x04\n" +
+	"\x14AuthenticatorService\x12\x91\x01\n" +
+	"\x13CreateAuthenticator\x12'.authwire.v1.CreateAuthenticatorRequest\x1a(.authwire.v1.CreateAuthenticatorResponse\"'\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x12{\n" +
 	"\x10GetAuthenticator\x12$.authwire.v1.GetAuthenticatorRequest\x1a%.authwire.v1.GetAuthenticatorResponse\"\x1a\x9a\xb8\x18\x13authenticators:read\x90\x02\x01\x12\x99\x01\n" +
-	"\x1aListAuthenticatorsByUserId\x12..authwire.v1.ListAuthenticatorsByUserIdRequest\x1a/.authwire.v1.ListAuthenticatorsByUserIdResponse\"\x1a\x9a\xb8\x18\x13authenticators:read\x90\x02\x01\x12\xb3\x01\n" +
-	"\x1aUpdateAuthenticatorCounter\x12..authwire.v1.UpdateAuthenticatorCounterRequest\x1a/.authwire.v1.UpdateAuthenticatorCounterResponse\"4\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\x15authenticator.user_id\x90\x02\x02BO\n" +
+	"\x1aListAuthenticatorsByUserId\x12..authwire.v1.ListAuthenticatorsByUserIdRequest\x1a/.authwire.v1.ListAuthenticatorsByUserIdResponse\"\x1a\x9a\xb8\x18\x13authenticators:read\x90\x02\x01\x12\xb7\x01\n" +
+	"\x1aUpdateAuthenticatorCounter\x12..authwire.v1.UpdateAuthenticatorCounterRequest\x1a/.authwire.v1.UpdateAuthenticatorCounterResponse\"8\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\x15authenticator.user_id\xa8\xb8\x18\x01\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -572,6 +572,7 @@ func file_authwire_v1_authenticator_service_proto_init() {
 		return
 	}
 	file_authwire_v1_authenticator_proto_init()
+	file_authwire_v1_idempotency_proto_init()
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_authenticator_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}

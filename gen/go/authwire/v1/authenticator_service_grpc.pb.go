@@ -30,9 +30,11 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Authenticators: the passkeys of users.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type AuthenticatorServiceClient interface {
-	// Stores an authenticator of a user and returns it. Atomic. Not idempotent: repeated with the same credential id it
-	// fails.
+	// Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+	// same credential id it fails.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -104,9 +106,11 @@ func (c *authenticatorServiceClient) UpdateAuthenticatorCounter(ctx context.Cont
 // for forward compatibility.
 //
 // Authenticators: the passkeys of users.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type AuthenticatorServiceServer interface {
-	// Stores an authenticator of a user and returns it. Atomic. Not idempotent: repeated with the same credential id it
-	// fails.
+	// Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+	// same credential id it fails.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.

@@ -109,6 +109,9 @@ const (
 	// UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
 	// A google.rpc.RetryInfo says when to come again. Nothing was done.
 	ErrorReason_ERROR_REASON_AUDIT_LOG_UNAVAILABLE ErrorReason = 38
+	// FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
+	// done; the call needs a key of its own.
+	ErrorReason_ERROR_REASON_IDEMPOTENCY_KEY_REUSED ErrorReason = 39
 )
 
 // Enum value maps for ErrorReason.
@@ -153,6 +156,7 @@ var (
 		36: "ERROR_REASON_ENCRYPTION_KEY_MISSING",
 		37: "ERROR_REASON_ANSWERS_NOT_TAKEN",
 		38: "ERROR_REASON_AUDIT_LOG_UNAVAILABLE",
+		39: "ERROR_REASON_IDEMPOTENCY_KEY_REUSED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -194,6 +198,7 @@ var (
 		"ERROR_REASON_ENCRYPTION_KEY_MISSING":            36,
 		"ERROR_REASON_ANSWERS_NOT_TAKEN":                 37,
 		"ERROR_REASON_AUDIT_LOG_UNAVAILABLE":             38,
+		"ERROR_REASON_IDEMPOTENCY_KEY_REUSED":            39,
 	}
 )
 
@@ -228,7 +233,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\x8f\v\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xb8\v\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -269,7 +274,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\x17ERROR_REASON_OVERLOADED\x10#\x12'\n" +
 	"#ERROR_REASON_ENCRYPTION_KEY_MISSING\x10$\x12\"\n" +
 	"\x1eERROR_REASON_ANSWERS_NOT_TAKEN\x10%\x12&\n" +
-	"\"ERROR_REASON_AUDIT_LOG_UNAVAILABLE\x10&BO\n" +
+	"\"ERROR_REASON_AUDIT_LOG_UNAVAILABLE\x10&\x12'\n" +
+	"#ERROR_REASON_IDEMPOTENCY_KEY_REUSED\x10'BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

@@ -469,7 +469,7 @@ var File_authwire_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x03\n" +
+	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x03\n" +
 	"\x14CreateSessionRequest\x120\n" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12'\n" +
 	"\auser_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12[\n" +
@@ -502,12 +502,12 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x14DeleteSessionRequest\x120\n" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\"G\n" +
 	"\x15DeleteSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession2\x87\x04\n" +
-	"\x0eSessionService\x12u\n" +
-	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"\x1d\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\x12x\n" +
-	"\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x02\x12\x80\x01\n" +
-	"\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\"(\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\x90\x02\x02\x12\x80\x01\n" +
-	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\"(\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\x90\x02\x02BO\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession2\x93\x04\n" +
+	"\x0eSessionService\x12y\n" +
+	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x12x\n" +
+	"\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x02\x12\x84\x01\n" +
+	"\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
+	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -569,6 +569,7 @@ func file_authwire_v1_session_service_proto_init() {
 	if File_authwire_v1_session_service_proto != nil {
 		return
 	}
+	file_authwire_v1_idempotency_proto_init()
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_session_proto_init()
 	file_authwire_v1_user_proto_init()

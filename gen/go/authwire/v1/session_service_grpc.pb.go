@@ -30,8 +30,11 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type SessionServiceClient interface {
-	// Creates a session for a user and returns it. Atomic. Not idempotent: repeated with the same token it fails.
+	// Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+	// same token it fails.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
@@ -105,8 +108,11 @@ func (c *sessionServiceClient) DeleteSession(ctx context.Context, in *DeleteSess
 // for forward compatibility.
 //
 // Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type SessionServiceServer interface {
-	// Creates a session for a user and returns it. Atomic. Not idempotent: repeated with the same token it fails.
+	// Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+	// same token it fails.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.

@@ -39,7 +39,12 @@ type CreateUserRequest struct {
 	// See User.image.
 	Image *string `protobuf:"bytes,5,opt,name=image,proto3,oneof" json:"image,omitempty"`
 	// See User.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
-	Extra         *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
+	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
+	// Whether a sign-up begins with this user, which may break off: the adapter of Auth.js says so. Unless the address is
+	// verified, the user then does not hold it for the time of the service's option --provisional-sign-up: GetUserByEmail
+	// does not find the user, and the next user who is created with the address replaces it, with another id. That ends as
+	// soon as the user gets an account, a session or an authenticator or is updated. Without that option it means nothing.
+	Provisional   bool `protobuf:"varint,7,opt,name=provisional,proto3" json:"provisional,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -114,6 +119,13 @@ func (x *CreateUserRequest) GetExtra() *structpb.Struct {
 		return x.Extra
 	}
 	return nil
+}
+
+func (x *CreateUserRequest) GetProvisional() bool {
+	if x != nil {
+		return x.Provisional
+	}
+	return false
 }
 
 // Answer of UserService.CreateUser.
@@ -940,7 +952,7 @@ var File_authwire_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/user_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x04\n" +
+	"\x1eauthwire/v1/user_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xeb\x04\n" +
 	"\x11CreateUserRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x00R\x02id\x88\x01\x01\x12j\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\remailVerified\x88\x01\x01\x12'\n" +
@@ -949,7 +961,8 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x05image\x18\x05 \x01(\tB\r\xbaH\n" +
 	"r\b(\x80\x80\x10\xba\x01\x01\x00H\x04R\x05image\x88\x01\x01\x12\xf1\x01\n" +
 	"\x05extra\x18\x06 \x01(\v2\x17.google.protobuf.StructB\xc1\x01\xbaH\xbd\x01\xba\x01\xb9\x01\n" +
-	"\x14extra.contract_names\x12Fextra must not hold a value for a property that has a field of its own\x1aYthis.all(k, !(k in ['id', 'email', 'emailVerified', 'name', 'image']) || this[k] == null)R\x05extraB\x05\n" +
+	"\x14extra.contract_names\x12Fextra must not hold a value for a property that has a field of its own\x1aYthis.all(k, !(k in ['id', 'email', 'emailVerified', 'name', 'image']) || this[k] == null)R\x05extra\x12 \n" +
+	"\vprovisional\x18\a \x01(\bR\vprovisionalB\x05\n" +
 	"\x03_idB\x11\n" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
@@ -1015,20 +1028,20 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x0e_created_sinceB\x11\n" +
 	"\x0f_created_before\"*\n" +
 	"\x12CountUsersResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x05R\x05count2\xc6\x06\n" +
-	"\vUserService\x12i\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count2\xd2\x06\n" +
+	"\vUserService\x12m\n" +
 	"\n" +
-	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1a\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\x12W\n" +
+	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\xa8\xb8\x18\x01\x12W\n" +
 	"\aGetUser\x12\x1b.authwire.v1.GetUserRequest\x1a\x1c.authwire.v1.GetUserResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12l\n" +
 	"\x0eGetUserByEmail\x12\".authwire.v1.GetUserByEmailRequest\x1a#.authwire.v1.GetUserByEmailResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12r\n" +
 	"\x10GetUserByAccount\x12$.authwire.v1.GetUserByAccountRequest\x1a%.authwire.v1.GetUserByAccountResponse\"\x11\x9a\xb8\x18\n" +
-	"users:read\x90\x02\x01\x12g\n" +
+	"users:read\x90\x02\x01\x12k\n" +
 	"\n" +
-	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"\x18\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\x90\x02\x02\x12g\n" +
+	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12k\n" +
 	"\n" +
-	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x18\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\x90\x02\x02\x12]\n" +
+	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
 	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12`\n" +
 	"\n" +
@@ -1116,6 +1129,7 @@ func file_authwire_v1_user_service_proto_init() {
 	if File_authwire_v1_user_service_proto != nil {
 		return
 	}
+	file_authwire_v1_idempotency_proto_init()
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_user_proto_init()
 	file_authwire_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}

@@ -34,8 +34,14 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Users: create, read, update and delete the people who can sign in.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type UserServiceClient interface {
-	// Creates a user and returns it. Atomic. Not idempotent: repeated with the same id or e-mail address it fails.
+	// Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
+	// address it fails.
+	//
+	// A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+	// CreateUserRequest.provisional.
 	//
 	// USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the e-mail address.
@@ -47,7 +53,7 @@ type UserServiceClient interface {
 	// Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
 	// ASCII letters; nothing else is folded.
 	//
-	// USER_NOT_FOUND (NOT_FOUND): no user has the address.
+	// USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
 	GetUserByEmail(ctx context.Context, in *GetUserByEmailRequest, opts ...grpc.CallOption) (*GetUserByEmailResponse, error)
 	// Returns the user to whom an account of a provider is linked.
 	//
@@ -70,6 +76,7 @@ type UserServiceClient interface {
 	ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error)
 	// Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
 	// and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
+	// Those of a tenant are counted one call after the other.
 	CountUsers(ctx context.Context, in *CountUsersRequest, opts ...grpc.CallOption) (*CountUsersResponse, error)
 }
 
@@ -166,8 +173,14 @@ func (c *userServiceClient) CountUsers(ctx context.Context, in *CountUsersReques
 // for forward compatibility.
 //
 // Users: create, read, update and delete the people who can sign in.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type UserServiceServer interface {
-	// Creates a user and returns it. Atomic. Not idempotent: repeated with the same id or e-mail address it fails.
+	// Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
+	// address it fails.
+	//
+	// A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+	// CreateUserRequest.provisional.
 	//
 	// USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the e-mail address.
@@ -179,7 +192,7 @@ type UserServiceServer interface {
 	// Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
 	// ASCII letters; nothing else is folded.
 	//
-	// USER_NOT_FOUND (NOT_FOUND): no user has the address.
+	// USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
 	GetUserByEmail(context.Context, *GetUserByEmailRequest) (*GetUserByEmailResponse, error)
 	// Returns the user to whom an account of a provider is linked.
 	//
@@ -202,6 +215,7 @@ type UserServiceServer interface {
 	ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error)
 	// Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
 	// and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
+	// Those of a tenant are counted one call after the other.
 	CountUsers(context.Context, *CountUsersRequest) (*CountUsersResponse, error)
 	mustEmbedUnimplementedUserServiceServer()
 }

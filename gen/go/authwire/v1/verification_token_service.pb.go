@@ -238,7 +238,7 @@ var File_authwire_v1_verification_token_service_proto protoreflect.FileDescripto
 
 const file_authwire_v1_verification_token_service_proto_rawDesc = "" +
 	"\n" +
-	",authwire/v1/verification_token_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a$authwire/v1/verification_token.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x01\n" +
+	",authwire/v1/verification_token_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a$authwire/v1/verification_token.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x01\n" +
 	"\x1eCreateVerificationTokenRequest\x12.\n" +
 	"\n" +
 	"identifier\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\x80\n" +
@@ -255,10 +255,10 @@ const file_authwire_v1_verification_token_service_proto_rawDesc = "" +
 	"identifier\x12$\n" +
 	"\x05token\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\x80\b\xba\x01\x01\x00R\x05token\"m\n" +
 	"\x1cUseVerificationTokenResponse\x12M\n" +
-	"\x12verification_token\x18\x01 \x01(\v2\x1e.authwire.v1.VerificationTokenR\x11verificationToken2\xbd\x02\n" +
-	"\x18VerificationTokenService\x12\x93\x01\n" +
-	"\x17CreateVerificationToken\x12+.authwire.v1.CreateVerificationTokenRequest\x1a,.authwire.v1.CreateVerificationTokenResponse\"\x1d\x9a\xb8\x18\x19verification-tokens:write\x12\x8a\x01\n" +
-	"\x14UseVerificationToken\x12(.authwire.v1.UseVerificationTokenRequest\x1a).authwire.v1.UseVerificationTokenResponse\"\x1d\x9a\xb8\x18\x19verification-tokens:writeBO\n" +
+	"\x12verification_token\x18\x01 \x01(\v2\x1e.authwire.v1.VerificationTokenR\x11verificationToken2\xc5\x02\n" +
+	"\x18VerificationTokenService\x12\x97\x01\n" +
+	"\x17CreateVerificationToken\x12+.authwire.v1.CreateVerificationTokenRequest\x1a,.authwire.v1.CreateVerificationTokenResponse\"!\x9a\xb8\x18\x19verification-tokens:write\xa8\xb8\x18\x01\x12\x8e\x01\n" +
+	"\x14UseVerificationToken\x12(.authwire.v1.UseVerificationTokenRequest\x1a).authwire.v1.UseVerificationTokenResponse\"!\x9a\xb8\x18\x19verification-tokens:write\xa8\xb8\x18\x01BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -302,6 +302,7 @@ func file_authwire_v1_verification_token_service_proto_init() {
 	if File_authwire_v1_verification_token_service_proto != nil {
 		return
 	}
+	file_authwire_v1_idempotency_proto_init()
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_verification_token_proto_init()
 	type x struct{}

@@ -28,13 +28,17 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Verification tokens: what e-mail links carry.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type VerificationTokenServiceClient interface {
-	// Stores a token and returns it. Atomic. Not idempotent: repeated with the same identifier and token it fails.
+	// Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
+	// and token it fails.
 	//
 	// VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
 	CreateVerificationToken(ctx context.Context, in *CreateVerificationTokenRequest, opts ...grpc.CallOption) (*CreateVerificationTokenResponse, error)
 	// Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-	// token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent.
+	// token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
+	// idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
 	//
 	// VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
 	UseVerificationToken(ctx context.Context, in *UseVerificationTokenRequest, opts ...grpc.CallOption) (*UseVerificationTokenResponse, error)
@@ -73,13 +77,17 @@ func (c *verificationTokenServiceClient) UseVerificationToken(ctx context.Contex
 // for forward compatibility.
 //
 // Verification tokens: what e-mail links carry.
+//
+// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
 type VerificationTokenServiceServer interface {
-	// Stores a token and returns it. Atomic. Not idempotent: repeated with the same identifier and token it fails.
+	// Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
+	// and token it fails.
 	//
 	// VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
 	CreateVerificationToken(context.Context, *CreateVerificationTokenRequest) (*CreateVerificationTokenResponse, error)
 	// Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-	// token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent.
+	// token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
+	// idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
 	//
 	// VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
 	UseVerificationToken(context.Context, *UseVerificationTokenRequest) (*UseVerificationTokenResponse, error)

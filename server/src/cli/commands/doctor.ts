@@ -3,6 +3,7 @@ import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { diagnoseDatabase } from "../../doctor/database.js"
 import type { Diagnosis } from "../../doctor/finding.js"
+import { diagnoseService } from "../../doctor/service.js"
 import { diagnoseTls } from "../../doctor/tls.js"
 import type { Configuration } from "../config/configuration.js"
 import { checkReport } from "./import-report.js"
@@ -22,7 +23,12 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   const complete = { ...configuration, dev: false }
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
-  const diagnoses: Diagnosis[] = [...(await diagnoseInstallation()), diagnoseTls(files, Date.now())]
+  const { adapterUrl: url, adapterApiKey: apiKey } = configuration
+  const diagnoses: Diagnosis[] = [
+    ...(await diagnoseInstallation()),
+    ...diagnoseTls(files, Date.now()),
+    ...(url === undefined ? [] : await diagnoseService({ url, apiKey })),
+  ]
   print(
     table(
       ["", "what", "how it is"],

@@ -3,7 +3,7 @@ import type { Logger } from "pino"
 import { causeOf, type DatabaseConfiguration, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { authwireOrigin } from "../../import/authwire-origin.js"
-import { type Check, check } from "../../import/check.js"
+import { type Check, check, type Remembered } from "../../import/check.js"
 import type { Finding } from "../../import/findings.js"
 import type { Origin } from "../../import/item.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
@@ -59,6 +59,7 @@ export async function whatIsInTheWay<T>(what: string, work: () => Promise<T>): P
 export async function checkOrigin(
   origin: Origin,
   report: string | undefined,
+  remembered?: Remembered | undefined,
 ): Promise<{ check: Check; rows: Record<string, number>; total: number }> {
   const rows: Record<string, number> = {}
   for (const name of bulkNames) rows[name] = await origin.count(name)
@@ -69,7 +70,7 @@ export async function checkOrigin(
     const onFinding = (finding: Finding) => {
       if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
     }
-    return { check: await check(origin, { onFinding, onRows: progress.advance }), rows, total }
+    return { check: await check(origin, { onFinding, onRows: progress.advance, remembered }), rows, total }
   } finally {
     progress.stop()
     if (file !== undefined) closeSync(file)

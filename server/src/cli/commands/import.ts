@@ -3,11 +3,12 @@ import { withDevSecret } from "../../bootstrap/dev-secret.js"
 import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import type { Check } from "../../import/check.js"
+import { type Checkpoint, checkpoint } from "../../import/checkpoint.js"
 import { type AllDifferences, copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
-import { type Database, tenantStore } from "../../store/sql/index.js"
+import { bulk, createCipher, type Database, tenantStore } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
-import { checkReport, differencesReport } from "./import-report.js"
+import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
 import { bulkTimeoutMs, checkOrigin, openOrigin, whatIsInTheWay } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { progressBar } from "./progress.js"
@@ -27,8 +28,15 @@ export async function importPeer(configuration: Configuration<"import">, output:
     await requireTenant(database, configuration.tenant)
     const origin = await openOrigin(complete, log)
     try {
-      const { check, rows, total } = await whatIsInTheWay("import", () => checkOrigin(origin, configuration.report))
+      const noted = openCheckpoint(complete, origin, database)
+      const before = await whatIsInTheWay("--checkpoint", async () => noted?.read())
+      const remembered = typeof before === "object" ? before : undefined
+      const { check, rows, total } = await whatIsInTheWay("import", () =>
+        checkOrigin(origin, configuration.report, remembered),
+      )
       print(checkReport(origin, check, rows))
+      if (before === "stale") say("--checkpoint: it does not fit any more, so everything is compared\n")
+      if (remembered !== undefined) say(rememberedReport(check, total))
       const { errors } = check.findings
       if (errors > 0 && !configuration.skip) {
         say(
@@ -41,7 +49,7 @@ export async function importPeer(configuration: Configuration<"import">, output:
         return 0
       }
       return await whatIsInTheWay("import: what was done is kept, and it can be run again", () =>
-        write({ origin, database, check, total }, complete, output),
+        write({ origin, database, check, total, noted }, complete, output),
       )
     } finally {
       await origin.close()
@@ -51,8 +59,16 @@ export async function importPeer(configuration: Configuration<"import">, output:
   }
 }
 
+interface Written {
+  origin: Origin
+  database: Database
+  check: Check
+  total: number
+  noted: Checkpoint | undefined
+}
+
 async function write(
-  { total, ...parts }: { origin: Origin; database: Database; check: Check; total: number },
+  { total, noted, ...parts }: Written,
   configuration: Configuration<"import">,
   { print, say }: CommandOutput,
 ): Promise<number> {
@@ -78,6 +94,9 @@ async function write(
   } finally {
     progress.stop()
   }
+  if ((await noted?.write(parts.check, found)) === false) {
+    say("--checkpoint: nothing was noted, because only MySQL and MariaDB can tell whether they change later\n")
+  }
   const differ = Object.values(found).some(({ missing, changed, surplus }) => missing + changed + surplus !== 0)
   if (!differ) {
     say("every row was compared: both have the same\n")
@@ -86,6 +105,14 @@ async function write(
   print(`\n${differencesReport(found, ["missing", "different", "only in Authwire"])}`)
   say("the two differ: run it again if the source has changed meanwhile; --delete deletes what only Authwire has\n")
   return 1
+}
+
+function openCheckpoint(configuration: Configuration<"import">, origin: Origin, database: Database) {
+  const { checkpoint: file, tenant } = configuration
+  if (file === undefined) return undefined
+  const keys = encryptionKeys(configuration)
+  const target = bulk(database, { tenant, encryptionKeys: keys })
+  return checkpoint({ file, origin, target, cipher: createCipher(keys) })
 }
 
 async function requireTenant(database: Database, tenant: string): Promise<void> {

@@ -1,7 +1,13 @@
 import { causeOf, openConfiguredDatabase } from "../../bootstrap/database.js"
 import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
-import { applyMigrations, type Database, migrationStatus, revertLastMigration } from "../../store/sql/index.js"
+import {
+  applyMigrations,
+  type Compatibility,
+  type Database,
+  migrationStatus,
+  revertLastMigration,
+} from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
@@ -32,8 +38,16 @@ async function run(direction: Direction, database: Database, { print }: CommandO
     const name = await revertLastMigration(database)
     print(name === undefined ? "nothing is applied\n" : `taken back ${name}\n`)
   } else {
-    for (const { name, applied, known } of await migrationStatus(database)) {
+    for (const { name, applied, known, lastVersion } of await migrationStatus(database)) {
       print(`${known ? (applied ? "applied" : "pending") : "unknown"} ${name}\n`)
+      if (!applied && lastVersion !== undefined) print(`  ${effectOf(lastVersion)}\n`)
     }
   }
+}
+
+/** What a pending migration means for the replicas of the last version. */
+function effectOf({ compatible, reason }: Compatibility): string {
+  return compatible
+    ? `the last version runs on it: yes, because ${reason}`
+    : `the last version runs on it: no, because ${reason}; stop its replicas first`
 }

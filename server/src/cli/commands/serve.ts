@@ -3,11 +3,11 @@ import { announce } from "../../bootstrap/banner.js"
 import { openMigratedStore } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-secret.js"
 import { endEvenUnread } from "../../bootstrap/end-even-unread.js"
+import { openInstruments } from "../../bootstrap/instruments.js"
 import { createLog } from "../../bootstrap/logger.js"
 import { runServer } from "../../bootstrap/server.js"
 import { serveWithWorkers } from "../../cluster/primary.js"
 import { readinessSwitch } from "../../health/readiness.js"
-import { createMetrics } from "../../metrics/metrics.js"
 import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
@@ -29,10 +29,13 @@ async function serveUntil(
   configuration: Configuration,
   io: { print: (text: string) => void; stopped: Promise<string> },
 ): Promise<number> {
-  const { dev, logLevel: level, logFormat: format, workers, shutdownGraceMs, tlsCert } = configuration
+  const { dev, logLevel: level, logFormat: format, workers, tlsCert } = configuration
   const log = createLog({ level, format })
   const complete = withDevSecret(configuration)
-  const store = await openMigratedStore(complete, log)
+  // Each worker has its own.
+  const instruments =
+    workers === 1 ? await openInstruments(complete, { log }) : { metrics: undefined, tracing: undefined }
+  const store = await openMigratedStore(complete, log, instruments)
   try {
     await requireKeys(configuration, { store, log })
   } catch (error) {
@@ -44,14 +47,15 @@ async function serveUntil(
     onListening: (addresses: Parameters<typeof announce>[0]) =>
       announce(addresses, { ...io, log, dev, tls: tlsCert !== undefined }),
     stopped: io.stopped.then((signal) => {
-      log.info({ signal, grace_ms: shutdownGraceMs }, "stopping: finishing the active calls")
+      const { drainDelayMs, shutdownGraceMs } = configuration
+      const facts = { signal, drain_delay_ms: drainDelayMs, grace_ms: shutdownGraceMs }
+      log.info(facts, "stopping: finishing the active calls")
     }),
   }
   let endedWell = true
   if (workers === 1) {
     const readiness = readinessSwitch()
-    const metrics = configuration.metricsAddr && createMetrics()
-    await runServer(complete, { ...common, store, readiness, metrics, onDatabase: readiness.set })
+    await runServer(complete, { ...common, store, readiness, instruments, onDatabase: readiness.set })
   } else {
     // Each worker opens its own.
     await store.close()

@@ -84,6 +84,14 @@ describe("readConfiguration", () => {
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
     [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with a database of SQLite"],
+    [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: must be mysql://"],
+    [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: must be mysql://"],
+    [{ databaseReadUrl: "sqlite:x" }, {}, "--database-read-url: must be mysql://"],
+    [
+      { databaseUrl: "sqlite:x", databaseReadUrl: "mysql://h/x" },
+      {},
+      "--database-read-url: needs a server of MySQL or MariaDB as",
+    ],
     [{ auditLog: "off", auditLogFailure: "reject" }, {}, "--audit-log-failure: reject needs an audit log"],
     [{ dev: true, metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: with --dev only a loopback address"],
     [{ metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: without TLS only a loopback address"],
@@ -99,12 +107,13 @@ describe("readConfiguration", () => {
     let count = 0
     for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
       if (value.safeParse(nonsense).success) continue
-      const own = (["serve", "import", "export"] as const).find((one) => commands.includes(one))
+      const own = (["serve", "import", "export", "cleanup"] as const).find((one) => commands.includes(one))
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
       const given = flag === undefined ? {} : { [name]: nonsense }
       const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}
       const valid = { name: "n", scopes: "all", from: "prisma", url: "sqlite:x" }
-      const read = () => readConfiguration(command, { ...valid, ...given }, { ...environment, ...inherited })
+      const traced = { OTEL_TRACES_EXPORTER: "otlp", ...inherited }
+      const read = () => readConfiguration(command, { ...valid, ...given }, { ...environment, ...traced })
       expect(read).toThrow(ConfigurationError)
       expect(read).not.toThrow("hunter2")
       expect(read).toThrow(flag === undefined ? `${variable}: ` : `--${flag}: `)
@@ -114,6 +123,22 @@ describe("readConfiguration", () => {
     const url = { databaseUrl: "mysql://user:hunter2@host" }
     expect(() => readConfiguration("serve", url, environment)).toThrow(/^--database-url: must be mysql:/)
     expect(() => readConfiguration("serve", url, environment)).not.toThrow("hunter2")
+  })
+
+  test("variables that all programs of a platform share count for nothing while nobody asks for traces", () => {
+    const shared = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317",
+      OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+      OTEL_TRACES_SAMPLER: "xray",
+    }
+    const { traceExporter, otlpEndpoint, traceSampler } = readConfiguration("serve", {}, { ...environment, ...shared })
+    expect([traceExporter, otlpEndpoint, traceSampler]).toEqual([
+      "none",
+      "http://localhost:4318",
+      "parentbased_traceidratio",
+    ])
+    const asked = { ...environment, ...shared, OTEL_TRACES_EXPORTER: "otlp" }
+    expect(() => readConfiguration("serve", {}, asked)).toThrow(/^OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL/)
   })
 
   test("--dev needs no secret, and takes a short one", () => {

@@ -31,7 +31,8 @@ export function readConfiguration<C extends Command>(
   const values: Partial<Record<Name, unknown>> = {}
   const sources: Partial<Record<Name, string>> = {}
   for (const [name, option] of optionsOf(command)) {
-    const { text, source } = findText(option, flags[name], environment, flags.dev === true)
+    const inherited = option.when?.(values) === false ? {} : environment
+    const { text, source } = findText(option, flags[name], inherited, flags.dev === true)
     sources[name] = source
     if (text === undefined && option.isRequired !== true) continue
     const { data, error } = option.value.safeParse(text)

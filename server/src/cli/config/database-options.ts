@@ -9,8 +9,15 @@ export const databaseOptions = {
     // What it may be, and when it may be missing, stands in rules.ts.
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
-    help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+) or sqlite:FILE.",
-    commands: ["serve", "migrate", "rekey", "import", "export", "doctor", "keys", "tenants"],
+    help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+), postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 15+) or sqlite:FILE. Of several members of a cluster of MySQL or MariaDB, HOST:PORT,HOST:PORT, or a name with several addresses, the one that takes writes is used.",
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants"],
+  },
+  databaseReadUrl: {
+    flag: "database-read-url",
+    variable: "AUTHWIRE_DATABASE_READ_URL",
+    value: text("URL"),
+    help: "Where lists are read that may be some hundred milliseconds old (ListUsers, CountUsers, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. While none answers, and without it, they are read where everything is.",
+    commands: ["serve"],
   },
   migrate: {
     flag: "migrate",
@@ -25,7 +32,7 @@ export const databaseOptions = {
     variable: "AUTHWIRE_DATABASE_POOL_SIZE",
     value: integer(1, 1000),
     default: "10",
-    help: "Connections to MySQL that calls have at the most, for each worker; writers leave a fifth of them to readers. Two more are for health and API keys. (SQLite has one.)",
+    help: "Connections to the database that calls have at the most, for each worker; writers leave a fifth of them to readers. Two more are for health and API keys. (SQLite has one.)",
     commands: ["serve"],
   },
   databaseQueueLimit: {
@@ -42,7 +49,7 @@ export const databaseOptions = {
     value: integer(10, 600_000),
     default: "5000",
     help: "How long one statement may take, in milliseconds.",
-    commands: ["serve", "rekey"],
+    commands: ["serve", "rekey", "cleanup"],
   },
   databaseConnectTimeoutMs: {
     flag: "database-connect-timeout-ms",
@@ -50,6 +57,6 @@ export const databaseOptions = {
     value: integer(10, 600_000),
     default: "5000",
     help: "How long a connection to the database may take to open, in milliseconds.",
-    commands: ["serve", "migrate", "rekey", "import", "export", "doctor", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants"],
   },
 } as const satisfies Record<string, Option>

@@ -14,7 +14,7 @@ export const importOptions = {
     flag: "url",
     variable: "AUTHWIRE_SOURCE_URL",
     value: text("URL"),
-    help: "The database that is read, and never written: mysql://USER:PASSWORD@HOST:PORT/DATABASE, mariadb://…, postgresql://… (with the package pg installed), sqlite:FILE or file:FILE.",
+    help: "The database that is read, and never written: mysql://USER:PASSWORD@HOST:PORT/DATABASE, mariadb://…, postgresql://…, sqlite:FILE or file:FILE.",
     commands: ["import", "doctor"],
   },
   mapping: {
@@ -56,6 +56,24 @@ export const importOptions = {
     value: text("FILE"),
     help: "Where every row that something was found about is written, as one JSON object a line.",
     commands: ["import", "doctor"],
+  },
+  checkpoint: {
+    flag: "checkpoint",
+    value: text("FILE"),
+    help: "Where a run with --apply notes, in digests, what it has copied and compared. The next run with the same file only copies what has changed since; needs MySQL or MariaDB as the database that is written.",
+    commands: ["import"],
+  },
+  adapterUrl: {
+    variable: "AUTHWIRE_URL",
+    value: text("URL"),
+    help: "The option `url` that an application gives to AuthwireAdapter: the running service is asked whether that is right.",
+    commands: ["doctor"],
+  },
+  adapterApiKey: {
+    variable: "AUTHWIRE_API_KEY",
+    value: text("KEY"),
+    help: "The option `apiKey` that an application gives to AuthwireAdapter: the service of AUTHWIRE_URL is asked what it may do.",
+    commands: ["doctor"],
   },
   withSecrets: {
     flag: "with-secrets",

@@ -5,6 +5,7 @@ export type Command =
   | "serve"
   | `migrate ${"up" | "down" | "status"}`
   | "rekey"
+  | "cleanup"
   | "import"
   | "export"
   | "doctor"
@@ -16,7 +17,7 @@ export type Group = "migrate" | "keys" | "tenants"
 
 /** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
 export interface Option {
-  /** The flag, without dashes. Secrets have none: they never stand on a command line. */
+  /** The flag, without dashes. Secrets have none, since they never stand on a command line, nor what all programs share. */
   flag?: string
   /** The environment variable; a flag wins over it. */
   variable?: string
@@ -28,6 +29,8 @@ export interface Option {
   devDefault?: string
   /** Whether it must be given, for what has no default. */
   isRequired?: true
+  /** Whether what is given counts, by the options before it; where it does not, the default holds. Default: always. */
+  when?: (before: Readonly<Record<string, unknown>>) => boolean
   help: string
   /** Those that have the option. One of a group is one of all its commands. */
   commands: readonly (Command | Group)[]

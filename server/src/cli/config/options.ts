@@ -1,4 +1,5 @@
 import type { z } from "zod"
+import { cleanupOptions } from "./cleanup-options.js"
 import { databaseOptions } from "./database-options.js"
 import { importOptions } from "./import-options.js"
 import { keyOptions } from "./key-options.js"
@@ -7,7 +8,8 @@ import { listenerOptions } from "./listener-options.js"
 import { logOptions } from "./log-options.js"
 import type { Command, Option } from "./option.js"
 import { secretOptions } from "./secret-options.js"
-import { boolean, integer } from "./values.js"
+import { traceOptions } from "./trace-options.js"
+import { boolean, duration, integer } from "./values.js"
 
 /**
  * Every option there is, by its name in Configuration, in the order of docs/configuration.md.
@@ -23,7 +25,7 @@ export const options = {
     value: boolean(),
     default: "false",
     help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only; calls without an API key are let in.",
-    commands: ["serve", "migrate", "rekey", "import", "export", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "keys", "tenants"],
   },
   ...databaseOptions,
   ...secretOptions,
@@ -33,19 +35,37 @@ export const options = {
     variable: "AUTHWIRE_WORKERS",
     value: integer(1, 64),
     default: "1",
-    help: "Processes that serve behind the same addresses, at best one for each core. Each has a pool of its own: MySQL sees up to this many times --database-pool-size connections, and two more for each worker. With SQLite only 1: one process owns the file.",
+    help: "Processes that serve behind the same addresses, at best one for each core. Each has a pool of its own: the database sees up to this many times --database-pool-size connections, and two more for each worker. With SQLite only 1: one process owns the file.",
     commands: ["serve"],
   },
   ...limitOptions,
+  provisionalSignUp: {
+    flag: "provisional-sign-up",
+    variable: "AUTHWIRE_PROVISIONAL_SIGN_UP",
+    value: duration("1s", "1d"),
+    default: "0",
+    help: "For how long a user whom the adapter has created, and who has nothing else yet (no account, session, passkey, verified address or later change), gives way to the next sign-up with the same address; 15m is a good value. So nobody is locked out whose sign-up broke off before the account was linked. Applications must then create users of their own by the typed client, and not by the adapter. The same on all replicas. 0: nobody gives way.",
+    commands: ["serve"],
+  },
+  ...cleanupOptions,
+  drainDelayMs: {
+    flag: "drain-delay-ms",
+    variable: "AUTHWIRE_DRAIN_DELAY_MS",
+    value: integer(0, 3_600_000),
+    default: "0",
+    help: "How long it goes on serving after SIGTERM, in milliseconds, while it says that it is not ready: until balancers send nobody here any more. Then --shutdown-grace-ms begins.",
+    commands: ["serve"],
+  },
   shutdownGraceMs: {
     flag: "shutdown-grace-ms",
     variable: "AUTHWIRE_SHUTDOWN_GRACE_MS",
     value: integer(0, 3_600_000),
     default: "10000",
-    help: "How long active calls may take to finish after SIGTERM, in milliseconds.",
+    help: "How long active calls may take to finish after SIGTERM and --drain-delay-ms, in milliseconds.",
     commands: ["serve"],
   },
   ...logOptions,
+  ...traceOptions,
   ...keyOptions,
   ...importOptions,
 } as const satisfies Record<string, Option>

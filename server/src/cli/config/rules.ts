@@ -1,4 +1,5 @@
 import { origins } from "../../import/origins.js"
+import { urlsOfHosts } from "../../store/sql/cluster/hosts.js"
 import { isLoopback } from "../../transport/address.js"
 import { ConfigurationError } from "./error.js"
 import type { Command } from "./option.js"
@@ -46,19 +47,40 @@ function checkTls(told: Told): void {
   }
 }
 
+const databaseUrlForms =
+  "mysql://USER:PASSWORD@HOST:PORT/DATABASE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE"
+
 function checkDatabase(told: Told): void {
-  const { databaseUrl: text, offline } = told.values
+  const { databaseUrl: text, databaseReadUrl: readUrl, offline } = told.values
   if (offline === true) return
   if (text === undefined) {
     throw new ConfigurationError(
-      "--database-url: is required (or AUTHWIRE_DATABASE_URL): mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE;" +
+      `--database-url: is required (or AUTHWIRE_DATABASE_URL): ${databaseUrlForms};` +
         " or use --dev for an embedded database",
     )
   }
-  if (/^sqlite:./.test(text)) return
+  if (!/^sqlite:./.test(text) && !isMysqlUrl(text) && !isPostgresUrl(text)) {
+    throw wrong(told, "databaseUrl", `must be ${databaseUrlForms}`)
+  }
+  if (readUrl === undefined) return
+  if (!isMysqlUrl(text)) throw wrong(told, "databaseReadUrl", "needs a server of MySQL or MariaDB as --database-url")
+  if (!isMysqlUrl(readUrl)) throw wrong(told, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+}
+
+/** Whether it is the URL of a database of MySQL or MariaDB, on one host or on several. */
+function isMysqlUrl(text: string): boolean {
+  try {
+    const urls = urlsOfHosts(text).map((one) => URL.parse(one))
+    return urls.every((url) => url?.protocol === "mysql:" && url.hostname !== "" && url.pathname.length > 1)
+  } catch {
+    return false
+  }
+}
+
+/** Its host may be the folder of a socket, which is a parameter. */
+function isPostgresUrl(text: string): boolean {
   const url = URL.parse(text)
-  if (url?.protocol === "mysql:" && url.hostname !== "" && url.pathname.length > 1) return
-  throw wrong(told, "databaseUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE")
+  return (url?.protocol === "postgres:" || url?.protocol === "postgresql:") && url.pathname.length > 1
 }
 
 /** A shorter secret can be guessed from a token that it encrypted. */

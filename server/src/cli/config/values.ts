@@ -51,6 +51,37 @@ export const choice = <const T extends string>(choices: readonly T[], placeholde
     .enum(choices, { error: `must be one of ${choices.join(", ")}` })
     .register(shown, { placeholder, allowed: `One of ${choices.join(", ")}.` })
 
+/** A share, from none to all. */
+export const ratio = () =>
+  matching((text) => /^(?:0|1|[01]?\.\d+|1\.0+)$/.test(text) && Number(text) <= 1, "must be a number from 0 to 1")
+    .transform(Number)
+    .register(shown, { allowed: "From 0 to 1." })
+
+/** A URL of another service. It is shown in errors, so it must hold no password. */
+export const httpUrl = () =>
+  matching((text) => {
+    const url = URL.parse(text)
+    return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
+  }, "must be a URL that begins with http:// or https://, without a user name and password")
+
+/** Names and values, as OpenTelemetry writes them: percent-encoded, `NAME=VALUE,NAME=VALUE`. */
+export const pairs = () =>
+  read((list) => {
+    const pairs = list.split(",").flatMap((item): [name: string, value: string][] => {
+      if (item.trim() === "") return []
+      const [, name, value] = /^\s*([!-<>-~]+?)\s*=(.*)$/.exec(item) ?? []
+      if (name === undefined || value === undefined) throw new StaticKeyError(pairsRule)
+      try {
+        return [[decodeURIComponent(name), decodeURIComponent(value.trim())]]
+      } catch {
+        throw new StaticKeyError(pairsRule)
+      }
+    })
+    return Object.fromEntries(pairs)
+  })
+
+const pairsRule = "must be NAME=VALUE, separated by commas, with what is no plain character as %XX"
+
 /** Where to listen; undefined for `off`. */
 export const address = () =>
   read((text): Address | undefined => {
@@ -132,6 +163,20 @@ export const certificateName = () =>
     (text) => certificateNameForm.test(text),
     "must be a name as certificates have it, such as DNS:app.internal",
   ).register(shown, { placeholder: "DNS:NAME" })
+
+/** A span of time, in milliseconds: 0, or from `min` to `max`, both as they are written. */
+export const duration = (min: string, max: string) => {
+  const inMs = (text: string) => {
+    const [, count, unit = ""] = /^(\d{1,6})([dhms])$/.exec(text) ?? []
+    return text === "0" ? 0 : Number(count) * (units[unit] ?? Number.NaN)
+  }
+  return matching(
+    (text) => text === "0" || (inMs(text) >= inMs(min) && inMs(text) <= inMs(max)),
+    `must be 0, or a time from ${min} to ${max}, such as 90s, 15m, 12h or 7d`,
+  )
+    .transform(inMs)
+    .register(shown, { placeholder: "15m|12h|7d", allowed: `0, or from ${min} to ${max}.` })
+}
 
 const units: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 }
 

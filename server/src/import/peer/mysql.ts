@@ -62,8 +62,8 @@ export async function mysqlSource({ username: user, socketPath, ssl, ...location
 
     count: async (name) => Number((await rows(`SELECT COUNT(*) AS n FROM ${dialect.quote(name)}`))[0]?.n),
 
-    async page(table, after, limit) {
-      const { sql, parameters } = pageStatement(dialect, table, after, limit)
+    async page(table, range, limit) {
+      const { sql, parameters } = pageStatement(dialect, table, range, limit)
       return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }, parameters))[0]
     },
 

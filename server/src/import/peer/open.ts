@@ -17,6 +17,7 @@ export async function openSource(url: string): Promise<Source> {
   if (!/^(mysql|mariadb|sqlite):/.test(url)) throw new ConfigurationError(`--url: must be ${forms}`)
   try {
     const location = parseDatabaseUrl(url)
+    if (location.kind === "postgres") return await postgresSource(url)
     return location.kind === "sqlite" ? await sqliteSource(location.path) : await mysqlSource(location)
   } catch (error) {
     if (error instanceof TypeError) throw new ConfigurationError(`--url: ${error.message}`)

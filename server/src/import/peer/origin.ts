@@ -1,11 +1,14 @@
+import { hash } from "node:crypto"
+import { serialize } from "node:v8"
 import { StartError } from "../../bootstrap/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
-import { type Item, labelOf, type Origin } from "../item.js"
+import { type Item, labelOf, type Origin, type Page, type Range } from "../item.js"
 import { convert } from "./convert.js"
 import { fields, keyFields, layouts, type Peer, requiredTables } from "./layouts.js"
 import type { Mapping } from "./mapping.js"
 import { RawRow, type ReadColumn } from "./raw-row.js"
 import type { Source, SourceTable } from "./source.js"
+import { jsonReader } from "./values.js"
 
 export interface PeerOptions {
   peer: Peer
@@ -14,7 +17,9 @@ export interface PeerOptions {
   tenant: string
 }
 
-const pageSize = 500
+const pageSize = 1000
+
+const everything: Range = { after: undefined, upTo: undefined }
 
 /** What an adapter has written into a database. Throws StartError when its tables are not there. */
 export async function peerOrigin(source: Source, { peer, mapping, tenant }: PeerOptions): Promise<Origin> {
@@ -46,36 +51,64 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
 
   return {
     notes,
+    // Everything that decides what becomes of a cell.
+    layout: JSON.stringify([tenant, mapping.timezone, Object.fromEntries(plans)], (_, value) =>
+      value instanceof Map ? [...value] : value,
+    ),
 
     async count(name) {
       const plan = plans.get(name)
       return plan === undefined ? 0 : source.count(plan.table.name)
     },
 
-    async *pages<N extends BulkName>(name: N): AsyncGenerator<Item<BulkRows[N]>[]> {
+    async *pages<N extends BulkName>(
+      name: N,
+      ranges: readonly Range[] = [everything],
+    ): AsyncGenerator<Page<BulkRows[N]>> {
       const plan = plans.get(name)
       if (plan === undefined) return
-      const { table, columns, byField } = plan
-      const width = table.columns.length
-      let after: unknown[] | undefined
-      for (;;) {
-        const rows = await source.page(table, after, pageSize)
-        if (rows.length > 0) {
-          yield rows.map((cells) => itemOf(name, new RawRow(columns, byField, cells, mapping.timezone), tenant))
-        }
-        after = rows.at(-1)?.slice(width)
-        if (rows.length < pageSize) return
-      }
+      for (const range of ranges) yield* pagesOf(name, plan, range)
     },
 
     close: () => source.close(),
   }
+
+  async function* pagesOf<N extends BulkName>(
+    name: N,
+    { table, columns, byField }: Plan,
+    { after, upTo }: Range,
+  ): AsyncGenerator<Page<BulkRows[N]>> {
+    // A part that was one page is one statement, also when it has grown a little.
+    const limit = upTo === undefined ? pageSize : 2 * pageSize
+    for (let from = after; ; ) {
+      const rows = await source.page(table, { after: from, upTo }, limit)
+      const isLast = rows.length < limit
+      const range = { after: from, upTo: isLast ? upTo : rows.at(-1)?.slice(table.columns.length) }
+      if (rows.length > 0) {
+        yield {
+          length: rows.length,
+          source: { range, digest: hash("sha256", serialize(rows), "base64") },
+          items: (isSound) =>
+            rows.map((cells) => itemOf(name, new RawRow(columns, byField, cells, mapping.timezone), tenant, isSound)),
+        }
+      }
+      if (isLast) return
+      from = range.upTo
+    }
+  }
 }
 
-function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string): Item<BulkRows[N]> {
-  const row = convert[name](raw, tenant)
+function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string, isSound: boolean): Item<BulkRows[N]> {
+  const row = convert[name](raw, tenant, isSound)
   const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
-  return { row: isValid ? row : undefined, label: labelOf[name](row), faults: raw.faults }
+  return {
+    row: isValid ? row : undefined,
+    // Hardly ever asked for.
+    get label() {
+      return labelOf[name](row)
+    },
+    faults: raw.faults,
+  }
 }
 
 /** How a table is read. */
@@ -101,7 +134,11 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
       throw new StartError(`--url: the table ${table.name} has no column ${names[0]}, only ${there}; see --mapping`)
     }
   }
-  const columns = table.columns.map((column) => ({ ...column, field: fieldOf.get(column.name) }))
+  const columns = table.columns.map((column) => ({
+    ...column,
+    field: fieldOf.get(column.name),
+    json: jsonReader(column.type),
+  }))
   const byField = new Map(columns.flatMap(({ field }, index) => (field === undefined ? [] : [[field, index]])))
   return { table, columns, byField }
 }

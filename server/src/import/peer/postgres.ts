@@ -1,35 +1,21 @@
-import { createRequire } from "node:module"
-import { join } from "node:path"
+import { Client } from "pg"
 import { StartError } from "../../bootstrap/start-error.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
-
-/** As much of `pg` as is used here: it is installed by those who move from PostgreSQL, and by nobody else. */
-interface Pg {
-  Client: new (options: { connectionString: string; types: { getTypeParser(): (text: string) => string } }) => PgClient
-}
-
-interface PgClient {
-  connect(): Promise<void>
-  on(event: "error", listener: () => void): void
-  query(query: { text: string; values: unknown[]; rowMode: "array" }): Promise<{ rows: (string | null)[][] }>
-  end(): Promise<void>
-}
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }
 
 /** Opens a database of PostgreSQL; the parameter `schema` of its URL names the schema, as Prisma has it. */
 export async function postgresSource(url: string): Promise<Source> {
-  const { Client } = loadDriver()
   const location = new URL(url)
   const schema = location.searchParams.get("schema") ?? "public"
   location.searchParams.delete("schema")
   // Every value as the server writes it: whole numbers lose nothing, and dates get no time zone of this machine.
-  const client = new Client({ connectionString: location.href, types: { getTypeParser: () => (text) => text } })
+  const client = new Client({ connectionString: location.href, types: { getTypeParser: () => String } })
   // Told when nobody asks; whoever asks next is told too.
   client.on("error", () => {})
   await client.connect()
   const rows = async (text: string, values: unknown[] = []) =>
-    (await client.query({ text, values, rowMode: "array" })).rows
+    (await client.query<(string | null)[]>({ text, values, rowMode: "array" })).rows
   await rows("SELECT set_config('search_path', $1, false), set_config('datestyle', 'ISO', false)", [
     dialect.quote(schema),
   ])
@@ -76,8 +62,8 @@ export async function postgresSource(url: string): Promise<Source> {
 
     count: async (name) => Number((await rows(`SELECT count(*) FROM ${dialect.quote(name)}`))[0]?.[0]),
 
-    page(table, after, limit) {
-      const { sql, parameters } = pageStatement(dialect, table, after, limit)
+    page(table, range, limit) {
+      const { sql, parameters } = pageStatement(dialect, table, range, limit)
       return rows(sql, parameters)
     },
 
@@ -88,16 +74,4 @@ export async function postgresSource(url: string): Promise<Source> {
 function lengthOf(type: string): number | undefined {
   const length = /^character(?: varying)?\((\d+)\)$/.exec(type)?.[1]
   return length === undefined ? undefined : Number(length)
-}
-
-/** The driver that the application has in whose folder the command runs, or one that was installed beside this package. */
-function loadDriver(): Pg {
-  for (const from of [join(process.cwd(), "package.json"), import.meta.url]) {
-    try {
-      return createRequire(from)("pg") as Pg
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND")) throw error
-    }
-  }
-  throw new StartError("--url: PostgreSQL is read by the package pg, which is not here: npm install pg")
 }

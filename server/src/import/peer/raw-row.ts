@@ -1,12 +1,13 @@
 import type { Extra, JsonValue } from "../../store/types.js"
 import type { Fault } from "../item.js"
 import type { SourceColumn } from "./source.js"
-import { dateOf, flagOf, jsonOf, numberOf, parsed, textOf } from "./values.js"
+import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf } from "./values.js"
 
 /** A column that is read, and what it is to the contract: a property of it, or one more property of the row. */
 export interface ReadColumn extends SourceColumn {
   /** Undefined for what goes into `extra` under the column's name. */
   field: string | undefined
+  json: JsonReader
 }
 
 /** One row as a driver gave it, read property by property. What cannot be read is a fault, and undefined. */
@@ -29,11 +30,21 @@ export class RawRow {
     this.#timezone = timezone
   }
 
-  text = (field: string): string | undefined => this.#read(field, textOf, "must be text")
-  number = (field: string): number | undefined => this.#read(field, numberOf, "must be a number")
-  flag = (field: string): boolean | undefined => this.#read(field, flagOf, "must be true or false")
-  date = (field: string): Date | undefined =>
-    this.#read(field, (value) => dateOf(value, this.#timezone), "must be a date")
+  text(field: string): string | undefined {
+    return this.#read(field, textOf, "must be text")
+  }
+
+  number(field: string): number | undefined {
+    return this.#read(field, numberOf, "must be a number")
+  }
+
+  flag(field: string): boolean | undefined {
+    return this.#read(field, flagOf, "must be true or false")
+  }
+
+  date(field: string): Date | undefined {
+    return this.#read(field, (value) => dateOf(value, this.#timezone), "must be a date")
+  }
 
   list(field: string): JsonValue[] | undefined {
     const list = (value: unknown) => {
@@ -51,12 +62,11 @@ export class RawRow {
 
   /** What the contract does not name, and those of the named properties that are null, so that they read back as null. */
   extra(nullable: readonly string[]): Extra {
-    const entries: [string, JsonValue][] = nullable.flatMap((field) =>
-      this.#byField.has(field) && this.#isNull(field) ? [[field, null]] : [],
-    )
-    for (const [index, { field, name, type }] of this.#columns.entries()) {
+    const entries: [string, JsonValue][] = []
+    for (const field of nullable) if (this.#byField.has(field) && this.#isNull(field)) entries.push([field, null])
+    for (const [index, { field, name, json }] of this.#columns.entries()) {
       if (field !== undefined) continue
-      const value = jsonOf(this.#cells[index], type, this.#timezone)
+      const value = json(this.#cells[index], this.#timezone)
       if (value === undefined) this.fault(name, "must be a value of JSON")
       else entries.push([name, value])
     }

@@ -1,3 +1,5 @@
+import type { Range } from "../item.js"
+
 /** A column of somebody else's table. */
 export interface SourceColumn {
   name: string
@@ -24,10 +26,10 @@ export interface Source {
   describe(table: string): Promise<SourceTable>
   count(table: string): Promise<number>
   /**
-   * The next rows in the order of the key, as cells: those of the columns, and behind them those of the key. Dates are
-   * as the database writes them, and whole numbers that Number cannot hold are text.
+   * The first rows of a part of the table in the order of the key, as cells: those of the columns, and behind them those
+   * of the key. Dates are as the database writes them, and whole numbers that Number cannot hold are text.
    */
-  page(table: SourceTable, after: readonly unknown[] | undefined, limit: number): Promise<unknown[][]>
+  page(table: SourceTable, range: Range, limit: number): Promise<unknown[][]>
   close(): Promise<void>
 }
 
@@ -41,21 +43,30 @@ export interface Dialect {
 export function pageStatement(
   { quote, parameter }: Dialect,
   { name, columns, key }: SourceTable,
-  after: readonly unknown[] | undefined,
+  { after, upTo }: Range,
   limit: number,
 ): { sql: string; parameters: unknown[] } {
   const keys = key.map(quote)
   const parameters: unknown[] = []
-  const bound = (index: number) => parameter(parameters.push(after?.[index]))
   // Written out, because MySQL does not find (a, b) > (?, ?) by the index.
-  const conditions = keys.map((column, index) => {
-    const before = keys.slice(0, index).map((one, n) => `${one} = ${bound(n)}`)
-    return `(${[...before, `${column} > ${bound(index)}`].join(" AND ")})`
-  })
+  const beyond = (values: readonly unknown[], sign: "<" | ">", last: string) => {
+    const bound = (index: number) => parameter(parameters.push(values[index]))
+    const conditions = keys.map((column, index) => {
+      const before = keys.slice(0, index).map((one, n) => `${one} = ${bound(n)}`)
+      return `(${[...before, `${column} ${index === keys.length - 1 ? last : sign} ${bound(index)}`].join(" AND ")})`
+    })
+    return `(${conditions.join(" OR ")})`
+  }
   const selected = [...columns.map((column) => quote(column.name)), ...keys].join(", ")
-  const where = after === undefined ? "" : ` WHERE ${conditions.join(" OR ")}`
-  const sql = `SELECT ${selected} FROM ${quote(name)}${where} ORDER BY ${keys.join(", ")} LIMIT ${limit}`
-  return { sql, parameters: after === undefined ? [] : parameters }
+  const conditions = [
+    ...(after === undefined ? [] : [beyond(after, ">", ">")]),
+    ...(upTo === undefined ? [] : [beyond(upTo, "<", "<=")]),
+  ]
+  const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`
+  return {
+    sql: `SELECT ${selected} FROM ${quote(name)}${where} ORDER BY ${keys.join(", ")} LIMIT ${limit}`,
+    parameters,
+  }
 }
 
 /** A column of an index, one after the other as an index has them. */

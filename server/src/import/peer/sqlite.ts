@@ -36,8 +36,8 @@ export async function sqliteSource(path: string): Promise<Source> {
 
     count: async (name) => Number(rows(`SELECT COUNT(*) AS n FROM ${dialect.quote(name)}`)[0]?.n),
 
-    async page(table, after, limit) {
-      const { sql, parameters } = pageStatement(dialect, table, after, limit)
+    async page(table, range, limit) {
+      const { sql, parameters } = pageStatement(dialect, table, range, limit)
       return database.prepare(sql).raw().all(parameters) as unknown[][]
     },
 

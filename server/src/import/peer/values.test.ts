@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
-import { dateOf, flagOf, jsonOf, numberOf, textOf } from "./values.js"
+import { dateOf, flagOf, jsonReader, numberOf, textOf } from "./values.js"
 
 const moment = "2026-03-29T01:30:00.123Z"
 
@@ -41,6 +41,8 @@ test("numbers and flags are read as every driver gives them", () => {
   expect([false, 0, "0", "f", Buffer.from([0])].map(flagOf)).toEqual([false, false, false, false, false])
   expect(flagOf(2)).toBeUndefined()
 })
+
+const jsonOf = (value: unknown, type: string, timezone: string) => jsonReader(type)(value, timezone)
 
 test("what the contract does not name becomes JSON by the type of its column", () => {
   expect(jsonOf("2026-03-29 01:30:00.123", "datetime(3)", "Z")).toBe(moment)

@@ -50,18 +50,31 @@ function valid(date: Date): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-/** What a column that the contract does not know holds, as JSON: dates in ISO 8601, bytes in Base64. */
-export function jsonOf(value: unknown, type: string, timezone: string): JsonValue | undefined {
-  if (value === null || typeof value === "boolean") return value
-  if (/^(tinyint\(1\)|bool)/.test(type)) return flagOf(value) ?? numberOf(value)
-  if (/^(json|jsonb)$/.test(type)) return typeof value === "string" ? parsed(value) : (value as JsonValue)
-  if (/^(date|timestamp)/.test(type)) return dateOf(value, timezone)?.toISOString() ?? textOf(value)
-  if (/int|^(real|double|float)/.test(type)) {
-    const number = numberOf(value)
-    return number === undefined || !(Number.isSafeInteger(number) || number % 1 !== 0) ? textOf(value) : number
+/** Reads a value as JSON, in the time zone of dates that do not say theirs. */
+export type JsonReader = (value: unknown, timezone: string) => JsonValue | undefined
+
+/** How columns of a type that the contract does not know become JSON: dates in ISO 8601, bytes in Base64. */
+export function jsonReader(type: string): JsonReader {
+  const read = readerOf(type)
+  return (value, timezone) => (value === null || typeof value === "boolean" ? value : read(value, timezone))
+}
+
+function readerOf(type: string): JsonReader {
+  if (/^(tinyint\(1\)|bool)/.test(type)) return (value) => flagOf(value) ?? numberOf(value)
+  if (/^(json|jsonb)$/.test(type)) return (value) => (typeof value === "string" ? parsed(value) : (value as JsonValue))
+  if (/^(date|timestamp)/.test(type)) {
+    return (value, timezone) => dateOf(value, timezone)?.toISOString() ?? textOf(value)
   }
-  if (typeof value === "number" || typeof value === "string") return value
-  return bytesOf(value)?.toString("base64") ?? (typeof value === "object" ? (value as JsonValue) : undefined)
+  if (/int|^(real|double|float)/.test(type)) {
+    return (value) => {
+      const number = numberOf(value)
+      return number === undefined || !(Number.isSafeInteger(number) || number % 1 !== 0) ? textOf(value) : number
+    }
+  }
+  return (value) => {
+    if (typeof value === "number" || typeof value === "string") return value
+    return bytesOf(value)?.toString("base64") ?? (typeof value === "object" ? (value as JsonValue) : undefined)
+  }
 }
 
 /** JSON in a text. A driver may have read it already, and then this is a string of JSON. */

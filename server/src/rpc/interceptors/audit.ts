@@ -126,6 +126,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         subject: subject === undefined ? undefined : shownSubject(subject),
         ...outcome,
         request_id: call.requestId,
+        trace_id: call.traceId,
       })
       if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, entry)
       else writeOfWrite(lineOf(entry()))

@@ -11,16 +11,17 @@ import type { Rejections } from "../rejection-log.js"
  * the status that the caller sees. Calls that are rejected because there are too many are only counted. What the service
  * did not expect is in the log with its stack, and only there.
  *
- * @param ended hears of each call, and how many milliseconds it took, when its line is written, or it is counted
+ * @param ended hears of each call, how many milliseconds it took and when by `clock` it ended, when its line is written,
+ *   or it is counted
  */
 export function logging(
   log: Logger,
   clock: () => number,
   rejections: Rejections,
-  ended: (method: DescMethod, call: Call, failure: Failure | undefined, ms: number) => void = () => {},
+  ended: (method: DescMethod, call: Call, failure: Failure | undefined, ms: number, end: number) => void = () => {},
 ): Observer {
   const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
-    ended(method, call, failure, end - start)
+    ended(method, call, failure, end - start, end)
     if (failure !== undefined && rejections.count(method, call.transport, failure.reason)) return
     const entry = {
       method: nameOf(method),
@@ -31,6 +32,7 @@ export function logging(
       tenant: call.identity?.tenant,
       duration_ms: Math.round((end - start) * 1000) / 1000,
       request_id: call.requestId,
+      trace_id: call.traceId,
     }
     if (failure?.reason === "INTERNAL" || failure?.reason === "ENCRYPTION_KEY_MISSING")
       log.error({ ...entry, err: failure.cause }, "call failed")

@@ -8,6 +8,8 @@ export interface StoreOptions {
   /** How many calls may use the database at the same time, and how many may wait. */
   poolSize?: number
   queueLimit?: number
+  /** How long users are provisional, in milliseconds. */
+  provisionalMs?: number
 }
 
 /** A database with the tables in it, and a way into it that is not the store's. */
@@ -16,7 +18,8 @@ export interface StoreDatabase {
   openStore(options?: StoreOptions): Promise<Store>
   /**
    * Runs a statement with `?` for each parameter, on one connection: between BEGIN and COMMIT it holds locks. Text is
-   * returned as strings, whatever the column's type, and moments are in milliseconds since 1970-01-01T00:00:00Z.
+   * returned as strings, whatever the column's type, moments are in milliseconds since 1970-01-01T00:00:00Z, and what is true
+   * or false is 1 or 0. There is HEX().
    */
   sql(statement: string, parameters?: unknown[]): Promise<Record<string, unknown>[]>
   /**

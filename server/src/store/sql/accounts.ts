@@ -6,6 +6,7 @@ import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import type { PageTokens } from "./page-tokens.js"
+import type { ProvisionalUsers } from "./provisional-users.js"
 import { readPage, rowsPerStatement } from "./query/page.js"
 import type { Cell } from "./query/statement.js"
 import { sealedAccounts } from "./sealed-accounts.js"
@@ -22,7 +23,10 @@ const nullableFields = [
   "authorization_details",
 ] as const
 
-export function accountStore(database: Database, cipher: Cipher, tokens: PageTokens): AccountStore {
+export function accountStore(
+  database: Database,
+  { cipher, tokens, provisional }: { cipher: Cipher; tokens: PageTokens; provisional: ProvisionalUsers },
+): AccountStore {
   const { accounts, users } = database.tables
   const sealed = sealedAccounts(cipher)
   const keyOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) => ({
@@ -50,18 +54,18 @@ export function accountStore(database: Database, cipher: Cipher, tokens: PageTok
   )
 
   /** Links what nobody has linked; null when somebody has. */
-  const insert = (caller: Caller, account: Account): Promise<Account | null> => {
+  const insert = async (caller: Caller, account: Account): Promise<Account | null> => {
     // The foreign key locks the user's row.
     const rows = [nameOf(caller, account), users.nameOf({ tenant: caller.tenant, id: account.userId })]
-    return database.writes(caller, rows, async (sql) => {
-      try {
-        await sql.write(accounts.insert, sealed.seal(account, caller.tenant))
-        return account
-      } catch (error) {
-        if (failsBy(error, "duplicate")) return null
-        throw failsBy(error, "no-parent") ? userNotFound() : error
-      }
-    })
+    try {
+      await provisional.write(caller, account.userId, rows, (sql) =>
+        sql.write(accounts.insert, sealed.seal(account, caller.tenant)),
+      )
+      return account
+    } catch (error) {
+      if (failsBy(error, "duplicate")) return null
+      throw failsBy(error, "no-parent") ? userNotFound() : error
+    }
   }
 
   /** Links again what the same user has linked; null when nobody has. */
@@ -105,7 +109,9 @@ export function accountStore(database: Database, cipher: Cipher, tokens: PageTok
       // No provider is empty: all come after it.
       const [provider, providerAccountId] = token === undefined ? ["", ""] : tokens.open<[string, string]>(list, token)
       const shown = (row: Account) => (options.tokens ? sealed.open(row, caller.tenant) : sealed.withoutSealed(row))
-      const { items, next } = await database.statements(caller, (sql) => {
+      // A token that was just replaced by another one is of no use to anybody.
+      const statements = options.tokens ? database.statements : database.olderStatements
+      const { items, next } = await statements(caller, (sql) => {
         const read = (after: AccountKey) => sql.read(following, { ...keyOf(caller, after), userId })
         const itemOf = (cells: Cell[]) => shown(accounts.row(cells))
         return readPage<Account, AccountKey>({ size, after: { provider, providerAccountId }, read, itemOf })

@@ -3,9 +3,10 @@ import type { AuthenticatorStore } from "../store.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize } from "./extra.js"
+import type { ProvisionalUsers } from "./provisional-users.js"
 import { userNotFound } from "./user-not-found.js"
 
-export function authenticatorStore(database: Database): AuthenticatorStore {
+export function authenticatorStore(database: Database, provisional: ProvisionalUsers): AuthenticatorStore {
   const { authenticators, users } = database.tables
   const authenticatorsByUserId = authenticators.statement(
     authenticators.selectFrom("a").where("a.tenant = :tenant AND a.userId = :userId").orderBy("a.credentialID"),
@@ -24,17 +25,15 @@ export function authenticatorStore(database: Database): AuthenticatorStore {
       const row = { ...authenticator, tenant: caller.tenant }
       // The foreign key locks the user's row.
       const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
-      return database.writes(caller, rows, async (sql) => {
-        try {
-          await sql.write(authenticators.insert, row)
-          return authenticator
-        } catch (error) {
-          if (failsBy(error, "duplicate")) {
-            throw new StoreError("AUTHENTICATOR_ALREADY_EXISTS", "the credential id is taken")
-          }
-          throw failsBy(error, "no-parent") ? userNotFound() : error
+      try {
+        await provisional.write(caller, row.userId, rows, (sql) => sql.write(authenticators.insert, row))
+        return authenticator
+      } catch (error) {
+        if (failsBy(error, "duplicate")) {
+          throw new StoreError("AUTHENTICATOR_ALREADY_EXISTS", "the credential id is taken")
         }
-      })
+        throw failsBy(error, "no-parent") ? userNotFound() : error
+      }
     },
 
     get: (caller, credentialID) =>

@@ -13,6 +13,15 @@ describe("createCipher", () => {
     expect(cipher.open(sealed, place)).toBe(value)
   })
 
+  test("opens what was sealed with a secret only with that secret", () => {
+    const sealed = cipher.seal("t", place, "secret")
+    expect(cipher.open(sealed, place, "secret")).toBe("t")
+    for (const other of [undefined, "", "secrets", "Secret"]) {
+      expect(() => cipher.open(sealed, place, other)).toThrow("cannot be decrypted")
+    }
+    expect(() => cipher.open(cipher.seal("t", place), place, "secret")).toThrow("cannot be decrypted")
+  })
+
   test("seals the same value differently each time", () => {
     expect(new Set(Array.from({ length: 100 }, () => cipher.seal("t", place))).size).toBe(100)
   })

@@ -1,15 +1,18 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from "node:crypto"
 import { StoreError } from "../error.js"
 
 /** Encrypts single values of rows. What was encrypted for one place cannot be read at another. */
 export interface Cipher {
-  /** @param place what the value is bound to: its row and its column. */
-  seal(value: string, place: readonly string[]): string
+  /**
+   * @param place what the value is bound to: its row and its column.
+   * @param secret what else it takes to open the value, beside the key. Default: nothing.
+   */
+  seal(value: string, place: readonly string[], secret?: string): string
   /**
    * Reads what `seal` made. A value that was never sealed is returned as it is. Throws ENCRYPTION_KEY_MISSING when no
    * key fits, or when the value was changed or comes from another place.
    */
-  open(stored: string, place: readonly string[]): string
+  open(stored: string, place: readonly string[], secret?: string): string
   /** Whether `seal` would use the same key now. */
   isCurrent(stored: string): boolean
 }
@@ -34,18 +37,20 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
     throw new TypeError(`a cipher needs keys of ${keyBytes} bytes`)
   }
   const current = `${prefix}${idOf(first)}.`
-  const byId = new Map(keys.map((key) => [idOf(key), key]))
+  // Of bytes Node would make such an object for every value, which takes longer than to encrypt it.
+  const sealing = createSecretKey(first)
+  const byId = new Map(keys.map((key) => [idOf(key), createSecretKey(key)]))
 
   return {
-    seal(value, place) {
+    seal(value, place, secret) {
       const iv = randomBytes(ivBytes)
-      const cipher = createCipheriv(algorithm, first, iv, { authTagLength: tagBytes })
+      const cipher = createCipheriv(algorithm, withSecret(sealing, secret), iv, { authTagLength: tagBytes })
       cipher.setAAD(bytesOf(place))
       const sealed = [iv, cipher.update(value, "utf8"), cipher.final(), cipher.getAuthTag()]
       return current + Buffer.concat(sealed).toString("base64url")
     },
 
-    open(stored, place) {
+    open(stored, place, secret) {
       if (!stored.startsWith(prefix)) return stored
       const [id = "", text = ""] = stored.slice(prefix.length).split(".", 2)
       const key = byId.get(id)
@@ -54,7 +59,8 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
         throw keyMissing(`no key has the id ${/^[\w-]{1,16}$/.test(id) ? id : "that the value names"}`)
       if (sealed.length < ivBytes + tagBytes) throw keyMissing("the value is cut short")
       const end = sealed.length - tagBytes
-      const decipher = createDecipheriv(algorithm, key, sealed.subarray(0, ivBytes), { authTagLength: tagBytes })
+      const iv = sealed.subarray(0, ivBytes)
+      const decipher = createDecipheriv(algorithm, withSecret(key, secret), iv, { authTagLength: tagBytes })
       decipher.setAAD(bytesOf(place))
       decipher.setAuthTag(sealed.subarray(end))
       const opened = decipher.update(sealed.subarray(ivBytes, end))
@@ -75,8 +81,12 @@ export function keyFromSecret(secret: string): Buffer {
 }
 
 /** Derives a key for an end of its own from one of a cipher: what the one sealed, the other does not open. */
-export function derivedKey(key: Buffer, end: string): Buffer {
+export function derivedKey(key: Buffer | KeyObject, end: string): Buffer {
   return Buffer.from(hkdfSync("sha256", key, "", end, keyBytes))
+}
+
+function withSecret(key: KeyObject, secret: string | undefined): KeyObject | Buffer {
+  return secret === undefined ? key : derivedKey(key, `Authwire secret of a value: ${secret}`)
 }
 
 /** Names a key in what it sealed, and tells nothing of it. */

@@ -6,26 +6,45 @@ import type { StoreDatabase } from "../conformance.js"
 import type { RetryEvent } from "./index.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 
-/** The number of the conflict, and the code that the driver has for it. */
-const conflicts: [number: number, code: string, name: string][] = [
-  [1213, "ER_LOCK_DEADLOCK", "a deadlock"],
-  [3101, "ER_TRANSACTION_ROLLBACK_DURING_COMMIT", "a replication group that certified another write"],
-  [1180, "ER_ERROR_DURING_COMMIT", "a cluster that certified another write"],
-]
+/** The number of the failure, and the code that the driver has for it. */
+type Failure = [number: number | string, code: string, name: string]
 
-const locks: [number: number, code: string, name: string][] = [
-  [1205, "ER_LOCK_WAIT_TIMEOUT", "a lock that is held too long"],
-  [3572, "ER_LOCK_NOWAIT", "a lock that is held now"],
-]
+const ofMysql: Record<"conflicts" | "locks", Failure[]> = {
+  conflicts: [
+    [1213, "ER_LOCK_DEADLOCK", "a deadlock"],
+    [3101, "ER_TRANSACTION_ROLLBACK_DURING_COMMIT", "a replication group that certified another write"],
+    [1180, "ER_ERROR_DURING_COMMIT", "a cluster that certified another write"],
+  ],
+  locks: [
+    [1205, "ER_LOCK_WAIT_TIMEOUT", "a lock that is held too long"],
+    [3572, "ER_LOCK_NOWAIT", "a lock that is held now"],
+  ],
+}
+
+const ofPostgres: typeof ofMysql = {
+  conflicts: [
+    ["40P01", "40P01", "a deadlock"],
+    ["40001", "40001", "a transaction that another one has overtaken"],
+  ],
+  locks: [["55P03", "55P03", "a lock that is held now, or too long"]],
+}
 
 describeServers("conflicts on %s", (target) => {
   let database: StoreDatabase & TestDatabase
   let store: SqlStore
   const retries: RetryEvent[] = []
   let onRetry = async () => {}
+  const isPostgres = target === "postgres"
+  const { conflicts, locks } = isPostgres ? ofPostgres : ofMysql
+  const [[deadlock]] = conflicts as [Failure]
 
   beforeAll(async () => {
     database = await createStoreDatabase(target)
+    if (isPostgres) {
+      // It looks for deadlocks when somebody has waited for a second, as long as the store waits.
+      const name = new URL(database.url).pathname.slice(1)
+      await database.query(`ALTER DATABASE ${name} SET deadlock_timeout = '500ms'`)
+    }
     store = await openSqlStore({
       encryptionKeys,
       url: database.url,
@@ -45,23 +64,35 @@ describeServers("conflicts on %s", (target) => {
   async function failing(
     table: string,
     action: "INSERT" | "UPDATE" | "DELETE",
-    errno: number,
+    errno: number | string,
     work: () => Promise<void>,
   ) {
-    await database.query(
-      `CREATE TRIGGER failing BEFORE ${action} ON ${table} FOR EACH ROW
-       SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = ${errno}, MESSAGE_TEXT = 'on purpose'`,
-    )
+    const statements = isPostgres
+      ? [
+          `CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             RAISE EXCEPTION 'on purpose' USING ERRCODE = '${errno}';
+           END $$`,
+          `CREATE TRIGGER failing BEFORE ${action} ON ${table} FOR EACH ROW EXECUTE FUNCTION fail()`,
+        ]
+      : [
+          `CREATE TRIGGER failing BEFORE ${action} ON ${table} FOR EACH ROW
+           SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = ${errno}, MESSAGE_TEXT = 'on purpose'`,
+        ]
+    for (const statement of statements) await database.query(statement)
     retries.length = 0
     try {
       await work()
     } finally {
-      await database.query("DROP TRIGGER IF EXISTS failing")
+      await succeeding(table)
       onRetry = async () => {}
     }
   }
 
-  test.each(conflicts)("%i (%s) is tried 10 times, then CONFLICT, with nothing written", async (errno, code) => {
+  /** Ends what `failing` did. */
+  const succeeding = (table: string) =>
+    database.query(`DROP TRIGGER IF EXISTS failing${isPostgres ? ` ON ${table}` : ""}`)
+
+  test.each(conflicts)("%s (%s) is tried 10 times, then CONFLICT, with nothing written", async (errno, code) => {
     const { id } = await store.users.create(anyone, newUser({ name: "before" }))
     const inserted = newUser()
     await failing("users", "INSERT", errno, async () => {
@@ -79,7 +110,31 @@ describeServers("conflicts on %s", (target) => {
     expect(rows).toEqual([{ id, name: "before" }])
   })
 
-  test.each(locks)("%i (%s) is tried until the caller is gone, with nothing written", async (errno, code) => {
+  test.each([...conflicts, ...locks])(
+    "%s (%s) of an idempotency key: the whole write is done again, once",
+    async (errno) => {
+      const name = newId()
+      const request = { owner: "", key: newId(), digest: () => "" }
+      let tries = 0
+      const create = () =>
+        store.once(anyone, request, async (unit) => {
+          tries++
+          const { id } = await store.users.create({ ...anyone, unit }, newUser({ name }))
+          return Buffer.from(id)
+        })
+      await failing("idempotency_keys", "INSERT", errno, async () => {
+        onRetry = async () => {
+          if (retries.length === 3) await succeeding("idempotency_keys")
+        }
+        await create()
+      })
+      expect(tries).toBeGreaterThanOrEqual(4)
+      const rows = await database.sql("SELECT id FROM users WHERE name = ?", [name])
+      expect(rows).toEqual([{ id: Buffer.from(await create()).toString() }])
+    },
+  )
+
+  test.each(locks)("%s (%s) is tried until the caller is gone, with nothing written", async (errno, code) => {
     const { id } = await store.users.create(anyone, newUser({ name: "before" }))
     const inserted = newUser()
     const gone = new Error("the caller is gone")
@@ -104,7 +159,7 @@ describeServers("conflicts on %s", (target) => {
   })
 
   test("the delays are random below a bound that doubles up to half a second", async () => {
-    await failing("users", "INSERT", 1213, async () => {
+    await failing("users", "INSERT", deadlock, async () => {
       await expect(store.users.create(anyone, newUser())).rejects.toMatchObject({ reason: "CONFLICT" })
     })
     const bounds = [4, 8, 16, 32, 64, 128, 256, 500, 500]
@@ -115,10 +170,10 @@ describeServers("conflicts on %s", (target) => {
     const { id } = await store.users.create(anyone, newUser())
     const sessionToken = newId()
     await store.sessions.create(anyone, { sessionToken, userId: id, expires: new Date(), extra: {} })
-    await failing("users", "DELETE", 1213, async () => {
+    await failing("users", "DELETE", deadlock, async () => {
       // By then the sessions are deleted, and again by each try.
       onRetry = async () => {
-        if (retries.length === 3) await database.query("DROP TRIGGER failing")
+        if (retries.length === 3) await succeeding("users")
       }
       expect(await store.users.delete(anyone, id)).toMatchObject({ id })
     })
@@ -145,25 +200,42 @@ describeServers("conflicts on %s", (target) => {
     expect(await deleting).toMatchObject({ id, name: "x" })
     // The tries after it may come before the other transaction has ended.
     const [first, ...others] = retries.map(({ code }) => code)
-    expect(first).toBe("ER_LOCK_DEADLOCK")
-    for (const code of others) expect(code).toMatch(/^ER_LOCK_(NOWAIT|WAIT_TIMEOUT)$/)
+    expect(first).toBe(isPostgres ? "40P01" : "ER_LOCK_DEADLOCK")
+    for (const code of others) expect(code).toMatch(/^(ER_LOCK_(NOWAIT|WAIT_TIMEOUT)|55P03)$/)
     expect(await database.sql("SELECT id FROM users WHERE id = ?", [id])).toEqual([])
   })
 
+  if (isPostgres) {
+    test("a transaction that goes on after a failed statement is not taken for committed", async () => {
+      const { users } = store.database.tables
+      const row = { tenant: "default", id: newId(), extra: {}, created: new Date() }
+      const twice = store.database.transaction({}, [], async (sql) => {
+        await sql.write(users.insert, row)
+        await sql.write(users.insert, row).catch(() => {})
+      })
+      await expect(twice).rejects.toMatchObject({ failure: "fault", message: "the transaction was rolled back" })
+      expect(await database.sql("SELECT id FROM users WHERE id = ?", [row.id])).toEqual([])
+    })
+  }
+
   test("what is no conflict is not tried again, and quotes nothing", async () => {
     const user = newUser({ name: "secret" })
+    const code = isPostgres ? "22001" : "ER_DATA_TOO_LONG"
+    const exact = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL"
     await database.query("UPDATE users SET name = NULL")
-    await database.query("ALTER TABLE users MODIFY name VARCHAR(3) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL")
+    const narrow = isPostgres ? "ALTER name TYPE varchar(3)" : `MODIFY name VARCHAR(3) ${exact}`
+    await database.query(`ALTER TABLE users ${narrow}`)
     retries.length = 0
     const error: Error = await store.users.create(anyone, user).then(
       () => new Error("created"),
       (error) => error,
     )
-    expect(error).toMatchObject({ name: "StatementError", failure: "fault", code: "ER_DATA_TOO_LONG" })
+    expect(error).toMatchObject({ name: "StatementError", failure: "fault", code })
     expect(`${error.message} ${JSON.stringify(error)}`).not.toContain("secret")
     expect(retries).toEqual([])
     expect(await database.sql("SELECT id FROM users WHERE id = ?", [user.id])).toEqual([])
-    await database.query("ALTER TABLE users MODIFY name TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL")
+    const wide = isPostgres ? 'ALTER name TYPE text COLLATE "C"' : `MODIFY name TEXT ${exact}`
+    await database.query(`ALTER TABLE users ${wide}`)
   })
 })
 

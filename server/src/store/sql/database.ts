@@ -5,21 +5,15 @@ import type { Waiter } from "../store.js"
 import type { SqlEngine } from "./engine/engine.js"
 import { Lease } from "./engine/lease.js"
 import { failsBy, storeError } from "./engine/statement-error.js"
+import type { DatabaseLoad, Observation } from "./observer.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
+import { JointUnit } from "./query/joint-unit.js"
 import { type BackoffOptions, backoff } from "./query/retry.js"
-import type { Cell, Statement } from "./query/statement.js"
+import type { Statement, Statements } from "./query/statement.js"
 import { type Attempt, unitsOfWork } from "./query/unit-of-work.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
 import { type Tables, tables } from "./schema/table.js"
-
-/** Runs statements on one connection. */
-export interface Statements {
-  /** The rows that a SELECT finds. */
-  read<Values>(statement: Statement<Values>, values: Values): Promise<Cell[][]>
-  /** How many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent". */
-  write<Values>(statement: Statement<Values>, values: Values): Promise<number>
-}
 
 /** Statements that read. */
 export type Reads = Pick<Statements, "read">
@@ -37,32 +31,50 @@ export interface Database {
   readonly tables: Tables
   /** How look-ups by key share statements. The limit is a power of two. */
   readonly lookups: CoalesceOptions
-  /** Runs statements that read. */
-  statements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>): Promise<T>
+  /**
+   * Runs statements that read.
+   *
+   * @param turn Those who name the same take turns, without a connection while they wait: for statements that take long.
+   */
+  statements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, turn?: string): Promise<T>
+  /** The same for what may be somewhat older: on the server for that, if there is one and it answers. */
+  olderStatements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, turn?: string): Promise<T>
   /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
   writes<T>(waiter: Waiter, rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T>
   /** Runs statements that commit together. When they conflict with others, the work runs again from its beginning. */
   transaction<T>(waiter: Waiter, rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T>
+  /**
+   * Runs work whose `writes` and transactions commit together: those that are told the unit as that of their waiter. When
+   * they conflict with others, the work runs again from its beginning. It does not read by `statements` between them.
+   */
+  together<T>(waiter: Waiter, rows: readonly string[], work: (unit: JointUnit) => Promise<T>): Promise<T>
   /** Reads past the queue, on a connection that is there for it: what decides who may come in must not wait for those who are. */
   readAside<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>): Promise<T>
   /** Runs what needs TypeORM's own way of running queries, as migrations do, on a connection that is ended then. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** The same, while no other process does so: for changes of the tables. The work may run more than once. */
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
+  /** See DatabaseObserver. */
+  lookedUp(count: number): void
+  load(): DatabaseLoad
   /** Throws DATABASE_UNAVAILABLE when the database does not answer, or takes no writes. */
   ping(waiter: Waiter): Promise<void>
   close(): Promise<void>
 }
 
-export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry"> {
+export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry">, Observation {
   /** How many units of work may wait for a connection. */
   queueLimit: number
+  /** For reads of what may be somewhat older. */
+  reader: SqlEngine | undefined
 }
 
-export function database(engine: SqlEngine, { queueLimit, ...options }: DatabaseOptions): Database {
+export function database(engine: SqlEngine, { queueLimit, reader, ...options }: DatabaseOptions): Database {
   // Who waits to try again has been let in before, and is in no line.
   const again = backoff({ ...options, limit: engine.concurrency + queueLimit })
-  const units = unitsOfWork(engine, { queueLimit, backoff: again })
+  const observation: Observation = { observer: options.observer, tracer: options.tracer }
+  const units = unitsOfWork(engine, { queueLimit, backoff: again, observation })
+  const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: again, observation })
   const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock)
   let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
@@ -72,7 +84,7 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
   const nobody = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
 
   async function pingOnce() {
-    const lease = new Lease(engine)
+    const lease = new Lease(engine, observation)
     try {
       await lease.open()
       await lease.read(idleWrite.sql, idleWrite.cells(nobody))
@@ -86,17 +98,35 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
     }
   }
 
+  const statementsOf =
+    (all: typeof units): Database["statements"] =>
+    ({ signal, aside, spans }, work, turn) =>
+      all.run({ kind: "read", rows: turn === undefined ? [] : [turn], signal, aside, spans }, (attempt) =>
+        work({ read: reading(attempt, signal) }),
+      )
+  const statements = statementsOf(units)
+
   return {
     engine: engine.engine,
     dataSource: engine.dataSource,
     tables: allTables,
     lookups: engine.lookups,
 
-    statements: ({ signal, aside }, work) =>
-      units.run({ kind: "read", rows: [], signal, aside }, (attempt) => work({ read: reading(attempt, signal) })),
+    statements,
 
-    writes: ({ signal, aside }, rows, work) =>
-      units.run({ kind: "write", rows, signal, aside }, (attempt) =>
+    async olderStatements(waiter, work, turn) {
+      if (olderUnits === undefined) return statements(waiter, work, turn)
+      try {
+        return await statementsOf(olderUnits)(waiter, work, turn)
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.reason !== "DATABASE_UNAVAILABLE") throw error
+        return statements(waiter, work, turn)
+      }
+    },
+
+    writes({ signal, aside, unit, spans }, rows, work) {
+      if (unit instanceof JointUnit) return unit.run(rows, work)
+      return units.run({ kind: "write", rows, signal, aside, spans }, (attempt) =>
         work({
           read: reading(attempt, signal),
           write: (statement, values) => {
@@ -107,10 +137,12 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
             })
           },
         }),
-      ),
+      )
+    },
 
-    transaction: ({ signal, aside }, rows, work) =>
-      units.run({ kind: "write", rows, signal, aside }, (attempt) =>
+    transaction({ signal, aside, unit, spans }, rows, work) {
+      if (unit instanceof JointUnit) return unit.run(rows, work)
+      return units.run({ kind: "write", rows, signal, aside, spans }, (attempt) =>
         attempt(async (lease) => {
           await lease.read(engine.begin)
           const { connection } = lease
@@ -131,10 +163,23 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
             throw error
           }
         }),
-      ),
+      )
+    },
+
+    together: ({ signal, aside, spans }, rows, work) =>
+      units.onItsWay({ rows, signal, aside, spans }, async (enter) => {
+        const unit = new JointUnit(engine.begin, enter, signal)
+        try {
+          const result = await work(unit)
+          await unit.commit()
+          return result
+        } finally {
+          await unit.end()
+        }
+      }),
 
     async readAside({ signal }, work) {
-      const lease = new Lease(engine)
+      const lease = new Lease(engine, observation)
       try {
         await orAborted(lease.open(), signal)
         return await work({
@@ -151,6 +196,10 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
 
     withSchemaLock: (work) => units.alone(() => again({}, () => engine.withSchemaLock(work))),
 
+    lookedUp: (count) => observation.observer?.lookedUp(count),
+
+    load: units.load,
+
     async ping({ signal }) {
       signal?.throwIfAborted()
       // One at a time, whoever asks: the pool has one connection beyond the gate.
@@ -162,7 +211,8 @@ export function database(engine: SqlEngine, { queueLimit, ...options }: Database
 
     close() {
       units.close()
-      closing ??= engine.close()
+      olderUnits?.close()
+      closing ??= Promise.all([engine.close(), reader?.close()]).then(() => {})
       return closing
     },
   }

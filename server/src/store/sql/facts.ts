@@ -2,7 +2,7 @@ import type { Database } from "./database.js"
 
 /** What a database tells of itself. */
 export interface DatabaseFacts {
-  /** Such as `9.7.0`, `11.8.2-MariaDB`, `3.45.1`. */
+  /** Such as `9.7.0`, `11.8.2-MariaDB`, `15.14`, `3.45.1`. */
   version: string
   /** Its clock, in milliseconds since 1970-01-01T00:00:00Z. */
   clock: number
@@ -18,6 +18,8 @@ const serverSettings = [
   "sync_binlog",
 ]
 
+const postgresSettings = ["fsync", "max_connections", "server_encoding", "synchronous_commit", "transaction_read_only"]
+
 /** Asks the database. Changes nothing in it. */
 export function databaseFacts(database: Database): Promise<DatabaseFacts> {
   return database.withQueryRunner(async (runner) => {
@@ -29,6 +31,20 @@ export function databaseFacts(database: Database): Promise<DatabaseFacts> {
         version: String(row.version),
         clock: Date.parse(row.clock),
         settings: { journal_mode: String(row.journal_mode) },
+      }
+    }
+    if (database.engine === "postgres") {
+      const [row] = await runner.query(
+        "SELECT current_setting('server_version') AS version, extract(epoch FROM clock_timestamp()) * 1000 AS clock",
+      )
+      const settings: { name: string; setting: string }[] = await runner.query(
+        "SELECT name, setting FROM pg_settings WHERE name = ANY($1) ORDER BY name",
+        [postgresSettings],
+      )
+      return {
+        version: String(row.version),
+        clock: Math.round(Number(row.clock)),
+        settings: Object.fromEntries(settings.map(({ name, setting }) => [name, setting])),
       }
     }
     const [row] = await runner.query("SELECT VERSION() AS version, ROUND(UNIX_TIMESTAMP(NOW(3)) * 1000) AS clock")

@@ -2,13 +2,17 @@ export { apiKeyStore } from "./api-keys.js"
 export { addressBook } from "./bulk/addresses.js"
 export { type Bulk, type BulkName, type BulkRows, bulk, bulkNames } from "./bulk/bulk.js"
 export type { BulkTable, Difference } from "./bulk/table.js"
-export { keyFromSecret } from "./cipher.js"
+export { type Cipher, createCipher, keyFromSecret } from "./cipher.js"
+export { urlsOfHosts } from "./cluster/hosts.js"
+export type { MemberEvent } from "./cluster/members.js"
 export type { Database } from "./database.js"
 export { emailKey } from "./email-key.js"
 export { failsBy } from "./engine/statement-error.js"
 export { parseDatabaseUrl, type ServerLocation } from "./engine/url.js"
+export { expiredStore } from "./expired.js"
 export { checkJsonSize } from "./extra.js"
 export { type DatabaseFacts, databaseFacts } from "./facts.js"
+export type { DatabaseLoad, DatabaseObserver, StatementName } from "./observer.js"
 export {
   openDatabase,
   openSqlStore,
@@ -28,4 +32,7 @@ export {
   pendingMigrations,
   revertLastMigration,
 } from "./schema/migrate.js"
+export type { Compatibility } from "./schema/migrations/compatibility.js"
+export { migrations } from "./schema/migrations/index.js"
 export { tenantStore } from "./tenants.js"
+export { type UnfinishedSignUp, unfinishedSignUps } from "./unfinished-sign-ups.js"

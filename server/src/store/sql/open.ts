@@ -3,23 +3,37 @@ import { accountStore } from "./accounts.js"
 import { apiKeyStore } from "./api-keys.js"
 import { authenticatorStore } from "./authenticators.js"
 import { createCipher } from "./cipher.js"
+import { urlsOfHosts } from "./cluster/hosts.js"
+import type { MemberEvent } from "./cluster/members.js"
+import { openReader, openWriter } from "./cluster/open.js"
 import { type Database, database } from "./database.js"
-import { openServerDataSource, openSqliteDataSource } from "./engine/data-source.js"
+import { openSqliteDataSource } from "./engine/data-source.js"
 import type { SqlEngine } from "./engine/engine.js"
-import { mysqlEngine } from "./engine/mysql.js"
+import { openPostgresEngine } from "./engine/postgres.js"
 import { sqliteEngine } from "./engine/sqlite.js"
 import { storeError } from "./engine/statement-error.js"
 import { parseDatabaseUrl } from "./engine/url.js"
+import { expiredStore } from "./expired.js"
+import { idempotencyStore } from "./idempotency-keys.js"
+import { leaseStore } from "./leases.js"
+import type { Observation } from "./observer.js"
 import { pageTokens } from "./page-tokens.js"
+import { provisionalUsers } from "./provisional-users.js"
 import type { RetryEvent } from "./query/retry.js"
 import { sessionStore } from "./sessions.js"
 import { tenantStore } from "./tenants.js"
 import { userStore } from "./users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
 
-export interface SqlDatabaseOptions {
-  /** `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, `sqlite:PATH` or `sqlite::memory:`; see parseDatabaseUrl. */
+export interface SqlDatabaseOptions extends Observation {
+  /**
+   * `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, `postgres://…`, `sqlite:PATH` or `sqlite::memory:`; see parseDatabaseUrl. Of
+   * several hosts of MySQL or MariaDB, HOST:PORT,HOST:PORT, or a name with several addresses, the one that takes writes is
+   * used, and left when it takes none any more.
+   */
   url: string
+  /** Of the same form: a server for reads of what may be somewhat older. Default: all is read where it is written. */
+  readUrl?: string | undefined
   /** How many calls may use the database at the same time, each on a connection of its own. SQLite has one. Default 10. */
   poolSize?: number | undefined
   /** How many further calls may wait for their turn; beyond it a call fails with QUEUE_FULL at once. Default 1000. */
@@ -32,16 +46,20 @@ export interface SqlDatabaseOptions {
   random?: (() => number) | undefined
   /** Called before a write that conflicted with others is tried again. */
   onRetry?: ((event: RetryEvent) => void) | undefined
+  /** Called when another member of the cluster is written to, and when none is. */
+  onMember?: ((event: MemberEvent) => void) | undefined
 }
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
-  /** What encrypts the tokens of providers: keys of 32 bytes each, of which the first encrypts and all decrypt. */
+  /** What encrypts the tokens of providers and the answers that are kept: keys of 32 bytes each, of which the first encrypts and all decrypt. */
   encryptionKeys: readonly Buffer[]
   /**
    * The time, in milliseconds since 1970-01-01T00:00:00Z: it decides which sessions have expired, and when users were
    * created. Default Date.now.
    */
   clock?: (() => number) | undefined
+  /** How long a user is provisional whose sign-up goes no further, in milliseconds (see UserStore.create). Default 0: never. */
+  provisionalMs?: number | undefined
 }
 
 /** A store, and the database that it is in. */
@@ -50,8 +68,8 @@ export interface SqlStore extends Store {
 }
 
 /**
- * Opens a store in MySQL 8.4 or later, MariaDB 10.11 or later, or SQLite. Its tables must be there before it is used:
- * `applyMigrations(store.database)`. Throws a TypeError when the URL is wrong, and DATABASE_UNAVAILABLE when the
+ * Opens a store in MySQL 8.4 or later, MariaDB 10.11 or later, PostgreSQL 15 or later, or SQLite. Its tables must be there
+ * before it is used: `applyMigrations(store.database)`. Throws a TypeError when the URL is wrong, and DATABASE_UNAVAILABLE when the
  * database does not answer; once open, the store outlives any outage of the database.
  */
 export async function openSqlStore(options: SqlStoreOptions): Promise<SqlStore> {
@@ -61,18 +79,23 @@ export async function openSqlStore(options: SqlStoreOptions): Promise<SqlStore> 
 /** Makes a store in an open database. Closing the store closes the database. */
 export function sqlStore(
   database: Database,
-  { encryptionKeys, clock = Date.now }: Pick<SqlStoreOptions, "encryptionKeys" | "clock">,
+  { encryptionKeys, clock = Date.now, provisionalMs = 0 }: Omit<SqlStoreOptions, keyof SqlDatabaseOptions>,
 ): SqlStore {
   const tokens = pageTokens(encryptionKeys)
+  const cipher = createCipher(encryptionKeys)
+  const provisional = provisionalUsers(database, { clock, ms: provisionalMs })
   return {
     database,
-    users: userStore(database, tokens, clock),
-    accounts: accountStore(database, createCipher(encryptionKeys), tokens),
-    sessions: sessionStore(database, clock),
+    users: userStore(database, { tokens, clock, provisional }),
+    accounts: accountStore(database, { cipher, tokens, provisional }),
+    sessions: sessionStore(database, { clock, provisional }),
     verificationTokens: verificationTokenStore(database),
-    authenticators: authenticatorStore(database),
+    authenticators: authenticatorStore(database, provisional),
     tenants: tenantStore(database),
     apiKeys: apiKeyStore(database),
+    ...idempotencyStore(database, cipher, clock),
+    leases: leaseStore(database),
+    expired: expiredStore(database),
     ping: database.ping,
     close: database.close,
   }
@@ -80,26 +103,31 @@ export function sqlStore(
 
 /** Opens a database without a look at its tables, as migrations need it. Throws like openSqlStore. */
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
-  const { queueLimit = 1000, random = Math.random, onRetry } = options
-  return database(await openEngine(options), { queueLimit, random, onRetry })
-}
-
-async function openEngine(options: SqlDatabaseOptions): Promise<SqlEngine> {
-  const { poolSize = 10, statementTimeoutMs = 5000, connectTimeoutMs = 5000 } = options
-  const location = parseDatabaseUrl(options.url)
+  const { queueLimit = 1000, random = Math.random, onRetry, observer, tracer } = options
   try {
-    if (location.kind === "sqlite") return sqliteEngine(await openSqliteDataSource(location.path))
-    const dataSource = await openServerDataSource(location, { poolSize, connectTimeoutMs })
-    const engine = mysqlEngine({ dataSource, poolSize, statementTimeoutMs })
-    try {
-      const first = await engine.connect()
-      first.release()
-    } catch (error) {
-      await engine.close()
-      throw error
-    }
-    return engine
+    const writer = await openEngine(options)
+    const reader = options.readUrl === undefined ? undefined : await openReadEngine(options.readUrl, writer, options)
+    return database(writer, { queueLimit, random, onRetry, reader, observer, tracer })
   } catch (error) {
     throw storeError(error)
   }
+}
+
+async function openEngine(options: SqlDatabaseOptions): Promise<SqlEngine> {
+  const locations = urlsOfHosts(options.url).map(parseDatabaseUrl)
+  const [first] = locations
+  if (first?.kind === "sqlite") return sqliteEngine(await openSqliteDataSource(first.path))
+  if (first?.kind === "postgres") return openPostgresEngine(first, limitsOf(options))
+  const servers = locations.filter((location) => location.kind === "server")
+  return openWriter(servers, { ...limitsOf(options), freshness: "fresh", onChange: options.onMember })
+}
+
+async function openReadEngine(url: string, writer: SqlEngine, options: SqlDatabaseOptions): Promise<SqlEngine> {
+  const locations = urlsOfHosts(url).map(parseDatabaseUrl)
+  const servers = locations.filter((location) => location.kind === "server")
+  return openReader(servers, writer, { ...limitsOf(options), freshness: "older" })
+}
+
+function limitsOf({ poolSize = 10, statementTimeoutMs = 5000, connectTimeoutMs = 5000 }: SqlDatabaseOptions) {
+  return { poolSize, statementTimeoutMs, connectTimeoutMs }
 }

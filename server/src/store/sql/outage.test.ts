@@ -1,5 +1,6 @@
 import { describeServers, type TcpProxy, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
 import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { activeStatements, barrier, endConnections } from "@authwire/test-support/server-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -29,18 +30,15 @@ describeServers("the network to %s", (target) => {
     Promise.all(
       others.map(({ id }) =>
         database.statements({}, async ({ read }) => {
-          const [[found] = []] = await read(plainSql("SELECT id FROM users WHERE id = ?"), [id])
+          const [[found] = []] = await read(plainSql("SELECT id FROM users WHERE id = ?", target), [id])
           return String(found)
         }),
       ),
     )
   /** Far from all time limits but those of the patient store: what ends within it did not wait for one of them. */
   const soonMs = 15_000
-  /** How many statements wait for something, as the database calls it. */
-  const waitingFor = async (state: string) => {
-    const name = new URL(database.url).pathname.slice(1)
-    return (await database.query("SHOW PROCESSLIST")).filter((one) => one.db === name && one.State === state).length
-  }
+  const isPostgres = target === "postgres"
+  const sleep = (seconds: number) => (isPostgres ? `SELECT pg_sleep(${seconds})` : `SELECT SLEEP(${seconds})`)
   const msOf = async (call: Promise<unknown>) => {
     const start = performance.now()
     await call.catch(() => {})
@@ -107,21 +105,19 @@ describeServers("the network to %s", (target) => {
   test("is cut active: a read is made again, a write is not", async () => {
     // Only on a connection that was used before is a read made again.
     await readAll(patient)
-    await database.query("SELECT GET_LOCK(DATABASE(), 0)")
-    await database.query(
-      `CREATE TRIGGER hanging BEFORE UPDATE ON users FOR EACH ROW
-       SET NEW.name = IF(GET_LOCK(DATABASE(), 20) = 1, NEW.name, NULL)`,
-    )
-    const sql = "SELECT name FROM users WHERE id = ? AND GET_LOCK(DATABASE(), 20) = 1"
-    const reading = patient.database.statements({}, ({ read }) => read(plainSql(sql), [user.id]))
+    const { isOpen, stopUpdates, close, open } = await barrier(database)
+    await stopUpdates()
+    await close()
+    const sql = `SELECT name FROM users WHERE id = ? AND ${isOpen}`
+    const reading = patient.database.statements({}, ({ read }) => read(plainSql(sql, target), [user.id]))
     const writing = patient.users.update(anyone, user.id, { name: "updated" })
     const ends = Promise.allSettled([reading, writing])
-    await until(async () => (await waitingFor("User lock")) === 2)
+    await until(async () => (await activeStatements(database)).length === 2)
     await proxy.cut()
     await proxy.restore()
-    await database.query("SELECT RELEASE_LOCK(DATABASE())")
+    await open()
     const [read, written] = await ends
-    await database.query("DROP TRIGGER hanging")
+    await database.query(`DROP TRIGGER stopped${isPostgres ? " ON users" : ""}`)
     expect(read).toMatchObject({ status: "fulfilled", value: [["Ada"]] })
     expect(written).toMatchObject({ status: "rejected", reason: unavailable })
     expect(await database.sql("SELECT name FROM users WHERE id = ?", [user.id])).toEqual([{ name: "Ada" }])
@@ -168,9 +164,9 @@ describeServers("the network to %s", (target) => {
   test("hangs: the store can be closed all the same", async () => {
     const closing = await openSqlStore({ encryptionKeys, url: urlThrough(proxy.port), statementTimeoutMs: 60_000 })
     await readAll(closing)
-    const call = closing.database.statements({}, ({ read }) => read(plainSql("SELECT SLEEP(50)"), []))
+    const call = closing.database.statements({}, ({ read }) => read(plainSql(sleep(50)), []))
     const rejected = expect(call).rejects.toMatchObject(unavailable)
-    await until(async () => (await waitingFor("User sleep")) === 1)
+    await until(async () => (await activeStatements(database)).length === 1)
     proxy.hang()
     expect(await msOf(closing.close())).toBeLessThan(soonMs)
     await rejected
@@ -179,7 +175,7 @@ describeServers("the network to %s", (target) => {
 
   test("a statement that takes too long is STATEMENT_TIMEOUT", async () => {
     // A product of so many rows takes minutes, and the limit is 300 ms.
-    const table = "information_schema.collations"
+    const table = isPostgres ? "pg_collation" : "information_schema.collations"
     const slow = `SELECT COUNT(*) FROM ${table} a, ${table} b, ${table} c, ${table} d`
     const call = store.database.statements({}, ({ read }) => read(plainSql(slow), []))
     expect(await msOf(call)).toBeLessThan(soonMs)
@@ -189,13 +185,7 @@ describeServers("the network to %s", (target) => {
 
   test("a server that ends our connections is no outage", async () => {
     await readAll()
-    const name = new URL(database.url).pathname.slice(1)
-    const ours = await database.query(
-      "SELECT id FROM information_schema.processlist WHERE db = ? AND id <> CONNECTION_ID()",
-      [name],
-    )
-    expect(ours.length).toBeGreaterThan(3)
-    for (const { id } of ours) await database.query("KILL ?", [Number(id)])
+    expect(await endConnections(database)).toBeGreaterThan(3)
     expect(await readAll()).toEqual(others.map(({ id }) => id))
   })
 
@@ -210,13 +200,17 @@ describeServers("the network to %s", (target) => {
           return urlThrough(gone.port)
         },
       ],
-      ["the name is unknown", "ENOTFOUND", () => "mysql://root@nowhere.invalid/x"],
+      ["the name is unknown", "ENOTFOUND", () => `${isPostgres ? "postgres" : "mysql"}://root@nowhere.invalid/x`],
       [
         "the password is wrong",
-        "ER_ACCESS_DENIED_ERROR",
+        isPostgres ? "28P01" : "ER_ACCESS_DENIED_ERROR",
         () => urlThrough(proxy.port, { username: "x", password: "y" }),
       ],
-      ["there is no such database", "ER_BAD_DB_ERROR", () => urlThrough(proxy.port, { pathname: "/nothing" })],
+      [
+        "there is no such database",
+        isPostgres ? "3D000" : "ER_BAD_DB_ERROR",
+        () => urlThrough(proxy.port, { pathname: "/nothing" }),
+      ],
     ])("DATABASE_UNAVAILABLE: %s (%s)", async (_, code, url) => {
       const opening = openSqlStore({ encryptionKeys, url: await url() })
       await expect(opening).rejects.toMatchObject({ ...unavailable, cause: { code } })

@@ -7,6 +7,7 @@ import {
   type TestDatabase,
 } from "@authwire/test-support/databases.js"
 import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { createUser, endConnections } from "@authwire/test-support/server-sql.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys, newUser, range } from "../conformance/context.js"
@@ -24,21 +25,28 @@ describeServers(
     const users = range(20).map((n) => newUser({ name: String(n) }))
     const [user] = users as [(typeof users)[0]]
     const password = "p@ss:w/ö?rd#%"
+    const isPostgres = engine === "postgres"
+    let url: string
 
     /** The names of all users, each read by a statement of its own, over all connections. */
     const readAll = (from = store) =>
       Promise.all(
         users.map(({ id }) =>
           from.database.statements({}, async ({ read }) => {
-            const [[found] = []] = await read(plainSql("SELECT name FROM users WHERE id = ?"), [id])
+            const [[found] = []] = await read(plainSql("SELECT name FROM users WHERE id = ?", engine), [id])
             return found
           }),
         ),
       )
     const names = users.map(({ name }) => name)
-    const urlOf = (user: string) => {
-      const url = new URL(database.url)
-      return `mysql://${user}:${encodeURIComponent(password)}@${url.host}${url.pathname}`
+
+    /** Of connections of PostgreSQL it holds for those that are made from then on. */
+    const setReadOnly = async (isReadOnly: boolean) => {
+      if (!isPostgres) return void (await database.query(`SET GLOBAL read_only = ${isReadOnly ? 1 : 0}`))
+      const name = new URL(database.url).pathname.slice(1)
+      await database.query("SET default_transaction_read_only = off")
+      await database.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${isReadOnly ? "on" : "off"}`)
+      await endConnections(database)
     }
 
     beforeAll(async () => {
@@ -46,10 +54,12 @@ describeServers(
       if (started === null) throw new Error(`no ${engine}`)
       server = started
       database = await createDatabaseOn(server)
-      await database.query("SET GLOBAL time_zone = '+05:45'")
-      await database.query("CREATE USER 'auth wire'@'%' IDENTIFIED BY ?", [password])
-      await database.query(`GRANT ALL ON ${new URL(database.url).pathname.slice(1)}.* TO 'auth wire'@'%'`)
-      store = await openSqlStore({ encryptionKeys, url: urlOf("auth%20wire"), poolSize: 5, onRetry: () => retries++ })
+      if (isPostgres) {
+        await database.query("ALTER SYSTEM SET timezone = 'Asia/Kathmandu'")
+        await database.query("SELECT pg_reload_conf()")
+      } else await database.query("SET GLOBAL time_zone = '+05:45'")
+      url = await createUser(database, "auth wire", password)
+      store = await openSqlStore({ encryptionKeys, url, poolSize: 5, onRetry: () => retries++ })
       await applyMigrations(store.database)
       for (const each of users) await store.users.create(anyone, each)
     })
@@ -62,11 +72,35 @@ describeServers(
       const emailVerified = new Date("2024-06-01T12:34:56.789Z")
       const { id } = await store.users.create(anyone, newUser({ emailVerified }))
       expect(await store.users.get(anyone, id)).toMatchObject({ emailVerified })
-      const sql = "SELECT CAST(email_verified AS CHAR) AS text FROM users WHERE id = ?"
-      expect(await database.query(sql, [id])).toEqual([{ text: "2024-06-01 12:34:56.789" }])
+      // Of the time in UTC.
+      const text = isPostgres ? "CAST(email_verified AS text)" : "CAST(email_verified AS CHAR)"
+      const rows = await database.query(`SELECT ${text} AS text FROM users WHERE id = ?`, [id])
+      expect(rows).toEqual([{ text: `2024-06-01 12:34:56.789${isPostgres ? "+00" : ""}` }])
     })
 
     test("every connection has the settings that the store relies on", async () => {
+      if (isPostgres) {
+        const names = ["default_transaction_isolation", "timezone", "statement_timeout", "lock_timeout"]
+        const others = ["idle_in_transaction_session_timeout", "plan_cache_mode", "application_name"]
+        const values = [...names, ...others].map((name) => `current_setting('${name}')`).join(", ")
+        const sql = `SELECT pg_backend_pid(), ${values}, pg_sleep(0.05)`
+        const rows = await Promise.all(
+          range(5).map(() => store.database.statements({}, ({ read }) => read(plainSql(sql), []))),
+        )
+        expect(new Set(rows.map(([row]) => row?.[0])).size).toBe(5)
+        for (const [row] of rows) {
+          expect(row?.slice(1, -1)).toEqual([
+            "read committed",
+            "UTC",
+            "5s",
+            "1s",
+            "10s",
+            "force_generic_plan",
+            "authwire",
+          ])
+        }
+        return
+      }
       const isolation = engine === "mysql" ? "@@transaction_isolation" : "@@tx_isolation"
       const limit = engine === "mysql" ? "@@max_execution_time" : "@@max_statement_time * 1000"
       const sql = `SELECT CONNECTION_ID(), ${isolation}, @@time_zone, @@sql_mode, @@innodb_lock_wait_timeout + 0e0, ${limit} + 0e0, SLEEP(0.05)`
@@ -116,14 +150,14 @@ describeServers(
       writing = false
       await Promise.all(writers)
       expect([...reasons]).toEqual(["DATABASE_UNAVAILABLE"])
-      const rows = await database.query("SELECT CAST(id AS CHAR) AS id FROM users")
-      expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(confirmed))
+      const rows = await database.query("SELECT id FROM users")
+      expect(rows.map(({ id }) => String(id))).toEqual(expect.arrayContaining(confirmed))
     })
 
     test("is read-only for a while: reads succeed, writes are DATABASE_UNAVAILABLE and not tried again", async () => {
       const created = newUser()
       retries = 0
-      await database.query("SET GLOBAL read_only = 1")
+      await setReadOnly(true)
       expect(await store.users.get(anyone, user.id)).toEqual(user)
       const rejected = { ...unavailable, message: expect.stringMatching(/^the database takes no writes: .*read-only/) }
       await expect(store.ping({})).rejects.toMatchObject(rejected)
@@ -135,23 +169,33 @@ describeServers(
         await expect(write()).rejects.toMatchObject(rejected)
       }
       expect(retries).toBe(0)
-      await database.query("SET GLOBAL read_only = 0")
+      await setReadOnly(false)
       await store.ping({})
       expect(await database.query("SELECT id FROM users WHERE id = ?", [created.id])).toEqual([])
       expect(await store.users.get(anyone, user.id)).toEqual(user)
       await store.users.create(anyone, created)
     })
 
-    test.each([
-      ["has no connection left", "SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 400"],
-      ["has locked us out", "ALTER USER 'auth wire'@'%' ACCOUNT LOCK", "ALTER USER 'auth wire'@'%' ACCOUNT UNLOCK"],
-    ])("%s: DATABASE_UNAVAILABLE for those who need a new one, until it has", async (_, close, open) => {
-      const other = await openSqlStore({ encryptionKeys, url: urlOf("auth%20wire"), poolSize: 20 })
+    const sleep = isPostgres ? "SELECT pg_sleep(0.3)" : "SELECT SLEEP(0.3)"
+    test.each(
+      isPostgres
+        ? [
+            ["has no connection left", "ALTER ROLE %s CONNECTION LIMIT 10", "ALTER ROLE %s CONNECTION LIMIT -1"],
+            ["has locked us out", "ALTER ROLE %s NOLOGIN", "ALTER ROLE %s LOGIN"],
+          ].map((texts) => texts.map((text) => text.replace("%s", '"auth wire"')) as [string, string, string])
+        : ([
+            ["has no connection left", "SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 400"],
+            [
+              "has locked us out",
+              "ALTER USER 'auth wire'@'%' ACCOUNT LOCK",
+              "ALTER USER 'auth wire'@'%' ACCOUNT UNLOCK",
+            ],
+          ] as const),
+    )("%s: DATABASE_UNAVAILABLE for those who need a new one, until it has", async (_, close, open) => {
+      const other = await openSqlStore({ encryptionKeys, url, poolSize: 20 })
       try {
         await database.query(close)
-        const calls = range(20).map(() =>
-          other.database.statements({}, ({ read }) => read(plainSql("SELECT SLEEP(0.3)"), [])),
-        )
+        const calls = range(20).map(() => other.database.statements({}, ({ read }) => read(plainSql(sleep), [])))
         const ends = await Promise.allSettled(calls)
         const rejected = ends.filter((end) => end.status === "rejected")
         expect(rejected.length).toBeGreaterThan(5)

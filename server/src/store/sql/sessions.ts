@@ -5,13 +5,17 @@ import type { Session } from "../types.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import type { ProvisionalUsers } from "./provisional-users.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 import type { Cell } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
 import { userNotFound } from "./user-not-found.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
-export function sessionStore(database: Database, clock: () => number): SessionStore {
+export function sessionStore(
+  database: Database,
+  { clock, provisional }: { clock: () => number; provisional: ProvisionalUsers },
+): SessionStore {
   const { sessions, users } = database.tables
   const sessionAndUserByHash = sharedLookup(database, {
     from: () => sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId"),
@@ -37,15 +41,16 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
   return {
     async create(caller, session) {
       checkJsonSize("extra", session.extra)
-      return database.writes(caller, [userName(caller, session.userId)], async (sql) => {
-        try {
-          await sql.write(sessions.insert, rowOf(caller, session))
-          return session
-        } catch (error) {
-          if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
-          throw failsBy(error, "no-parent") ? userNotFound() : error
-        }
-      })
+      const { userId } = session
+      try {
+        await provisional.write(caller, userId, [userName(caller, userId)], (sql) =>
+          sql.write(sessions.insert, rowOf(caller, session)),
+        )
+        return session
+      } catch (error) {
+        if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
+        throw failsBy(error, "no-parent") ? userNotFound() : error
+      }
     },
 
     async getWithUser(caller, sessionToken) {
@@ -75,6 +80,7 @@ export function sessionStore(database: Database, clock: () => number): SessionSt
           extra: mergeExtra(stored.extra, patch.extra),
         }
         checkJsonSize("extra", session.extra)
+        if (patch.userId !== undefined) await provisional.end(sql, caller, patch.userId)
         try {
           await sql.write(sessions.update, rowOf(caller, session))
         } catch (error) {

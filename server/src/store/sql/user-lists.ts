@@ -65,7 +65,7 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
   }
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
     if (wanted.emailKey === undefined) return []
-    const rows = await database.statements(caller, (sql) => sql.read(userWithEmail, wanted))
+    const rows = await database.olderStatements(caller, (sql) => sql.read(userWithEmail, wanted))
     return rows.map(userOf)
   }
 
@@ -78,7 +78,7 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       if (filter.email !== undefined) return { items: await usersWithEmail(caller, wanted) }
       // No id is empty: all those of a moment come after it.
       const after = { created: new Date(created), id }
-      const { items, next } = await database.statements(caller, (sql) => {
+      const { items, next } = await database.olderStatements(caller, (sql) => {
         const read = (last: Position) => sql.read(following, { ...wanted, after: last })
         return readPage<ListedUser, Position>({ size, after, read, itemOf: userOf })
       })
@@ -89,7 +89,9 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       const wanted = wantedBy(caller, filter)
       if (filter.email !== undefined && wanted.emailKey === undefined) return 0
       const statement = wanted.emailKey === undefined ? count : countWithEmail
-      const rows = await database.statements(caller, (sql) => sql.read(statement, wanted))
+      // One at a time, or those of one key would take all connections for seconds.
+      const turn = `count users ${caller.tenant}`
+      const rows = await database.olderStatements(caller, (sql) => sql.read(statement, wanted), turn)
       return Number(rows[0]?.[0])
     },
   }

@@ -6,13 +6,17 @@ import { emailKey } from "./email-key.js"
 import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import type { PageTokens } from "./page-tokens.js"
+import type { ProvisionalUsers } from "./provisional-users.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 import type { Cell } from "./query/statement.js"
 import type { UserRow } from "./schema/entities.js"
 import { textOf } from "./schema/table.js"
 import { userLists } from "./user-lists.js"
 
-export function userStore(database: Database, tokens: PageTokens, clock: () => number): UserStore {
+export function userStore(
+  database: Database,
+  { tokens, clock, provisional }: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers },
+): UserStore {
   const { users, accounts, sessions, authenticators } = database.tables
   const columns = users.columns("u")
   const userByEmail = users.statement(
@@ -25,7 +29,8 @@ export function userStore(database: Database, tokens: PageTokens, clock: () => n
     row.emailKey === undefined ? [] : [`users_email_key ${textOf(userByEmail.cells(row))}`]
   const from = () => users.selectFrom("u")
   const byId = sharedLookup(database, { from, columns, alias: "u", key: ["id"] })
-  const byEmail = sharedLookup(database, { from, columns, alias: "u", key: ["emailKey"] })
+  const columnsOfHolder = `${columns}, u.provisionalUntil`
+  const byEmail = sharedLookup(database, { from, columns: columnsOfHolder, alias: "u", key: ["emailKey"] })
   const byAccount = sharedLookup(database, {
     from: () => accounts.selectFrom("a").innerJoin(users.entity, "u", "u.tenant = a.tenant AND u.id = a.userId"),
     columns,
@@ -41,24 +46,28 @@ export function userStore(database: Database, tokens: PageTokens, clock: () => n
   return {
     ...userLists(database, tokens),
 
-    async create(caller, user) {
+    async create(caller, user, options) {
       checkJsonSize("extra", user.extra)
-      const row = { ...rowOf(caller, user), created: new Date(clock()) }
-      return database.writes(caller, [users.nameOf(row), ...emailNames(row)], async (sql) => {
+      const given = { ...rowOf(caller, user), created: new Date(clock()) }
+      const row = { ...given, provisionalUntil: provisional.until(given, options?.provisional) }
+      const rows = [users.nameOf(row), ...emailNames(row)]
+      const holder = await database.writes(caller, rows, async (sql) => {
         for (;;) {
           try {
             await sql.write(users.insert, row)
-            return user
+            return null
           } catch (error) {
             if (!failsBy(error, "duplicate")) throw error
           }
           // Which of the two it was says only the text of the error. If both have gone meanwhile, there is space now.
           const sameId = await sql.read(users.byKey, row)
           if (sameId.length > 0) throw new StoreError("USER_ALREADY_EXISTS", "the user id is taken")
-          const sameEmail = await sql.read(userByEmail, row)
-          if (sameEmail.length > 0) throw emailAlreadyExists()
+          const sameEmail = users.first(await sql.read(userByEmail, row))
+          if (sameEmail !== null) return sameEmail
         }
       })
+      if (holder === null || (await provisional.replace(caller, holder.id, row, rows))) return user
+      throw emailAlreadyExists()
     },
 
     async get(caller, id) {
@@ -68,7 +77,11 @@ export function userStore(database: Database, tokens: PageTokens, clock: () => n
     async getByEmail(caller, email) {
       const key = emailKey(email)
       if (key === undefined) return null
-      return first(await byEmail(caller, [users.cell("emailKey", key)]))
+      const cells = await byEmail(caller, [users.cell("emailKey", key)])
+      if (cells === undefined) return null
+      const holder = users.row(cells)
+      const until = users.value("provisionalUntil", cells[users.width] as Cell)
+      return (await provisional.givesWay(caller, holder.id, until)) ? null : holder
     },
 
     async getByAccount(caller, { provider, providerAccountId }) {

@@ -8,6 +8,8 @@ import { rename } from "../actions"
 
 export const metadata: Metadata = { title: "Account" }
 
+const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "long", timeZone: "UTC" })
+
 export default async function Account() {
   const session = await currentSession()
   if (session === "unavailable") return <Unavailable />
@@ -28,7 +30,9 @@ export default async function Account() {
           <dt>Role</dt>
           <dd id="role">{user.role || "none"}</dd>
           <dt>Signed in until</dt>
-          <dd id="expires">{session.expires}</dd>
+          <dd id="expires">
+            <time dateTime={session.expires}>{moment.format(new Date(session.expires))}</time>
+          </dd>
         </dl>
         <form action={rename} className="row">
           <input aria-label="New name" defaultValue={user.name ?? ""} maxLength={100} name="name" required />

@@ -27,6 +27,8 @@ if _version_not_supported:
 
 class AccountServiceStub:
     """Accounts: link a provider's account to a user, and unlink it.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def __init__(self, channel):
@@ -59,6 +61,8 @@ class AccountServiceStub:
 
 class AccountServiceServicer:
     """Accounts: link a provider's account to a user, and unlink it.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def LinkAccount(self, request, context):
@@ -135,6 +139,8 @@ def add_AccountServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class AccountService:
     """Accounts: link a provider's account to a user, and unlink it.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     @staticmethod

@@ -27,7 +27,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AccountServiceStub:
-    """Accounts: link a provider's account to a user, and unlink it."""
+    """Accounts: link a provider's account to a user, and unlink it.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -61,7 +64,10 @@ class AccountServiceStub:
 
 @_typing.type_check_only
 class AccountServiceAsyncStub(AccountServiceStub):
-    """Accounts: link a provider's account to a user, and unlink it."""
+    """Accounts: link a provider's account to a user, and unlink it.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     LinkAccount: _aio.UnaryUnaryMultiCallable[_account_service_pb2.LinkAccountRequest, _account_service_pb2.LinkAccountResponse]  # type: ignore[assignment]
@@ -91,7 +97,10 @@ class AccountServiceAsyncStub(AccountServiceStub):
     """
 
 class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Accounts: link a provider's account to a user, and unlink it."""
+    """Accounts: link a provider's account to a user, and unlink it.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     @_abc_1.abstractmethod
     def LinkAccount(

@@ -23,11 +23,12 @@ _sym_db = _symbol_database.Default()
 
 
 from authwire.v1 import authenticator_pb2 as authwire_dot_v1_dot_authenticator__pb2
+from authwire.v1 import idempotency_pb2 as authwire_dot_v1_dot_idempotency__pb2
 from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'authwire/v1/authenticator_service.proto\x12\x0b\x61uthwire.v1\x1a\x1f\x61uthwire/v1/authenticator.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xa3\x03\n\x1a\x43reateAuthenticatorRequest\x12#\n\rcredential_id\x18\x01 \x01(\tR\x0c\x63redentialId\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12.\n\x13provider_account_id\x18\x03 \x01(\tR\x11providerAccountId\x12\x32\n\x15\x63redential_public_key\x18\x04 \x01(\tR\x13\x63redentialPublicKey\x12\x18\n\x07\x63ounter\x18\x05 \x01(\rR\x07\x63ounter\x12\x34\n\x16\x63redential_device_type\x18\x06 \x01(\tR\x14\x63redentialDeviceType\x12\x30\n\x14\x63redential_backed_up\x18\x07 \x01(\x08R\x12\x63redentialBackedUp\x12#\n\ntransports\x18\x08 \x01(\tH\x00R\ntransports\x88\x01\x01\x12-\n\x05\x65xtra\x18\t \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtraB\r\n\x0b_transports\"_\n\x1b\x43reateAuthenticatorResponse\x12@\n\rauthenticator\x18\x01 \x01(\x0b\x32\x1a.authwire.v1.AuthenticatorR\rauthenticator\">\n\x17GetAuthenticatorRequest\x12#\n\rcredential_id\x18\x01 \x01(\tR\x0c\x63redentialId\"\\\n\x18GetAuthenticatorResponse\x12@\n\rauthenticator\x18\x01 \x01(\x0b\x32\x1a.authwire.v1.AuthenticatorR\rauthenticator\"<\n!ListAuthenticatorsByUserIdRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\"h\n\"ListAuthenticatorsByUserIdResponse\x12\x42\n\x0e\x61uthenticators\x18\x01 \x03(\x0b\x32\x1a.authwire.v1.AuthenticatorR\x0e\x61uthenticators\"i\n!UpdateAuthenticatorCounterRequest\x12#\n\rcredential_id\x18\x01 \x01(\tR\x0c\x63redentialId\x12\x1f\n\x0bnew_counter\x18\x02 \x01(\rR\nnewCounter\"f\n\"UpdateAuthenticatorCounterResponse\x12@\n\rauthenticator\x18\x01 \x01(\x0b\x32\x1a.authwire.v1.AuthenticatorR\rauthenticator2\xf5\x04\n\x14\x41uthenticatorService\x12\x8d\x01\n\x13\x43reateAuthenticator\x12\'.authwire.v1.CreateAuthenticatorRequest\x1a(.authwire.v1.CreateAuthenticatorResponse\"#\x9a\xb8\x18\x14\x61uthenticators:write\xa2\xb8\x18\x07user_id\x12{\n\x10GetAuthenticator\x12$.authwire.v1.GetAuthenticatorRequest\x1a%.authwire.v1.GetAuthenticatorResponse\"\x1a\x90\x02\x01\x9a\xb8\x18\x13\x61uthenticators:read\x12\x99\x01\n\x1aListAuthenticatorsByUserId\x12..authwire.v1.ListAuthenticatorsByUserIdRequest\x1a/.authwire.v1.ListAuthenticatorsByUserIdResponse\"\x1a\x90\x02\x01\x9a\xb8\x18\x13\x61uthenticators:read\x12\xb3\x01\n\x1aUpdateAuthenticatorCounter\x12..authwire.v1.UpdateAuthenticatorCounterRequest\x1a/.authwire.v1.UpdateAuthenticatorCounterResponse\"4\x90\x02\x02\x9a\xb8\x18\x14\x61uthenticators:write\xa2\xb8\x18\x15\x61uthenticator.user_idBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'authwire/v1/authenticator_service.proto\x12\x0b\x61uthwire.v1\x1a\x1f\x61uthwire/v1/authenticator.proto\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xa3\x03\n\x1a\x43reateAuthenticatorRequest\x12#\n\rcredential_id\x18\x01 \x01(\tR\x0c\x63redentialId\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12.\n\x13provider_account_id\x18\x03 \x01(\tR\x11providerAccountId\x12\x32\n\x15\x63redential_public_key\x18\x04 \x01(\tR\x13\x63redentialPublicKey\x12\x18\n\x07\x63ounter\x18\x05 \x01(\rR\x07\x63ounter\x12\x34\n\x16\x63redential_device_type\x18\x06 \x01(\tR\x14\x63redentialDeviceType\x12\x30\n\x14\x63redential_backed_up\x18\x07 \x01(\x08R\x12\x63redentialBackedUp\x12#\n\ntransports\x18\x08 \x01(\tH\x00R\ntransports\x88\x01\x01\x12-\n\x05\x65xtra\x18\t \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtraB\r\n\x0b_transports\"_\n\x1b\x43reateAuthenticatorResponse\x12@\n\rauthenticator\x18\x01 \x01(\x0b\x32\x1a.authwire.v1.AuthenticatorR\rauthenticator\">\n\x17GetAuthenticatorRequest\x12#\n\rcredential_id\x18\x01 \x01(\tR\x0c\x63redentialId\"\\\n\x18GetAuthenticatorResponse\x12@\n\rauthenticator\x18\x01 \x01(\x0b\x32\x1a.authwire.v1.AuthenticatorR\rauthenticator\"<\n!ListAuthenticatorsByUserIdRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\"h\n\"ListAuthenticatorsByUserIdResponse\x12\x42\n\x0e\x61uthenticators\x18\x01 \x03(\x0b\x32\x1a.authwire.v1.AuthenticatorR\x0e\x61uthenticators\"i\n!UpdateAuthenticatorCounterRequest\x12#\n\rcredential_id\x18\x01 \x01(\tR\x0c\x63redentialId\x12\x1f\n\x0bnew_counter\x18\x02 \x01(\rR\nnewCounter\"f\n\"UpdateAuthenticatorCounterResponse\x12@\n\rauthenticator\x18\x01 \x01(\x0b\x32\x1a.authwire.v1.AuthenticatorR\rauthenticator2\xfd\x04\n\x14\x41uthenticatorService\x12\x91\x01\n\x13\x43reateAuthenticator\x12\'.authwire.v1.CreateAuthenticatorRequest\x1a(.authwire.v1.CreateAuthenticatorResponse\"\'\x9a\xb8\x18\x14\x61uthenticators:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12{\n\x10GetAuthenticator\x12$.authwire.v1.GetAuthenticatorRequest\x1a%.authwire.v1.GetAuthenticatorResponse\"\x1a\x90\x02\x01\x9a\xb8\x18\x13\x61uthenticators:read\x12\x99\x01\n\x1aListAuthenticatorsByUserId\x12..authwire.v1.ListAuthenticatorsByUserIdRequest\x1a/.authwire.v1.ListAuthenticatorsByUserIdResponse\"\x1a\x90\x02\x01\x9a\xb8\x18\x13\x61uthenticators:read\x12\xb7\x01\n\x1aUpdateAuthenticatorCounter\x12..authwire.v1.UpdateAuthenticatorCounterRequest\x1a/.authwire.v1.UpdateAuthenticatorCounterResponse\"8\x90\x02\x02\x9a\xb8\x18\x14\x61uthenticators:write\xa2\xb8\x18\x15\x61uthenticator.user_id\xa8\xb8\x18\x01\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,29 +37,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_AUTHENTICATORSERVICE'].methods_by_name['CreateAuthenticator']._loaded_options = None
-  _globals['_AUTHENTICATORSERVICE'].methods_by_name['CreateAuthenticator']._serialized_options = b'\232\270\030\024authenticators:write\242\270\030\007user_id'
+  _globals['_AUTHENTICATORSERVICE'].methods_by_name['CreateAuthenticator']._serialized_options = b'\232\270\030\024authenticators:write\242\270\030\007user_id\250\270\030\001'
   _globals['_AUTHENTICATORSERVICE'].methods_by_name['GetAuthenticator']._loaded_options = None
   _globals['_AUTHENTICATORSERVICE'].methods_by_name['GetAuthenticator']._serialized_options = b'\220\002\001\232\270\030\023authenticators:read'
   _globals['_AUTHENTICATORSERVICE'].methods_by_name['ListAuthenticatorsByUserId']._loaded_options = None
   _globals['_AUTHENTICATORSERVICE'].methods_by_name['ListAuthenticatorsByUserId']._serialized_options = b'\220\002\001\232\270\030\023authenticators:read'
   _globals['_AUTHENTICATORSERVICE'].methods_by_name['UpdateAuthenticatorCounter']._loaded_options = None
-  _globals['_AUTHENTICATORSERVICE'].methods_by_name['UpdateAuthenticatorCounter']._serialized_options = b'\220\002\002\232\270\030\024authenticators:write\242\270\030\025authenticator.user_id'
-  _globals['_CREATEAUTHENTICATORREQUEST']._serialized_start=150
-  _globals['_CREATEAUTHENTICATORREQUEST']._serialized_end=569
-  _globals['_CREATEAUTHENTICATORRESPONSE']._serialized_start=571
-  _globals['_CREATEAUTHENTICATORRESPONSE']._serialized_end=666
-  _globals['_GETAUTHENTICATORREQUEST']._serialized_start=668
-  _globals['_GETAUTHENTICATORREQUEST']._serialized_end=730
-  _globals['_GETAUTHENTICATORRESPONSE']._serialized_start=732
-  _globals['_GETAUTHENTICATORRESPONSE']._serialized_end=824
-  _globals['_LISTAUTHENTICATORSBYUSERIDREQUEST']._serialized_start=826
-  _globals['_LISTAUTHENTICATORSBYUSERIDREQUEST']._serialized_end=886
-  _globals['_LISTAUTHENTICATORSBYUSERIDRESPONSE']._serialized_start=888
-  _globals['_LISTAUTHENTICATORSBYUSERIDRESPONSE']._serialized_end=992
-  _globals['_UPDATEAUTHENTICATORCOUNTERREQUEST']._serialized_start=994
-  _globals['_UPDATEAUTHENTICATORCOUNTERREQUEST']._serialized_end=1099
-  _globals['_UPDATEAUTHENTICATORCOUNTERRESPONSE']._serialized_start=1101
-  _globals['_UPDATEAUTHENTICATORCOUNTERRESPONSE']._serialized_end=1203
-  _globals['_AUTHENTICATORSERVICE']._serialized_start=1206
-  _globals['_AUTHENTICATORSERVICE']._serialized_end=1835
+  _globals['_AUTHENTICATORSERVICE'].methods_by_name['UpdateAuthenticatorCounter']._serialized_options = b'\220\002\002\232\270\030\024authenticators:write\242\270\030\025authenticator.user_id\250\270\030\001'
+  _globals['_CREATEAUTHENTICATORREQUEST']._serialized_start=181
+  _globals['_CREATEAUTHENTICATORREQUEST']._serialized_end=600
+  _globals['_CREATEAUTHENTICATORRESPONSE']._serialized_start=602
+  _globals['_CREATEAUTHENTICATORRESPONSE']._serialized_end=697
+  _globals['_GETAUTHENTICATORREQUEST']._serialized_start=699
+  _globals['_GETAUTHENTICATORREQUEST']._serialized_end=761
+  _globals['_GETAUTHENTICATORRESPONSE']._serialized_start=763
+  _globals['_GETAUTHENTICATORRESPONSE']._serialized_end=855
+  _globals['_LISTAUTHENTICATORSBYUSERIDREQUEST']._serialized_start=857
+  _globals['_LISTAUTHENTICATORSBYUSERIDREQUEST']._serialized_end=917
+  _globals['_LISTAUTHENTICATORSBYUSERIDRESPONSE']._serialized_start=919
+  _globals['_LISTAUTHENTICATORSBYUSERIDRESPONSE']._serialized_end=1023
+  _globals['_UPDATEAUTHENTICATORCOUNTERREQUEST']._serialized_start=1025
+  _globals['_UPDATEAUTHENTICATORCOUNTERREQUEST']._serialized_end=1130
+  _globals['_UPDATEAUTHENTICATORCOUNTERRESPONSE']._serialized_start=1132
+  _globals['_UPDATEAUTHENTICATORCOUNTERRESPONSE']._serialized_end=1234
+  _globals['_AUTHENTICATORSERVICE']._serialized_start=1237
+  _globals['_AUTHENTICATORSERVICE']._serialized_end=1874
 # @@protoc_insertion_point(module_scope)

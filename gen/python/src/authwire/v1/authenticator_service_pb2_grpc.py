@@ -27,6 +27,8 @@ if _version_not_supported:
 
 class AuthenticatorServiceStub:
     """Authenticators: the passkeys of users.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def __init__(self, channel):
@@ -59,11 +61,13 @@ class AuthenticatorServiceStub:
 
 class AuthenticatorServiceServicer:
     """Authenticators: the passkeys of users.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def CreateAuthenticator(self, request, context):
-        """Stores an authenticator of a user and returns it. Atomic. Not idempotent: repeated with the same credential id it
-        fails.
+        """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+        same credential id it fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -132,6 +136,8 @@ def add_AuthenticatorServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class AuthenticatorService:
     """Authenticators: the passkeys of users.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     @staticmethod

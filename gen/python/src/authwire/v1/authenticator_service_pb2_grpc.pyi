@@ -27,15 +27,18 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AuthenticatorServiceStub:
-    """Authenticators: the passkeys of users."""
+    """Authenticators: the passkeys of users.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AuthenticatorServiceAsyncStub: ...
     CreateAuthenticator: _grpc.UnaryUnaryMultiCallable[_authenticator_service_pb2.CreateAuthenticatorRequest, _authenticator_service_pb2.CreateAuthenticatorResponse]
-    """Stores an authenticator of a user and returns it. Atomic. Not idempotent: repeated with the same credential id it
-    fails.
+    """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+    same credential id it fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -57,12 +60,15 @@ class AuthenticatorServiceStub:
 
 @_typing.type_check_only
 class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
-    """Authenticators: the passkeys of users."""
+    """Authenticators: the passkeys of users.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateAuthenticator: _aio.UnaryUnaryMultiCallable[_authenticator_service_pb2.CreateAuthenticatorRequest, _authenticator_service_pb2.CreateAuthenticatorResponse]  # type: ignore[assignment]
-    """Stores an authenticator of a user and returns it. Atomic. Not idempotent: repeated with the same credential id it
-    fails.
+    """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+    same credential id it fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -83,7 +89,10 @@ class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
     """
 
 class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Authenticators: the passkeys of users."""
+    """Authenticators: the passkeys of users.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     @_abc_1.abstractmethod
     def CreateAuthenticator(
@@ -91,8 +100,8 @@ class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _authenticator_service_pb2.CreateAuthenticatorRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_authenticator_service_pb2.CreateAuthenticatorResponse, _abc.Awaitable[_authenticator_service_pb2.CreateAuthenticatorResponse]]:
-        """Stores an authenticator of a user and returns it. Atomic. Not idempotent: repeated with the same credential id it
-        fails.
+        """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+        same credential id it fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.

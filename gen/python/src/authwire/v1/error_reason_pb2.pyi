@@ -110,6 +110,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
     A google.rpc.RetryInfo says when to come again. Nothing was done.
     """
+    ERROR_REASON_IDEMPOTENCY_KEY_REUSED: _ErrorReason.ValueType  # 39
+    """FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
+    done; the call needs a key of its own.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """Why a call failed. Every error carries a google.rpc.ErrorInfo with the domain `authwire` and the name of one of these
@@ -203,5 +207,9 @@ connection. What the call asked for was done; only its answer is not sent.
 ERROR_REASON_AUDIT_LOG_UNAVAILABLE: ErrorReason.ValueType  # 38
 """UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
 A google.rpc.RetryInfo says when to come again. Nothing was done.
+"""
+ERROR_REASON_IDEMPOTENCY_KEY_REUSED: ErrorReason.ValueType  # 39
+"""FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
+done; the call needs a key of its own.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from authwire.v1 import idempotency_pb2 as authwire_dot_v1_dot_idempotency__pb2
 from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
 from authwire.v1 import session_pb2 as authwire_dot_v1_dot_session__pb2
 from authwire.v1 import user_pb2 as authwire_dot_v1_dot_user__pb2
@@ -30,7 +31,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/session_service.proto\x12\x0b\x61uthwire.v1\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x19\x61uthwire/v1/session.proto\x1a\x16\x61uthwire/v1/user.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x01\n\x14\x43reateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\"G\n\x15\x43reateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"?\n\x18GetSessionAndUserRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"r\n\x19GetSessionAndUserResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\x12%\n\x04user\x18\x02 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\x98\x02\n\x14UpdateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x1c\n\x07user_id\x18\x02 \x01(\tH\x00R\x06userId\x88\x01\x01\x12\x39\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x07\x65xpires\x88\x01\x01\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\n\n\x08_user_idB\n\n\x08_expires\"G\n\x15UpdateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\";\n\x14\x44\x65leteSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"G\n\x15\x44\x65leteSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session2\x87\x04\n\x0eSessionService\x12u\n\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"\x1d\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x07user_id\x12x\n\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x90\x02\x02\x9a\xb8\x18\rsessions:read\x12\x80\x01\n\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\"(\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\x12\x80\x01\n\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\"(\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_idBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/session_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x19\x61uthwire/v1/session.proto\x1a\x16\x61uthwire/v1/user.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x01\n\x14\x43reateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\"G\n\x15\x43reateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"?\n\x18GetSessionAndUserRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"r\n\x19GetSessionAndUserResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\x12%\n\x04user\x18\x02 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\x98\x02\n\x14UpdateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x1c\n\x07user_id\x18\x02 \x01(\tH\x00R\x06userId\x88\x01\x01\x12\x39\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x07\x65xpires\x88\x01\x01\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\n\n\x08_user_idB\n\n\x08_expires\"G\n\x15UpdateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\";\n\x14\x44\x65leteSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"G\n\x15\x44\x65leteSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session2\x93\x04\n\x0eSessionService\x12y\n\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12x\n\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x90\x02\x02\x9a\xb8\x18\rsessions:read\x12\x84\x01\n\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x12\x84\x01\n\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,29 +40,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_SESSIONSERVICE'].methods_by_name['CreateSession']._loaded_options = None
-  _globals['_SESSIONSERVICE'].methods_by_name['CreateSession']._serialized_options = b'\232\270\030\016sessions:write\242\270\030\007user_id'
+  _globals['_SESSIONSERVICE'].methods_by_name['CreateSession']._serialized_options = b'\232\270\030\016sessions:write\242\270\030\007user_id\250\270\030\001'
   _globals['_SESSIONSERVICE'].methods_by_name['GetSessionAndUser']._loaded_options = None
   _globals['_SESSIONSERVICE'].methods_by_name['GetSessionAndUser']._serialized_options = b'\220\002\002\232\270\030\rsessions:read'
   _globals['_SESSIONSERVICE'].methods_by_name['UpdateSession']._loaded_options = None
-  _globals['_SESSIONSERVICE'].methods_by_name['UpdateSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id'
+  _globals['_SESSIONSERVICE'].methods_by_name['UpdateSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id\250\270\030\001'
   _globals['_SESSIONSERVICE'].methods_by_name['DeleteSession']._loaded_options = None
-  _globals['_SESSIONSERVICE'].methods_by_name['DeleteSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id'
-  _globals['_CREATESESSIONREQUEST']._serialized_start=229
-  _globals['_CREATESESSIONREQUEST']._serialized_end=414
-  _globals['_CREATESESSIONRESPONSE']._serialized_start=416
-  _globals['_CREATESESSIONRESPONSE']._serialized_end=487
-  _globals['_GETSESSIONANDUSERREQUEST']._serialized_start=489
-  _globals['_GETSESSIONANDUSERREQUEST']._serialized_end=552
-  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_start=554
-  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_end=668
-  _globals['_UPDATESESSIONREQUEST']._serialized_start=671
-  _globals['_UPDATESESSIONREQUEST']._serialized_end=951
-  _globals['_UPDATESESSIONRESPONSE']._serialized_start=953
-  _globals['_UPDATESESSIONRESPONSE']._serialized_end=1024
-  _globals['_DELETESESSIONREQUEST']._serialized_start=1026
-  _globals['_DELETESESSIONREQUEST']._serialized_end=1085
-  _globals['_DELETESESSIONRESPONSE']._serialized_start=1087
-  _globals['_DELETESESSIONRESPONSE']._serialized_end=1158
-  _globals['_SESSIONSERVICE']._serialized_start=1161
-  _globals['_SESSIONSERVICE']._serialized_end=1680
+  _globals['_SESSIONSERVICE'].methods_by_name['DeleteSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id\250\270\030\001'
+  _globals['_CREATESESSIONREQUEST']._serialized_start=260
+  _globals['_CREATESESSIONREQUEST']._serialized_end=445
+  _globals['_CREATESESSIONRESPONSE']._serialized_start=447
+  _globals['_CREATESESSIONRESPONSE']._serialized_end=518
+  _globals['_GETSESSIONANDUSERREQUEST']._serialized_start=520
+  _globals['_GETSESSIONANDUSERREQUEST']._serialized_end=583
+  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_start=585
+  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_end=699
+  _globals['_UPDATESESSIONREQUEST']._serialized_start=702
+  _globals['_UPDATESESSIONREQUEST']._serialized_end=982
+  _globals['_UPDATESESSIONRESPONSE']._serialized_start=984
+  _globals['_UPDATESESSIONRESPONSE']._serialized_end=1055
+  _globals['_DELETESESSIONREQUEST']._serialized_start=1057
+  _globals['_DELETESESSIONREQUEST']._serialized_end=1116
+  _globals['_DELETESESSIONRESPONSE']._serialized_start=1118
+  _globals['_DELETESESSIONRESPONSE']._serialized_end=1189
+  _globals['_SESSIONSERVICE']._serialized_start=1192
+  _globals['_SESSIONSERVICE']._serialized_end=1723
 # @@protoc_insertion_point(module_scope)

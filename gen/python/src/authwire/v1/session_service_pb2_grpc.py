@@ -27,6 +27,8 @@ if _version_not_supported:
 
 class SessionServiceStub:
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def __init__(self, channel):
@@ -59,10 +61,13 @@ class SessionServiceStub:
 
 class SessionServiceServicer:
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def CreateSession(self, request, context):
-        """Creates a session for a user and returns it. Atomic. Not idempotent: repeated with the same token it fails.
+        """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+        same token it fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
@@ -133,6 +138,8 @@ def add_SessionServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class SessionService:
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     @staticmethod

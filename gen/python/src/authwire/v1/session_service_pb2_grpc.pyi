@@ -27,14 +27,18 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SessionServiceStub:
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token."""
+    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SessionServiceAsyncStub: ...
     CreateSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.CreateSessionRequest, _session_service_pb2.CreateSessionResponse]
-    """Creates a session for a user and returns it. Atomic. Not idempotent: repeated with the same token it fails.
+    """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+    same token it fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
@@ -59,11 +63,15 @@ class SessionServiceStub:
 
 @_typing.type_check_only
 class SessionServiceAsyncStub(SessionServiceStub):
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token."""
+    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.CreateSessionRequest, _session_service_pb2.CreateSessionResponse]  # type: ignore[assignment]
-    """Creates a session for a user and returns it. Atomic. Not idempotent: repeated with the same token it fails.
+    """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+    same token it fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
@@ -87,7 +95,10 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token."""
+    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     @_abc_1.abstractmethod
     def CreateSession(
@@ -95,7 +106,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.CreateSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.CreateSessionResponse, _abc.Awaitable[_session_service_pb2.CreateSessionResponse]]:
-        """Creates a session for a user and returns it. Atomic. Not idempotent: repeated with the same token it fails.
+        """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+        same token it fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.

@@ -34,6 +34,7 @@ class CreateUserRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     IMAGE_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
+    PROVISIONAL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier to keep. Absent: the service makes a UUID."""
     email: _builtins.str
@@ -42,6 +43,12 @@ class CreateUserRequest(_message.Message):
     """See User.name."""
     image: _builtins.str
     """See User.image."""
+    provisional: _builtins.bool
+    """Whether a sign-up begins with this user, which may break off: the adapter of Auth.js says so. Unless the address is
+    verified, the user then does not hold it for the time of the service's option --provisional-sign-up: GetUserByEmail
+    does not find the user, and the next user who is created with the address replaces it, with another id. That ends as
+    soon as the user gets an account, a session or an authenticator or is updated. Without that option it means nothing.
+    """
     @_builtins.property
     def email_verified(self) -> _timestamp_pb2.Timestamp:
         """See User.email_verified."""
@@ -59,10 +66,11 @@ class CreateUserRequest(_message.Message):
         name: _builtins.str | None = ...,
         image: _builtins.str | None = ...,
         extra: _struct_pb2.Struct | None = ...,
+        provisional: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_id", b"_id", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_id", b"_id", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_id", b"_id", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "provisional", b"provisional"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015

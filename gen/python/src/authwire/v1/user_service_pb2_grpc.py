@@ -27,6 +27,8 @@ if _version_not_supported:
 
 class UserServiceStub:
     """Users: create, read, update and delete the people who can sign in.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def __init__(self, channel):
@@ -79,10 +81,16 @@ class UserServiceStub:
 
 class UserServiceServicer:
     """Users: create, read, update and delete the people who can sign in.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def CreateUser(self, request, context):
-        """Creates a user and returns it. Atomic. Not idempotent: repeated with the same id or e-mail address it fails.
+        """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
+        address it fails.
+
+        A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+        CreateUserRequest.provisional.
 
         USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the e-mail address.
@@ -104,7 +112,7 @@ class UserServiceServicer:
         """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
         ASCII letters; nothing else is folded.
 
-        USER_NOT_FOUND (NOT_FOUND): no user has the address.
+        USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -152,6 +160,7 @@ class UserServiceServicer:
     def CountUsers(self, request, context):
         """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
         and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
+        Those of a tenant are counted one call after the other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -210,6 +219,8 @@ def add_UserServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class UserService:
     """Users: create, read, update and delete the people who can sign in.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     @staticmethod

@@ -27,14 +27,21 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class UserServiceStub:
-    """Users: create, read, update and delete the people who can sign in."""
+    """Users: create, read, update and delete the people who can sign in.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> UserServiceAsyncStub: ...
     CreateUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CreateUserRequest, _user_service_pb2.CreateUserResponse]
-    """Creates a user and returns it. Atomic. Not idempotent: repeated with the same id or e-mail address it fails.
+    """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
+    address it fails.
+
+    A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+    CreateUserRequest.provisional.
 
     USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the e-mail address.
@@ -48,7 +55,7 @@ class UserServiceStub:
     """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
     ASCII letters; nothing else is folded.
 
-    USER_NOT_FOUND (NOT_FOUND): no user has the address.
+    USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
     """
     GetUserByAccount: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.GetUserByAccountRequest, _user_service_pb2.GetUserByAccountResponse]
     """Returns the user to whom an account of a provider is linked.
@@ -76,15 +83,23 @@ class UserServiceStub:
     CountUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]
     """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
     and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
+    Those of a tenant are counted one call after the other.
     """
 
 @_typing.type_check_only
 class UserServiceAsyncStub(UserServiceStub):
-    """Users: create, read, update and delete the people who can sign in."""
+    """Users: create, read, update and delete the people who can sign in.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CreateUserRequest, _user_service_pb2.CreateUserResponse]  # type: ignore[assignment]
-    """Creates a user and returns it. Atomic. Not idempotent: repeated with the same id or e-mail address it fails.
+    """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
+    address it fails.
+
+    A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+    CreateUserRequest.provisional.
 
     USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the e-mail address.
@@ -98,7 +113,7 @@ class UserServiceAsyncStub(UserServiceStub):
     """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
     ASCII letters; nothing else is folded.
 
-    USER_NOT_FOUND (NOT_FOUND): no user has the address.
+    USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
     """
     GetUserByAccount: _aio.UnaryUnaryMultiCallable[_user_service_pb2.GetUserByAccountRequest, _user_service_pb2.GetUserByAccountResponse]  # type: ignore[assignment]
     """Returns the user to whom an account of a provider is linked.
@@ -126,10 +141,14 @@ class UserServiceAsyncStub(UserServiceStub):
     CountUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]  # type: ignore[assignment]
     """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
     and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
+    Those of a tenant are counted one call after the other.
     """
 
 class UserServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Users: create, read, update and delete the people who can sign in."""
+    """Users: create, read, update and delete the people who can sign in.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    """
 
     @_abc_1.abstractmethod
     def CreateUser(
@@ -137,7 +156,11 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.CreateUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.CreateUserResponse, _abc.Awaitable[_user_service_pb2.CreateUserResponse]]:
-        """Creates a user and returns it. Atomic. Not idempotent: repeated with the same id or e-mail address it fails.
+        """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
+        address it fails.
+
+        A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+        CreateUserRequest.provisional.
 
         USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the e-mail address.
@@ -163,7 +186,7 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
         ASCII letters; nothing else is folded.
 
-        USER_NOT_FOUND (NOT_FOUND): no user has the address.
+        USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
         """
 
     @_abc_1.abstractmethod
@@ -221,6 +244,7 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_user_service_pb2.CountUsersResponse, _abc.Awaitable[_user_service_pb2.CountUsersResponse]]:
         """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
         and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
+        Those of a tenant are counted one call after the other.
         """
 
 def add_UserServiceServicer_to_server(servicer: UserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -22,12 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from authwire.v1 import idempotency_pb2 as authwire_dot_v1_dot_idempotency__pb2
 from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
 from authwire.v1 import verification_token_pb2 as authwire_dot_v1_dot_verification__token__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,authwire/v1/verification_token_service.proto\x12\x0b\x61uthwire.v1\x1a\x1c\x61uthwire/v1/permission.proto\x1a$authwire/v1/verification_token.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\x01\n\x1e\x43reateVerificationTokenRequest\x12\x1e\n\nidentifier\x18\x01 \x01(\tR\nidentifier\x12\x14\n\x05token\x18\x02 \x01(\tR\x05token\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\"p\n\x1f\x43reateVerificationTokenResponse\x12M\n\x12verification_token\x18\x01 \x01(\x0b\x32\x1e.authwire.v1.VerificationTokenR\x11verificationToken\"S\n\x1bUseVerificationTokenRequest\x12\x1e\n\nidentifier\x18\x01 \x01(\tR\nidentifier\x12\x14\n\x05token\x18\x02 \x01(\tR\x05token\"m\n\x1cUseVerificationTokenResponse\x12M\n\x12verification_token\x18\x01 \x01(\x0b\x32\x1e.authwire.v1.VerificationTokenR\x11verificationToken2\xbd\x02\n\x18VerificationTokenService\x12\x93\x01\n\x17\x43reateVerificationToken\x12+.authwire.v1.CreateVerificationTokenRequest\x1a,.authwire.v1.CreateVerificationTokenResponse\"\x1d\x9a\xb8\x18\x19verification-tokens:write\x12\x8a\x01\n\x14UseVerificationToken\x12(.authwire.v1.UseVerificationTokenRequest\x1a).authwire.v1.UseVerificationTokenResponse\"\x1d\x9a\xb8\x18\x19verification-tokens:writeBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,authwire/v1/verification_token_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a$authwire/v1/verification_token.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8c\x01\n\x1e\x43reateVerificationTokenRequest\x12\x1e\n\nidentifier\x18\x01 \x01(\tR\nidentifier\x12\x14\n\x05token\x18\x02 \x01(\tR\x05token\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\"p\n\x1f\x43reateVerificationTokenResponse\x12M\n\x12verification_token\x18\x01 \x01(\x0b\x32\x1e.authwire.v1.VerificationTokenR\x11verificationToken\"S\n\x1bUseVerificationTokenRequest\x12\x1e\n\nidentifier\x18\x01 \x01(\tR\nidentifier\x12\x14\n\x05token\x18\x02 \x01(\tR\x05token\"m\n\x1cUseVerificationTokenResponse\x12M\n\x12verification_token\x18\x01 \x01(\x0b\x32\x1e.authwire.v1.VerificationTokenR\x11verificationToken2\xc5\x02\n\x18VerificationTokenService\x12\x97\x01\n\x17\x43reateVerificationToken\x12+.authwire.v1.CreateVerificationTokenRequest\x1a,.authwire.v1.CreateVerificationTokenResponse\"!\x9a\xb8\x18\x19verification-tokens:write\xa8\xb8\x18\x01\x12\x8e\x01\n\x14UseVerificationToken\x12(.authwire.v1.UseVerificationTokenRequest\x1a).authwire.v1.UseVerificationTokenResponse\"!\x9a\xb8\x18\x19verification-tokens:write\xa8\xb8\x18\x01\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,17 +37,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_VERIFICATIONTOKENSERVICE'].methods_by_name['CreateVerificationToken']._loaded_options = None
-  _globals['_VERIFICATIONTOKENSERVICE'].methods_by_name['CreateVerificationToken']._serialized_options = b'\232\270\030\031verification-tokens:write'
+  _globals['_VERIFICATIONTOKENSERVICE'].methods_by_name['CreateVerificationToken']._serialized_options = b'\232\270\030\031verification-tokens:write\250\270\030\001'
   _globals['_VERIFICATIONTOKENSERVICE'].methods_by_name['UseVerificationToken']._loaded_options = None
-  _globals['_VERIFICATIONTOKENSERVICE'].methods_by_name['UseVerificationToken']._serialized_options = b'\232\270\030\031verification-tokens:write'
-  _globals['_CREATEVERIFICATIONTOKENREQUEST']._serialized_start=163
-  _globals['_CREATEVERIFICATIONTOKENREQUEST']._serialized_end=303
-  _globals['_CREATEVERIFICATIONTOKENRESPONSE']._serialized_start=305
-  _globals['_CREATEVERIFICATIONTOKENRESPONSE']._serialized_end=417
-  _globals['_USEVERIFICATIONTOKENREQUEST']._serialized_start=419
-  _globals['_USEVERIFICATIONTOKENREQUEST']._serialized_end=502
-  _globals['_USEVERIFICATIONTOKENRESPONSE']._serialized_start=504
-  _globals['_USEVERIFICATIONTOKENRESPONSE']._serialized_end=613
-  _globals['_VERIFICATIONTOKENSERVICE']._serialized_start=616
-  _globals['_VERIFICATIONTOKENSERVICE']._serialized_end=933
+  _globals['_VERIFICATIONTOKENSERVICE'].methods_by_name['UseVerificationToken']._serialized_options = b'\232\270\030\031verification-tokens:write\250\270\030\001'
+  _globals['_CREATEVERIFICATIONTOKENREQUEST']._serialized_start=194
+  _globals['_CREATEVERIFICATIONTOKENREQUEST']._serialized_end=334
+  _globals['_CREATEVERIFICATIONTOKENRESPONSE']._serialized_start=336
+  _globals['_CREATEVERIFICATIONTOKENRESPONSE']._serialized_end=448
+  _globals['_USEVERIFICATIONTOKENREQUEST']._serialized_start=450
+  _globals['_USEVERIFICATIONTOKENREQUEST']._serialized_end=533
+  _globals['_USEVERIFICATIONTOKENRESPONSE']._serialized_start=535
+  _globals['_USEVERIFICATIONTOKENRESPONSE']._serialized_end=644
+  _globals['_VERIFICATIONTOKENSERVICE']._serialized_start=647
+  _globals['_VERIFICATIONTOKENSERVICE']._serialized_end=972
 # @@protoc_insertion_point(module_scope)

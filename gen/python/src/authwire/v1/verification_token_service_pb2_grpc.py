@@ -27,6 +27,8 @@ if _version_not_supported:
 
 class VerificationTokenServiceStub:
     """Verification tokens: what e-mail links carry.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def __init__(self, channel):
@@ -49,10 +51,13 @@ class VerificationTokenServiceStub:
 
 class VerificationTokenServiceServicer:
     """Verification tokens: what e-mail links carry.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     def CreateVerificationToken(self, request, context):
-        """Stores a token and returns it. Atomic. Not idempotent: repeated with the same identifier and token it fails.
+        """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
+        and token it fails.
 
         VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
         """
@@ -62,7 +67,8 @@ class VerificationTokenServiceServicer:
 
     def UseVerificationToken(self, request, context):
         """Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-        token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent.
+        token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
+        idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
 
         VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
         """
@@ -93,6 +99,8 @@ def add_VerificationTokenServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class VerificationTokenService:
     """Verification tokens: what e-mail links carry.
+
+    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
     """
 
     @staticmethod

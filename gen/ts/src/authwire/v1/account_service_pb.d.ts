@@ -302,6 +302,8 @@ export declare const ListAccountsByUserResponseSchema: GenMessage<ListAccountsBy
 /**
  * Accounts: link a provider's account to a user, and unlink it.
  *
+ * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ *
  * @generated from service authwire.v1.AccountService
  */
 export declare const AccountService: GenService<{

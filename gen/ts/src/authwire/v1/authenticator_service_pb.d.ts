@@ -237,12 +237,14 @@ export declare const UpdateAuthenticatorCounterResponseSchema: GenMessage<Update
 /**
  * Authenticators: the passkeys of users.
  *
+ * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ *
  * @generated from service authwire.v1.AuthenticatorService
  */
 export declare const AuthenticatorService: GenService<{
   /**
-   * Stores an authenticator of a user and returns it. Atomic. Not idempotent: repeated with the same credential id it
-   * fails.
+   * Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+   * same credential id it fails.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
    * AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.

@@ -293,6 +293,14 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_AUDIT_LOG_UNAVAILABLE = 38;
    */
   AUDIT_LOG_UNAVAILABLE = 38,
+
+  /**
+   * FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
+   * done; the call needs a key of its own.
+   *
+   * @generated from enum value: ERROR_REASON_IDEMPOTENCY_KEY_REUSED = 39;
+   */
+  IDEMPOTENCY_KEY_REUSED = 39,
 }
 
 /**

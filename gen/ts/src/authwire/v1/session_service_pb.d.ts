@@ -232,11 +232,14 @@ export declare const DeleteSessionResponseSchema: GenMessage<DeleteSessionRespon
 /**
  * Sessions: who is signed in. The database holds only the SHA-256 of a session token.
  *
+ * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ *
  * @generated from service authwire.v1.SessionService
  */
 export declare const SessionService: GenService<{
   /**
-   * Creates a session for a user and returns it. Atomic. Not idempotent: repeated with the same token it fails.
+   * Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
+   * same token it fails.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
    * SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.

@@ -59,6 +59,16 @@ export declare type CreateUserRequest = Message<"authwire.v1.CreateUserRequest">
    * @generated from field: google.protobuf.Struct extra = 6;
    */
   extra?: JsonObject | undefined;
+
+  /**
+   * Whether a sign-up begins with this user, which may break off: the adapter of Auth.js says so. Unless the address is
+   * verified, the user then does not hold it for the time of the service's option --provisional-sign-up: GetUserByEmail
+   * does not find the user, and the next user who is created with the address replaces it, with another id. That ends as
+   * soon as the user gets an account, a session or an authenticator or is updated. Without that option it means nothing.
+   *
+   * @generated from field: bool provisional = 7;
+   */
+  provisional: boolean;
 };
 
 /**
@@ -472,11 +482,17 @@ export declare const CountUsersResponseSchema: GenMessage<CountUsersResponse>;
 /**
  * Users: create, read, update and delete the people who can sign in.
  *
+ * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ *
  * @generated from service authwire.v1.UserService
  */
 export declare const UserService: GenService<{
   /**
-   * Creates a user and returns it. Atomic. Not idempotent: repeated with the same id or e-mail address it fails.
+   * Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
+   * address it fails.
+   *
+   * A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+   * CreateUserRequest.provisional.
    *
    * USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
    * EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the e-mail address.
@@ -504,7 +520,7 @@ export declare const UserService: GenService<{
    * Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
    * ASCII letters; nothing else is folded.
    *
-   * USER_NOT_FOUND (NOT_FOUND): no user has the address.
+   * USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
    *
    * @generated from rpc authwire.v1.UserService.GetUserByEmail
    */
@@ -567,6 +583,7 @@ export declare const UserService: GenService<{
   /**
    * Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
    * and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
+   * Those of a tenant are counted one call after the other.
    *
    * @generated from rpc authwire.v1.UserService.CountUsers
    */

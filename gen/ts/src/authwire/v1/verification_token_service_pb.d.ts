@@ -116,11 +116,14 @@ export declare const UseVerificationTokenResponseSchema: GenMessage<UseVerificat
 /**
  * Verification tokens: what e-mail links carry.
  *
+ * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ *
  * @generated from service authwire.v1.VerificationTokenService
  */
 export declare const VerificationTokenService: GenService<{
   /**
-   * Stores a token and returns it. Atomic. Not idempotent: repeated with the same identifier and token it fails.
+   * Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
+   * and token it fails.
    *
    * VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
    *
@@ -133,7 +136,8 @@ export declare const VerificationTokenService: GenService<{
   },
   /**
    * Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-   * token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent.
+   * token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
+   * idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
    *
    * VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
    *

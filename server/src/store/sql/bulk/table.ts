@@ -1,7 +1,8 @@
-import { isDeepStrictEqual } from "node:util"
+import type { SelectQueryBuilder } from "typeorm"
 import type { Database } from "../database.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { Table } from "../schema/table.js"
+import { fingerprintOf } from "./fingerprint.js"
 
 /** Rows that are not in the database as they are given. */
 export interface Difference<Row> {
@@ -14,6 +15,10 @@ export interface BulkTable<Row> {
   count(): Promise<number>
   /** All rows in the order of their keys, without holding more than a page of them. */
   pages(): AsyncIterable<Row[]>
+  /** The same, of each row only the key. */
+  keys(): AsyncIterable<Row[]>
+  /** Another text when any row is another one; undefined where the database cannot tell. */
+  fingerprint(): Promise<string | undefined>
   /** Which of these rows, each with a key of its own, are not in the database, or otherwise. */
   differences(rows: readonly Row[]): Promise<Difference<Row>>
   /** Inserts what is missing and replaces what has changed, in one transaction. Throws StatementError, with nothing done. */
@@ -32,6 +37,7 @@ interface BulkTableOptions<Row> {
 }
 
 const pageSize = 500
+const keyPageSize = 5000
 /** How many keys a SELECT asks for. MySQL stops to look at the index for more than 200. */
 const keysAtOnce = 100
 /** How many rows an INSERT has: more are not faster. */
@@ -50,9 +56,9 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
       .selectFrom("t")
       .select([table.columns("t"), ...names, ...others].join(", "))
       .where("t.tenant = :tenant")
-  const page = () => names.reduce((builder, name) => builder.addOrderBy(name), select()).limit(pageSize)
-  const firstPage = table.statement(page(), "tenant" as Key)
-  const nextPage = table.statement(page().andWhere(`(${isAfter(keys)})`), ...table.key)
+  const selectKeys = () => table.selectFrom("t").select(names.join(", ")).where("t.tenant = :tenant")
+  const rowPages = pagesOf(select, pageSize, rowOf)
+  const keyPages = pagesOf(selectKeys, keyPageSize, keyOf)
   const ofTenant = table.statement(
     table.selectFrom("t").select("COUNT(*)").where("t.tenant = :tenant"),
     "tenant" as Key,
@@ -80,6 +86,31 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     return statement(select().andWhere(`(${names.join(", ")}) IN (${values})`), parameters)
   }
 
+  /** Reads rows in the order of their keys. */
+  function pagesOf(select: () => SelectQueryBuilder<Row>, size: number, make: (cells: Cell[]) => Row) {
+    const page = () => names.reduce((builder, name) => builder.addOrderBy(name), select()).limit(size)
+    const firstPage = table.statement(page(), "tenant" as Key)
+    const nextPage = table.statement(page().andWhere(`(${isAfter(keys)})`), ...table.key)
+    return async function* (): AsyncGenerator<Row[]> {
+      let last: Row | undefined
+      for (;;) {
+        const found: Cell[][] = await database.statements({}, (sql) =>
+          last === undefined ? sql.read(firstPage, { tenant } as Row) : sql.read(nextPage, last),
+        )
+        const rows = found.map(make)
+        if (rows.length > 0) yield rows
+        last = rows.at(-1)
+        if (last === undefined || rows.length < size) return
+      }
+    }
+  }
+
+  /** A row that has nothing but its key. */
+  function keyOf(cells: Cell[]): Row {
+    const values = keys.map((property, index) => [property, table.value(property, cells[index] as Cell)])
+    return { ...Object.fromEntries(values), tenant }
+  }
+
   /** A row of the cells of a SELECT: the columns; the key, which may be among them or not; and those that are hidden. */
   function rowOf(cells: Cell[]): Row {
     const row: Row = { ...table.row(cells), tenant }
@@ -92,7 +123,10 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     return open(row)
   }
 
-  const same = (one: Row, other: Row) => isDeepStrictEqual(compared(one), compared(other))
+  function same(one: Row, other: Row): boolean {
+    const cells = compared(other)
+    return compared(one).every((cell, index) => isSameCell(cell, cells[index]))
+  }
 
   function compared(row: Row): Cell[] {
     const shown = { ...row }
@@ -106,26 +140,18 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
       return Number(cells?.[0])
     },
 
-    async *pages() {
-      let last: Row | undefined
-      for (;;) {
-        const found: Cell[][] = await database.statements({}, (sql) =>
-          last === undefined ? sql.read(firstPage, { tenant } as Row) : sql.read(nextPage, last),
-        )
-        const rows = found.map(rowOf)
-        if (rows.length > 0) yield rows
-        last = rows.at(-1)
-        if (last === undefined || rows.length < pageSize) return
-      }
-    },
+    pages: rowPages,
+    keys: keyPages,
+    fingerprint: fingerprintOf(database, table, tenant),
 
     async differences(rows) {
       const stored = new Map<string, Row>()
-      for (const chunk of chunks(rows, keysAtOnce)) {
-        for (const cells of await database.statements({}, (sql) => sql.read(byKeys, chunk))) {
-          const row = rowOf(cells)
-          stored.set(table.nameOf(row), row)
-        }
+      const lookups = [...chunks(rows, keysAtOnce)].map((chunk) =>
+        database.statements({}, (sql) => sql.read(byKeys, chunk)),
+      )
+      for (const cells of (await Promise.all(lookups)).flat()) {
+        const row = rowOf(cells)
+        stored.set(table.nameOf(row), row)
       }
       const difference: Difference<Row> = { missing: [], changed: [] }
       for (const row of rows) {
@@ -155,6 +181,12 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
       })
     },
   }
+}
+
+function isSameCell(one: Cell, other: Cell | undefined): boolean {
+  if (one === other) return true
+  if (Buffer.isBuffer(one)) return Buffer.isBuffer(other) && one.equals(other)
+  return one instanceof Date && other instanceof Date && one.getTime() === other.getTime()
 }
 
 /** The condition that a row comes after the one whose key the parameters are: `a > :a OR (a = :a AND b > :b)`. */

@@ -1,11 +1,13 @@
 import { createRequire } from "node:module"
 import type Libsql from "libsql"
 import mysql from "mysql2"
-import { createConnection } from "mysql2/promise"
+import { type Connection, createConnection } from "mysql2/promise"
 import { DataSource, type Logger } from "typeorm"
+import { type Cluster, clusterOf } from "../cluster/member-state.js"
 import type { Engine } from "../schema/column-types.js"
 import { entities } from "../schema/entities.js"
 import { migrations } from "../schema/migrations/index.js"
+import { connectionOptions } from "./connection-options.js"
 import { statementError as mysqlError } from "./mysql-errors.js"
 import { busyTimeoutMs, statementError as sqliteError } from "./sqlite.js"
 import { StatementError } from "./statement-error.js"
@@ -36,17 +38,14 @@ export async function openSqliteDataSource(path: string): Promise<DataSource> {
 export async function openServerDataSource(
   location: ServerLocation,
   options: { poolSize: number; connectTimeoutMs: number },
-): Promise<DataSource> {
+): Promise<{ dataSource: DataSource; cluster: Cluster | undefined }> {
   const { host, port, socketPath, username, password, database, ssl } = location
   try {
     const connectTimeout = options.connectTimeoutMs
-    const probe = await createConnection({
-      ...{ host, port, user: username, password, database, connectTimeout },
-      ...(socketPath === undefined ? {} : { socketPath }),
-      ...(ssl === undefined ? {} : { ssl }),
-    })
-    const [rows] = await probe.query<mysql.RowDataPacket[]>("SELECT VERSION() AS version").finally(() => probe.end())
-    const engine = /mariadb/i.test(rows[0]?.version) ? "mariadb" : "mysql"
+    const reach = connectionOptions(location)
+    const probe = await createConnection({ ...reach, connectTimeout })
+    const { version, cluster } = await kindOf(probe).finally(() => probe.end())
+    const engine = /mariadb/i.test(version) ? "mariadb" : "mysql"
     const dataSource = new DataSource({
       type: engine,
       driver: mysql,
@@ -58,6 +57,7 @@ export async function openServerDataSource(
       // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
       poolSize: options.poolSize + 2,
       extra: {
+        stream: reach.stream,
         connectAttributes: { program_name: "authwire" },
         // Networks forget connections that are silent, and tell nobody.
         maxIdle: options.poolSize,
@@ -66,18 +66,25 @@ export async function openServerDataSource(
       },
       ...common(engine),
     })
-    return await dataSource.initialize().catch(async (error: unknown) => {
+    await dataSource.initialize().catch(async (error: unknown) => {
       // What it had opened by then would keep the process from ending.
       await dataSource.driver.disconnect().catch(() => {})
       throw error
     })
+    return { dataSource, cluster }
   } catch (error) {
     const { message, code } = mysqlError(error)
     throw new StatementError("unavailable", message, code)
   }
 }
 
-function common(engine: Engine) {
+async function kindOf(probe: Connection): Promise<{ version: string; cluster: Cluster | undefined }> {
+  const [rows] = await probe.query<mysql.RowDataPacket[]>("SELECT VERSION() AS version")
+  return { version: String(rows[0]?.version), cluster: await clusterOf(probe) }
+}
+
+/** What the data sources of all engines have. */
+export function common(engine: Engine) {
   return {
     entities: Object.values(entities(engine)),
     migrations,

@@ -36,6 +36,8 @@ export interface SqlEngine {
   readonly locksRows: boolean
   /** How look-ups by key share statements. The limit is a power of two. */
   readonly lookups: CoalesceOptions
+  /** Whether another member may take writes when this one takes none: what was not done is done there. */
+  readonly hasOtherMembers: boolean
   connect(): Promise<Connection>
   /** Runs TypeORM's own queries on a connection that nobody uses afterwards. Failures of the database are StatementErrors. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>

@@ -1,15 +1,23 @@
+import type { Span } from "@opentelemetry/api"
+import type { Observation } from "../observer.js"
 import type { Cell } from "../query/statement.js"
 import type { Connection, SqlEngine } from "./engine.js"
+import { observedConnection } from "./observed-connection.js"
 import { failsBy, StatementError } from "./statement-error.js"
 
 /** The connection of a unit of work. */
 export class Lease {
   readonly #engine: SqlEngine
+  readonly #observation: Observation
+  readonly #spans: readonly Span[]
   #opening: Promise<void> | undefined
   #connection: Connection | undefined
 
-  constructor(engine: SqlEngine) {
+  /** @param spans See Waiter. */
+  constructor(engine: SqlEngine, observation: Observation = {}, spans: readonly Span[] = []) {
     this.#engine = engine
+    this.#observation = observation
+    this.#spans = spans
   }
 
   get connection(): Connection {
@@ -18,8 +26,15 @@ export class Lease {
   }
 
   open(): Promise<void> {
+    const begun = performance.now()
     this.#opening = this.#engine.connect().then((connection) => {
-      this.#connection = connection
+      const { observer } = this.#observation
+      // SQLite has one connection, which was open before.
+      if (this.#engine.engine !== "sqlite" && !connection.reused) observer?.connected(performance.now() - begun)
+      this.#connection =
+        observer === undefined && this.#spans.length === 0
+          ? connection
+          : observedConnection(connection, this.#engine, this.#observation, this.#spans)
     })
     return this.#opening
   }

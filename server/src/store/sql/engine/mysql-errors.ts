@@ -4,7 +4,7 @@ const failures = new Map<number, Failure>([
   [1062, "duplicate"], // ER_DUP_ENTRY
   [1452, "no-parent"], // ER_NO_REFERENCED_ROW_2
 
-  [1213, "conflict"], // ER_LOCK_DEADLOCK
+  [1213, "conflict"], // ER_LOCK_DEADLOCK, and of Galera: the cluster certified another write first
   [3101, "conflict"], // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: the group certified another write first
   [1180, "conflict"], // ER_ERROR_DURING_COMMIT: the same, as older members and MariaDB's clusters say it
   [1020, "conflict"], // ER_CHECKREAD: MariaDB's snapshot isolation
@@ -12,12 +12,12 @@ const failures = new Map<number, Failure>([
   [1205, "locked"], // ER_LOCK_WAIT_TIMEOUT, and NOWAIT of MariaDB
   [3572, "locked"], // ER_LOCK_NOWAIT of MySQL
 
+  [1047, "read-only"], // ER_UNKNOWN_COM_ERROR, of Galera: the node is not in the primary component, or not ready yet
   [1290, "read-only"], // ER_OPTION_PREVENTS_STATEMENT: as after a failover
   [1792, "read-only"], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
   [1836, "read-only"], // ER_READ_ONLY_MODE
   [1874, "read-only"], // ER_INNODB_READ_ONLY
   [1881, "read-only"], // ER_INNODB_FORCED_RECOVERY
-  [3100, "read-only"], // ER_RUN_HOOK_ERROR: the member has left its group
 
   [3024, "timeout"], // ER_QUERY_TIMEOUT of MySQL
   [1969, "timeout"], // ER_STATEMENT_TIMEOUT of MariaDB
@@ -41,7 +41,12 @@ const failures = new Map<number, Failure>([
   [1317, "unavailable"], // ER_QUERY_INTERRUPTED: somebody killed it
   [1927, "unavailable"], // ER_CONNECTION_KILLED of MariaDB
   [3032, "unavailable"], // ER_SERVER_OFFLINE_MODE
+  // Whether the group has the transaction is not known then: its message may have reached the others.
+  [3100, "unavailable"], // ER_RUN_HOOK_ERROR: the member left its group during the commit
   [3118, "unavailable"], // ER_ACCOUNT_HAS_BEEN_LOCKED
+  [3796, "unavailable"], // ER_GRP_TRX_CONSISTENCY_NOT_ALLOWED: the member is not in its group
+  [3797, "unavailable"], // ER_GRP_TRX_CONSISTENCY_BEFORE: the member cannot catch up with its group
+  [3799, "unavailable"], // ER_GRP_TRX_CONSISTENCY_BEGIN_NOT_ALLOWED: the member is leaving its group
   [4031, "unavailable"], // ER_CLIENT_INTERACTION_TIMEOUT
 ])
 

@@ -1,16 +1,25 @@
 import type { Socket } from "node:net"
+import { setTimeout as delay } from "node:timers/promises"
 import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
 import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import { consistencySetting, type Freshness } from "../cluster/consistency.js"
+import type { Cluster } from "../cluster/member-state.js"
+import { withClusterLock } from "../cluster/schema-lock.js"
 import type { Cell } from "../query/statement.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { statementError } from "./mysql-errors.js"
-import { StatementError } from "./statement-error.js"
+import { failsBy, StatementError } from "./statement-error.js"
 
 export interface MysqlEngineOptions {
   /** Of type "mysql" or "mariadb". */
   dataSource: DataSource
   poolSize: number
   statementTimeoutMs: number
+  /** What the server is a member of. */
+  cluster: Cluster | undefined
+  freshness: Freshness
+  /** Called when a connection was lost, could not be made, or led to a server that takes no writes. */
+  onTrouble?: (() => void) | undefined
 }
 
 /** A connection of mysql2 as it is, beside what its types tell. */
@@ -22,8 +31,15 @@ const graceMs = 500
 // How long another process that changes the tables is waited for.
 const schemaLockSeconds = 60
 
-export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlEngineOptions): SqlEngine {
+export interface MysqlEngine extends SqlEngine {
+  /** Resolves when no statement is active, and after so many milliseconds at the latest. */
+  idle(ms: number): Promise<void>
+}
+
+export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
+  const { dataSource, poolSize, statementTimeoutMs, cluster, freshness, onTrouble = () => {} } = options
   const engine = dataSource.options.type === "mariadb" ? "mariadb" : "mysql"
+  const consistency = consistencySetting(cluster, freshness)
   const sessionStatements = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     `SET SESSION ${[
@@ -37,6 +53,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
       engine === "mysql"
         ? `max_execution_time = ${statementTimeoutMs}`
         : `max_statement_time = ${statementTimeoutMs / 1000}`,
+      ...consistency,
     ].join(", ")}`,
   ]
   /** Every connection, and what ends the one thing that it does. */
@@ -69,7 +86,10 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
         if (error === null) return resolve(resultOf(result))
         const failure = statementError(error)
         // What a server rejects that shuts down or is read-only now may be welcome at the one that follows.
-        if (failure.failure === "unavailable" || failure.failure === "read-only") destroy(connection)
+        if (failure.failure === "unavailable" || failure.failure === "read-only") {
+          destroy(connection)
+          onTrouble()
+        }
         reject(failure)
       }
       try {
@@ -100,6 +120,20 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     }
   }
 
+  /**
+   * A read that waits for other nodes of Galera fails as one that waits for a lock when its own node loses them: then
+   * the node takes nothing, as by 1047.
+   */
+  async function explained(connection: MysqlConnection, error: unknown): Promise<never> {
+    if (!failsBy(error, "locked")) throw error
+    const isReady = { sql: "SHOW GLOBAL STATUS LIKE 'wsrep_ready'", rowsAsArray: true }
+    const { rows } = await exchange(connection, (done) => connection.query(isReady, done))
+    if (rows[0]?.[1] === "ON") throw error
+    destroy(connection)
+    onTrouble()
+    throw new StatementError("read-only", "the node is not in the primary component of its cluster", error.code)
+  }
+
   async function withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T> {
     const runner = dataSource.createQueryRunner()
     try {
@@ -121,6 +155,7 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
     locksRows: true,
     // A statement costs more than a row, here and there. Two, because with one this process would idle while MySQL works.
     lookups: { limit: 16, ahead: 2 },
+    hasOtherMembers: false,
 
     async connect(): Promise<Connection> {
       let connection: MysqlConnection
@@ -128,17 +163,20 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
         // Without a query runner of TypeORM, which would be made and thrown away for every statement.
         connection = await dataSource.driver.obtainMasterConnection()
       } catch (error) {
+        onTrouble()
         throw new StatementError("unavailable", statementError(error).message, statementError(error).code)
       }
       const reused = open.has(connection)
       if (!reused) await setUp(connection)
+      const run: Connection["run"] = (sql, cells) =>
+        exchange(connection, (done) => {
+          if (cells === undefined) connection.query(sql, done)
+          else connection.execute({ sql, values: cells, rowsAsArray: true }, done)
+        })
       return {
         reused,
-        run: (sql, cells) =>
-          exchange(connection, (done) => {
-            if (cells === undefined) connection.query(sql, done)
-            else connection.execute({ sql, values: cells, rowsAsArray: true }, done)
-          }),
+        run:
+          cluster === "galera" ? (sql, cells) => run(sql, cells).catch((error) => explained(connection, error)) : run,
         release: () => connection.release(),
         discard: () => destroy(connection),
       }
@@ -151,13 +189,19 @@ export function mysqlEngine({ dataSource, poolSize, statementTimeoutMs }: MysqlE
         // Changing a large table takes as long as it takes.
         const timeout = engine === "mariadb" ? "max_statement_time" : "max_execution_time"
         const locks = "innodb_lock_wait_timeout = DEFAULT, lock_wait_timeout = DEFAULT"
-        await runner.query(`SET SESSION ${timeout} = 0, ${locks}, time_zone = '+00:00'`)
+        const settings = [`${timeout} = 0`, locks, "time_zone = '+00:00'", ...consistency]
+        await runner.query(`SET SESSION ${settings.join(", ")}`)
         const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"
         const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds}) AS got`)
         if (Number(row.got) !== 1) throw new StatementError("conflict", "another process is changing the tables")
-        // The lock ends with the connection.
-        return work(runner)
+        // The lock ends with the connection, and holds on this server.
+        return cluster === undefined ? work(runner) : withClusterLock(dataSource, runner, schemaLockSeconds, work)
       }),
+
+    async idle(ms) {
+      const end = performance.now() + ms
+      while (performance.now() < end && [...open.values()].some((interrupt) => interrupt !== undefined)) await delay(10)
+    },
 
     async close() {
       for (const interrupt of open.values()) interrupt?.()

@@ -86,6 +86,7 @@ export function sqliteEngine(dataSource: DataSource): SqlEngine {
     lock: (select) => select,
     locksRows: false,
     lookups: { limit: 1, ahead: 1 },
+    hasOtherMembers: false,
     connect: async () => connection,
     withQueryRunner,
     withSchemaLock: (work) =>

@@ -3,7 +3,8 @@ import { StoreError } from "../../error.js"
 /**
  * What went wrong with a statement, known by error numbers and codes, never by message text:
  * a duplicate key; a foreign key without its parent; a conflict with another transaction (nothing was done, try again);
- * a lock that another transaction holds (likewise); a database that takes no writes; no database to speak of; out of time;
+ * a lock that another transaction holds (likewise); a member of a cluster that cannot do it any more where another one may
+ * (likewise); a database that takes no writes; no database to speak of; out of time;
  * anything else, which is a fault of this program or of the schema.
  */
 export type Failure =
@@ -11,6 +12,7 @@ export type Failure =
   | "no-parent"
   | "conflict"
   | "locked"
+  | "moved"
   | "read-only"
   | "unavailable"
   | "timeout"
@@ -42,7 +44,7 @@ export function storeError(error: unknown): unknown {
   if (failsBy(error, "read-only")) {
     return new StoreError("DATABASE_UNAVAILABLE", `the database takes no writes: ${error.message}`, { cause: error })
   }
-  if (failsBy(error, "unavailable")) {
+  if (failsBy(error, "unavailable") || failsBy(error, "moved")) {
     return new StoreError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause: error })
   }
   if (failsBy(error, "timeout")) {

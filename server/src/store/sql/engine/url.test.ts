@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
 import { createDatabase, databaseTargets } from "@authwire/test-support/databases.js"
 import { plainSql } from "@authwire/test-support/plain-sql.js"
 import { describe, expect, test } from "@jest/globals"
@@ -35,8 +36,48 @@ describe("parseDatabaseUrl", () => {
     expect(parseDatabaseUrl(url)).toEqual(location)
   })
 
+  const postgres = { kind: "postgres", port: 5432, username: undefined, password: "", ssl: undefined }
+  const anybody = { rejectUnauthorized: false, checkServerIdentity: expect.any(Function) }
+  const ca = fileURLToPath(import.meta.url)
+  const read = readFileSync(ca, "utf8")
+
   test.each([
-    ["a scheme that it does not know", "postgres://user:hunter2@localhost/x", /mysql:.*sqlite:/],
+    ["postgres://localhost/x", { ...postgres, host: "localhost", database: "x" }],
+    [
+      "postgresql://a%40b:p%40%3A%2F%23@[::1]:5433/a%20b?sslmode=disable",
+      { ...postgres, host: "::1", port: 5433, username: "a@b", password: "p@:/#", database: "a b" },
+    ],
+    ["postgres://u@%2Frun%2Fpostgresql/x", { ...postgres, host: "/run/postgresql", username: "u", database: "x" }],
+    ["postgres:///x?host=/run/postgresql", { ...postgres, host: "/run/postgresql", database: "x" }],
+    ["postgres://db/x?sslmode=no-verify", { ...postgres, host: "db", database: "x", ssl: anybody }],
+    ["postgres://db/x?sslmode=require", { ...postgres, host: "db", database: "x", ssl: anybody }],
+    [
+      `postgres://db/x?sslmode=require&sslrootcert=${ca}`,
+      { ...postgres, host: "db", database: "x", ssl: { ...anybody, rejectUnauthorized: true, ca: read } },
+    ],
+    [
+      "postgres://db/x?sslmode=verify-ca",
+      { ...postgres, host: "db", database: "x", ssl: { ...anybody, rejectUnauthorized: true } },
+    ],
+    [
+      `postgres://db/x?sslmode=verify-full&sslrootcert=${ca}&sslcert=${ca}&sslkey=${ca}`,
+      { ...postgres, host: "db", database: "x", ssl: { rejectUnauthorized: true, ca: read, cert: read, key: read } },
+    ],
+  ])("%s", (url, location) => {
+    expect(parseDatabaseUrl(url)).toEqual(location)
+  })
+
+  test.each([
+    ["a scheme that it does not know", "oracle://user:hunter2@localhost/x", /mysql:.*postgres:.*sqlite:/],
+    ["what is no URL of PostgreSQL", "postgres://user:hunter2@:bad:/x", /must be postgres:/],
+    ["no database of PostgreSQL", "postgres://user:hunter2@localhost", /names no database/],
+    [
+      "a parameter of another server",
+      "postgres://u:hunter2@localhost/x?ssl-mode=REQUIRED",
+      /unknown parameter: ssl-mode/,
+    ],
+    ["an sslmode that may be none", "postgres://u:hunter2@localhost/x?sslmode=prefer", /sslmode must be disable/],
+    ["two hosts of PostgreSQL", "postgres://u:hunter2@one,two/x", /must name one host/],
     ["no scheme", "localhost:3306/hunter2", /mysql:.*sqlite:/],
     ["what is no URL", "mysql://user:hunter2@:bad:/x", /mysql:.*sqlite:/],
     ["no database", "mysql://user:hunter2@localhost", /names no database/],

@@ -1,12 +1,18 @@
 import { readFileSync } from "node:fs"
 import { isIP } from "node:net"
 import type { SslOptions } from "mysql2"
+import { type PostgresLocation, parsePostgresUrl } from "./postgres-url.js"
 
-/** Where a database is: a file of SQLite (or `:memory:`), or a server. */
-export type DatabaseLocation = { kind: "sqlite"; path: string } | ({ kind: "server" } & ServerLocation)
+/** Where a database is: a file of SQLite (or `:memory:`), a server of MySQL or MariaDB, or one of PostgreSQL. */
+export type DatabaseLocation =
+  | { kind: "sqlite"; path: string }
+  | ({ kind: "server" } & ServerLocation)
+  | ({ kind: "postgres" } & PostgresLocation)
 
 export interface ServerLocation {
   host: string
+  /** Which of the addresses of the host, where it has several. */
+  address?: string
   port: number
   socketPath: string | undefined
   username: string
@@ -19,10 +25,12 @@ export interface ServerLocation {
  * Reads a database URL:
  *
  * - `sqlite:PATH`, `sqlite::memory:`
+ * - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; see parsePostgresUrl.
  * - `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (port 3306 unless given; `mariadb://` is the same), with these
  *   parameters, named as MySQL's own programs name them: `ssl-mode` (`DISABLED`, the default; `REQUIRED`: encrypted, to
  *   whomever; `VERIFY_CA`; `VERIFY_IDENTITY`: the certificate also names the host), `ssl-ca`, `ssl-cert`, `ssl-key`
- *   (paths of PEM files), `socket` (path of a Unix socket, in place of host and port).
+ *   (paths of PEM files), `socket` (path of a Unix socket, in place of host and port). Of a URL with several hosts
+ *   urlsOfHosts makes several URLs.
  *
  * Throws a TypeError that does not quote the URL, which may hold a password.
  */
@@ -32,8 +40,11 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
     if (path === "") throw new TypeError("the database URL names no file: sqlite:PATH")
     return { kind: "sqlite", path }
   }
+  if (/^postgres(ql)?:\/\//.test(url)) return { kind: "postgres", ...parsePostgresUrl(url) }
   if (!/^(mysql|mariadb):\/\//.test(url) || !URL.canParse(url)) {
-    throw new TypeError("the database URL must be mysql://USER:PASSWORD@HOST:PORT/DATABASE or sqlite:PATH")
+    throw new TypeError(
+      "the database URL must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, postgres://… or sqlite:PATH",
+    )
   }
   const { hostname, port, username, password, pathname, searchParams } = new URL(url)
   const database = decodeURIComponent(pathname.slice(1))

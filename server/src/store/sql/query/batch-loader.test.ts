@@ -1,31 +1,40 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
+import { trace } from "@opentelemetry/api"
+import type { Waiter } from "../../store.js"
 import { coalesce } from "./batch-loader.js"
 
 describe("coalesce", () => {
   const doubled = () =>
-    jest.fn(async (keys: readonly number[], _signal: AbortSignal | undefined) =>
-      keys.map((key) => (key < 0 ? undefined : key * 2)),
-    )
+    jest.fn(async (keys: readonly number[], _waiter: Waiter) => keys.map((key) => (key < 0 ? undefined : key * 2)))
 
   test("look-ups of one turn are loaded together, and each gets its own row", async () => {
     const load = doubled()
     const find = coalesce({ limit: 8, ahead: 2 }, load)
-    expect(await Promise.all([3, -1, 5].map((key) => find(key, undefined)))).toEqual([6, undefined, 10])
+    expect(await Promise.all([3, -1, 5].map((key) => find(key, {})))).toEqual([6, undefined, 10])
     expect(load.mock.calls.map(([keys]) => keys)).toEqual([[3, -1, 5]])
   })
 
   test("no more are loaded together than the limit says", async () => {
     const load = doubled()
     const find = coalesce({ limit: 2, ahead: 2 }, load)
-    expect(await Promise.all([1, 2, 3, 4, 5].map((key) => find(key, undefined)))).toEqual([2, 4, 6, 8, 10])
+    expect(await Promise.all([1, 2, 3, 4, 5].map((key) => find(key, {})))).toEqual([2, 4, 6, 8, 10])
     expect(load.mock.calls.map(([keys]) => keys)).toEqual([[1, 2], [3, 4], [5]])
+  })
+
+  test("a load is shown in the spans of all whose look-ups it answers", async () => {
+    const load = doubled()
+    const find = coalesce({ limit: 8, ahead: 2 }, load)
+    const spans = ["1", "3"].map((spanId) => trace.wrapSpanContext({ traceId: "t", spanId, traceFlags: 1 }))
+    await Promise.all([find(1, { spans: spans.slice(0, 1) }), find(2, {}), find(3, { spans: spans.slice(1) })])
+    await Promise.all([find(4, {}), find(5, {})])
+    expect(load.mock.calls.map(([, waiter]) => waiter.spans)).toEqual([spans, undefined])
   })
 
   test("one that comes alone has its own signal", async () => {
     const load = doubled()
     const { signal } = new AbortController()
-    await coalesce({ limit: 8, ahead: 2 }, load)(1, signal)
-    expect(load.mock.calls).toEqual([[[1], signal]])
+    await coalesce({ limit: 8, ahead: 2 }, load)(1, { signal })
+    expect(load.mock.calls).toEqual([[[1], { signal }]])
   })
 
   describe("while as many loads are active as may be", () => {
@@ -46,11 +55,11 @@ describe("coalesce", () => {
         loads.push(keys)
         return new Promise((resolve) => ends.push(() => resolve(keys.map((key) => key * 2))))
       })
-      const found = [find(1, undefined)]
+      const found = [find(1, {})]
       await turn()
-      found.push(find(2, undefined))
+      found.push(find(2, {}))
       await turn()
-      return { loads, ends, find: (key: number) => found.push(find(key, undefined)), found }
+      return { loads, ends, find: (key: number) => found.push(find(key, {})), found }
     }
 
     test("those who come wait for one to end, and go together", async () => {
@@ -107,15 +116,15 @@ describe("coalesce", () => {
   test("one turn later is another load", async () => {
     const load = doubled()
     const find = coalesce({ limit: 8, ahead: 2 }, load)
-    await find(1, undefined)
-    await find(2, undefined)
+    await find(1, {})
+    await find(2, {})
     expect(load).toHaveBeenCalledTimes(2)
   })
 
   test("a failure is that of all who were loaded together", async () => {
     const failure = new Error("no")
     const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => Promise.reject(failure))
-    const both = await Promise.allSettled([find(1, undefined), find(2, undefined)])
+    const both = await Promise.allSettled([find(1, {}), find(2, {})])
     expect(both).toEqual([
       { status: "rejected", reason: failure },
       { status: "rejected", reason: failure },
@@ -127,13 +136,13 @@ describe("coalesce", () => {
     let loading: AbortSignal | undefined
     const find = coalesce<number, number>(
       { limit: 8, ahead: 2 },
-      (_keys, signal) =>
+      (_keys, { signal }) =>
         new Promise((_resolve, reject) => {
           loading = signal
           signal?.addEventListener("abort", () => reject(signal.reason))
         }),
     )
-    const [first, second] = callers.map(({ signal }, key) => find(key, signal))
+    const [first, second] = callers.map(({ signal }, key) => find(key, { signal }))
     await Promise.resolve()
     callers[0]?.abort(new Error("the first is gone"))
     await expect(first).rejects.toThrow("the first is gone")
@@ -147,7 +156,7 @@ describe("coalesce", () => {
     const rows = Promise.withResolvers<number[]>()
     const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => rows.promise)
     const gone = new AbortController()
-    const [first, second] = [find(1, gone.signal), find(2, new AbortController().signal)]
+    const [first, second] = [find(1, gone), find(2, new AbortController())]
     await Promise.resolve()
     gone.abort(new Error("gone"))
     rows.resolve([10, 20])

@@ -1,9 +1,12 @@
-/** Finds the row of a key, or undefined. Throws the signal's reason when that comes first. */
-export type Lookup<Key, Row> = (key: Key, signal: AbortSignal | undefined) => Promise<Row | undefined>
+import type { Waiter } from "../../store.js"
 
-interface Waiter<Key, Row> {
+/** Finds the row of a key, or undefined. Throws the reason of the waiter's signal when that comes first. */
+export type Lookup<Key, Row> = (key: Key, waiter: Waiter) => Promise<Row | undefined>
+
+interface Waiting<Key, Row> {
   readonly key: Key
-  readonly signal: AbortSignal | undefined
+  readonly signal: Waiter["signal"]
+  readonly spans: Waiter["spans"]
   resolve(row: Row | undefined): void
   reject(reason: unknown): void
 }
@@ -22,13 +25,14 @@ const longestWaitMs = 1
  * Collects look-ups, so that one statement answers several: those that come in one turn of the event loop, and those that
  * come while others are active. When there are few, each goes at once and alone.
  *
- * @param load finds the rows of several keys, in their order. Its signal aborts when nobody waits any more.
+ * @param load finds the rows of several keys, in their order. Its waiter stands for all who wait: the signal aborts when
+ *   nobody does any more.
  */
 export function coalesce<Key, Row>(
   { limit, ahead }: CoalesceOptions,
-  load: (keys: readonly Key[], signal: AbortSignal | undefined) => Promise<readonly (Row | undefined)[]>,
+  load: (keys: readonly Key[], waiter: Waiter) => Promise<readonly (Row | undefined)[]>,
 ): Lookup<Key, Row> {
-  let waiting: Waiter<Key, Row>[] = []
+  let waiting: Waiting<Key, Row>[] = []
   let active = 0
   let isPlanned = false
   let begun = 0
@@ -64,13 +68,13 @@ export function coalesce<Key, Row>(
     answer(batch)
   }
 
-  async function answer(batch: readonly Waiter<Key, Row>[]): Promise<void> {
+  async function answer(batch: readonly Waiting<Key, Row>[]): Promise<void> {
     const [first, second] = batch
     const waited = second === undefined ? undefined : untilNobodyWaits(batch)
     try {
       const rows = await load(
         batch.map(({ key }) => key),
-        waited === undefined ? first?.signal : waited.signal,
+        { signal: waited === undefined ? first?.signal : waited.signal, spans: spansOf(batch) },
       )
       for (const [index, waiter] of batch.entries()) waiter.resolve(rows[index])
     } catch (reason) {
@@ -82,15 +86,20 @@ export function coalesce<Key, Row>(
     }
   }
 
-  return (key, signal) =>
+  return (key, { signal, spans }) =>
     new Promise((resolve, reject) => {
-      waiting.push({ key, signal, resolve, reject })
+      waiting.push({ key, signal, spans, resolve, reject })
       plan()
     })
 }
 
+/** Those of all who wait; few calls are recorded, so most have none. */
+function spansOf<Key, Row>(batch: readonly Waiting<Key, Row>[]): Waiter["spans"] {
+  return batch.some(({ spans }) => spans !== undefined) ? batch.flatMap(({ spans = [] }) => spans) : undefined
+}
+
 /** Lets each go when its own signal aborts; the signal that it gives aborts with the last of them. */
-function untilNobodyWaits<Key, Row>(batch: readonly Waiter<Key, Row>[]) {
+function untilNobodyWaits<Key, Row>(batch: readonly Waiting<Key, Row>[]) {
   const all = new AbortController()
   let left = batch.length
   const leaves = batch.map(({ signal, reject }) => {

@@ -1,5 +1,5 @@
 import type { ObjectLiteral, SelectQueryBuilder } from "typeorm"
-import type { Caller } from "../../store.js"
+import type { Caller, Waiter } from "../../store.js"
 import type { Database } from "../database.js"
 import { textOf } from "../schema/table.js"
 import { coalesce, type Lookup } from "./batch-loader.js"
@@ -11,7 +11,7 @@ export interface SharedLookupOptions {
   /** The columns that are wanted. */
   columns: string
   alias: string
-  /** The properties that are unique together within the tenant, all of them of bytes on a server. */
+  /** The properties that are unique together within the tenant, all of them keys or hashes. */
   key: readonly string[]
 }
 
@@ -51,9 +51,11 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     return statement(select, parameters)
   }
 
-  const load = async (tenant: Cell, keys: readonly Cell[][], signal: AbortSignal | undefined) => {
+  const load = async (tenant: Cell, keys: readonly Cell[][], waiter: Waiter) => {
+    database.lookedUp(keys.length)
+    if (keys.length > 1) for (const span of waiter.spans ?? []) span.setAttribute("authwire.lookups", keys.length)
     const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
-    const rows = await database.statements({ signal }, (sql) => sql.read(select, { tenant, keys }))
+    const rows = await database.statements(waiter, (sql) => sql.read(select, { tenant, keys }))
     if (keys.length === 1) return rows
     const byKey = new Map(rows.map((cells) => [textOf(cells.slice(-key.length)), cells]))
     return keys.map((cells) => byKey.get(textOf(cells)))
@@ -61,13 +63,14 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
 
   // There are as many as tenants: callers do not make them up.
   const lookups = new Map<string, Lookup<Cell[], Cell[]>>()
-  return ({ tenant, signal }: Caller, cells: Cell[]): Promise<Cell[] | undefined> => {
+  return (caller: Caller, cells: Cell[]): Promise<Cell[] | undefined> => {
+    const { tenant } = caller
     let lookup = lookups.get(tenant)
     if (lookup === undefined) {
       const tenantIs = database.tables.users.cell("tenant", tenant)
-      lookup = coalesce(database.lookups, (keys, signals) => load(tenantIs, keys, signals))
+      lookup = coalesce(database.lookups, (keys, waiter) => load(tenantIs, keys, waiter))
       lookups.set(tenant, lookup)
     }
-    return lookup(cells, signal)
+    return lookup(cells, caller)
   }
 }

@@ -20,6 +20,8 @@ export interface Queue {
   /** Rejects those who wait and all who come. */
   close(): void
   throwIfClosed(): void
+  /** How many wait. */
+  readonly size: number
 }
 
 /** @param limit how many may wait. */
@@ -87,6 +89,9 @@ export function queue(limit: number): Queue {
   return {
     line,
     throwIfClosed,
+    get size() {
+      return all.size
+    },
     close() {
       closed = true
       for (const waiter of all) waiter.reject?.(closedError())

@@ -21,7 +21,7 @@ export interface BackoffOptions {
 
 /**
  * Tries again what fails by a conflict, 10 times at most, and what meets a lock, until the signal aborts, or for 10 s where
- * there is none. Each time after a random delay below a bound that doubles from 4 to 500 ms, so that those who met do not
+ * there is none; and what another member of a cluster may do, for 10 s. Each time after a random delay below a bound that doubles from 4 to 500 ms, so that those who met do not
  * meet again. Throws the last failure, or the signal's reason during a delay.
  */
 export type Backoff = <T>(waiter: Waiter, work: (tries: number) => Promise<T>) => Promise<T>
@@ -52,7 +52,8 @@ export function backoff({ random, onRetry, limit }: BackoffOptions): Backoff {
     const mayTryAgain = (error: unknown, tries: number): error is StatementError => {
       if (waiting >= limit) return false
       if (failsBy(error, "conflict")) return tries < maxTries
-      return failsBy(error, "locked") && (signal !== undefined || performance.now() - begun < longestWaitMs)
+      const isEarly = performance.now() - begun < longestWaitMs
+      return failsBy(error, "moved") ? isEarly : failsBy(error, "locked") && (signal !== undefined || isEarly)
     }
     for (let tries = 1; ; tries++) {
       try {

@@ -8,6 +8,8 @@ export interface Gate {
   /** Waits for a place and takes it; `leave()` gives it back. Throws as a Line does. */
   enter(kind: Kind, signal: AbortSignal | undefined): Promise<void>
   leave(kind: Kind): void
+  /** How many are inside. */
+  readonly inside: number
 }
 
 export interface GateOptions {
@@ -31,6 +33,9 @@ export function gate(queue: Queue, { places, writers }: GateOptions): Gate {
   }
 
   return {
+    get inside() {
+      return inside
+    },
     async enter(kind, signal) {
       signal?.throwIfAborted()
       queue.throwIfClosed()

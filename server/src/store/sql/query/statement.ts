@@ -5,10 +5,18 @@ export type Cell = string | number | Buffer | Date | null
 
 /** A statement that the driver prepares. It is built once, when the store opens; a call only gives it values. */
 export interface Statement<Values> {
-  /** With `?` for each parameter. */
+  /** With `?` for each parameter, on PostgreSQL with `$1`, `$2` and so on. */
   readonly sql: string
   /** The cells of the parameters, in their order. */
   cells(values: Values): Cell[]
+}
+
+/** Runs statements on one connection. */
+export interface Statements {
+  /** The rows that a SELECT finds. */
+  read<Values>(statement: Statement<Values>, values: Values): Promise<Cell[][]>
+  /** How many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent". */
+  write<Values>(statement: Statement<Values>, values: Values): Promise<number>
 }
 
 /**

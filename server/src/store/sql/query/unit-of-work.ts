@@ -1,8 +1,10 @@
+import { ROOT_CONTEXT, trace } from "@opentelemetry/api"
 import { orAborted } from "../../../util/abort.js"
 import type { Waiter } from "../../store.js"
 import type { SqlEngine } from "../engine/engine.js"
 import { Lease } from "../engine/lease.js"
-import { failsBy, storeError } from "../engine/statement-error.js"
+import { failsBy, StatementError, storeError } from "../engine/statement-error.js"
+import type { DatabaseLoad, Observation } from "../observer.js"
 import { queue } from "./queue.js"
 import type { Backoff } from "./retry.js"
 import { turns } from "./row-turns.js"
@@ -12,11 +14,12 @@ export interface UnitOptions {
   /** How many units of work may wait. */
   queueLimit: number
   backoff: Backoff
+  observation?: Observation
 }
 
 export interface UnitOfWork extends Waiter {
   readonly kind: Kind
-  /** Names the rows that it writes or that its foreign keys lock: none twice at the same time. */
+  /** Names the rows that it writes or that its foreign keys lock, or of a read what takes turns: none twice at the same time. */
   readonly rows: readonly string[]
 }
 
@@ -29,11 +32,20 @@ export type Attempt = <T>(once: (lease: Lease) => Promise<T>) => Promise<T>
 export interface UnitsOfWork {
   /** Gives the work its place and a connection. What it throws comes out as a store's error. */
   run<T>(unit: UnitOfWork, work: (attempt: Attempt) => Promise<T>): Promise<T>
+  /**
+   * The same for work that names its rows only on its way. All of it runs again when it conflicts with others; its
+   * turns stay its own meanwhile.
+   */
+  onItsWay<T>(unit: Omit<UnitOfWork, "kind">, work: (enter: Enter) => Promise<T>): Promise<T>
   /** The same for work that has a connection of its own. */
   alone<T>(work: () => Promise<T>): Promise<T>
+  load(): DatabaseLoad
   /** Rejects those who wait and all who come. */
   close(): void
 }
+
+/** Takes the turns of these rows beside those that the work has, and gives its connection: the same one each time. */
+export type Enter = (rows: readonly string[]) => Promise<Lease>
 
 /** Where there is one lock for everything, everybody who writes waits for it in one line. */
 const everything = ["everything"]
@@ -47,7 +59,7 @@ export const writersOf = (places: number): number => Math.max(1, places - fewOf(
 export const rowWaitersOf = (queueLimit: number): number =>
   Math.max(Math.ceil(queueLimit / 10), Math.min(queueLimit, 16))
 
-export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOptions): UnitsOfWork {
+export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observation }: UnitOptions): UnitsOfWork {
   const waiting = queue(queueLimit)
   const { concurrency: places } = engine
   // However many different rows are locked: readers have places that writers cannot take, and those who have met a lock
@@ -57,9 +69,10 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOpti
   const again = gate(waiting, { places: few, writers: few })
   const rowTurns = turns(waiting, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
-  async function enter({ kind, signal, aside = (waited) => waited }: UnitOfWork, isAgain: boolean): Promise<Place> {
+  async function enter(unit: UnitOfWork, isAgain: boolean): Promise<Place> {
+    const { kind, signal, aside = (waited) => waited } = unit
     if (isAgain) await aside(again.enter(kind, signal))
-    const lease = new Lease(engine)
+    const lease = new Lease(engine, observation, unit.spans)
     const leave = async () => {
       // Also after an abort the place stays taken until the connection that was being made has come and gone.
       await lease.close()
@@ -78,8 +91,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOpti
   return {
     async run(unit, work) {
       const { kind, rows, signal } = unit
-      const locked = engine.locksRows ? rows : everything
-      const endTurn = kind === "read" ? undefined : await rowTurns.take(locked, unit)
+      const turns = kind === "write" && !engine.locksRows ? everything : rows
+      const endTurn = turns.length === 0 ? undefined : await rowTurns.take(turns, unit)
       let place: Place | undefined
       const leave = async () => {
         const left = place
@@ -89,15 +102,20 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOpti
       try {
         return await work((once) =>
           backoff(unit, async (tries) => {
-            if (place === undefined) {
-              place = await enter(unit, tries > 1)
-              await orAborted(place.lease.open(), signal)
-            }
+            let mayBeDone = false
             try {
+              if (place === undefined) {
+                const begun = performance.now()
+                place = await enter(unit, tries > 1)
+                await orAborted(place.lease.open(), signal)
+                waited(begun, unit, observation)
+              }
+              mayBeDone = kind === "write"
               return await once(place.lease)
             } catch (error) {
-              if (failsBy(error, "conflict") || failsBy(error, "locked")) await leave()
-              throw error
+              const failure = engine.hasOtherMembers ? elsewhere(error, mayBeDone) : error
+              if (isForAgain.some((one) => failsBy(failure, one))) await leave()
+              throw failure
             }
           }),
         )
@@ -105,6 +123,56 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOpti
         throw storeError(error)
       } finally {
         leave().finally(endTurn)
+      }
+    },
+
+    async onItsWay(given, work) {
+      const { rows, signal } = given
+      const unit: UnitOfWork = { ...given, kind: "write" }
+      const taken = new Set<string>()
+      const endTurns: (() => void)[] = []
+      const takeTurns = async (more: readonly string[]) => {
+        const turns = (engine.locksRows ? [...rows, ...more] : everything).filter((row) => !taken.has(row))
+        if (turns.length === 0) return
+        endTurns.push(await rowTurns.take(turns, unit))
+        for (const row of turns) taken.add(row)
+      }
+      const attempt = async (tries: number) => {
+        const places: Place[] = []
+        let mayBeDone = false
+        const enterOnce = async (more: readonly string[]): Promise<Lease> => {
+          await takeTurns(more)
+          const [place] = places
+          if (place !== undefined) return place.lease
+          const begun = performance.now()
+          const { lease, leave } = await enter(unit, tries > 1)
+          places.push({ lease, leave })
+          await orAborted(lease.open(), signal)
+          waited(begun, unit, observation)
+          mayBeDone = true
+          return lease
+        }
+        let entering: Promise<unknown> | undefined
+        try {
+          return await work((more) => {
+            const lease = enterOnce(more)
+            entering = lease.catch(() => {})
+            return lease
+          })
+        } catch (error) {
+          throw engine.hasOtherMembers ? elsewhere(error, mayBeDone) : error
+        } finally {
+          // Whoever gave up the work may have done so while it was on its way in.
+          await entering
+          for (const { leave } of places) await leave()
+        }
+      }
+      try {
+        return await backoff(unit, attempt)
+      } catch (error) {
+        throw storeError(error)
+      } finally {
+        for (const end of endTurns) end()
       }
     },
 
@@ -119,7 +187,30 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff }: UnitOpti
       }
     },
 
+    load: () => ({ places, active: entrance.inside, waiting: waiting.size }),
+
     close: waiting.close,
+  }
+}
+
+const isForAgain = ["conflict", "locked", "moved"] as const
+
+/** The failure as "moved" where nothing was done, and another member of the cluster may do it. */
+function elsewhere(error: unknown, mayBeDone: boolean): unknown {
+  const isUndone = failsBy(error, "read-only") || (failsBy(error, "unavailable") && !mayBeDone)
+  return isUndone ? new StatementError("moved", error.message, error.code) : error
+}
+
+/** A shorter wait for a connection is none, and has no span: in milliseconds. */
+const shortMs = 1
+
+function waited(begun: number, { spans = [] }: UnitOfWork, { observer, tracer }: Observation = {}): void {
+  const ms = performance.now() - begun
+  observer?.waited(ms)
+  if (ms < shortMs) return
+  for (const span of spans) {
+    const context = trace.setSpan(ROOT_CONTEXT, span)
+    tracer?.startSpan("wait for a connection", { startTime: begun }, context).end()
   }
 }
 

@@ -3,7 +3,7 @@ import type { JsonValue } from "../../types.js"
 import { jsonText } from "../extra.js"
 
 /** The databases that the store speaks with. A Group Replication cluster is `mysql`. */
-export type Engine = "mysql" | "mariadb" | "sqlite"
+export type Engine = "mysql" | "mariadb" | "sqlite" | "postgres"
 
 /** What kinds of column there are. `bytes` are the most that a value may take as UTF-8, where the engine has a limit. */
 export interface ColumnTypes {
@@ -74,6 +74,28 @@ const sqliteTypes: ColumnTypes = {
   boolean: () => ({ type: "boolean" }),
 }
 
+// PostgreSQL compares text byte for byte by this collation, and sorts by it. It has no text with U+0000; no string of the
+// schema may contain that character. A limit would cost and buy nothing where a key has one of bytes: it counts characters.
+const ordered = { collation: "C" }
+
+/** The driver gives whole numbers of 64 bits as text. */
+const number = { to: (value: number) => value, from: (text: string | null) => (text === null ? null : Number(text)) }
+
+const postgresTypes: ColumnTypes = {
+  key: () => ({ type: "text", ...ordered }),
+  hash: () => ({ type: "bytea" }),
+  string: (characters) => ({ type: "varchar", length: characters, ...ordered }),
+  text: () => ({ type: "text", ...ordered }),
+  longText: () => ({ type: "text", ...ordered }),
+  json: () => ({ type: "text", transformer: json, ...ordered }),
+  time: () => ({ type: "timestamptz", precision: 3 }),
+  timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()" }),
+  double: () => ({ type: "float8" }),
+  uint32: () => ({ type: "int8", transformer: number }),
+  boolean: () => ({ type: "boolean" }),
+}
+
 export function columnTypes(engine: Engine): ColumnTypes {
+  if (engine === "postgres") return postgresTypes
   return engine === "sqlite" ? sqliteTypes : serverTypes
 }

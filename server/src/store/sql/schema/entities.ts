@@ -9,11 +9,12 @@ interface Owned {
 
 /**
  * A row of `users`. `emailKey` is the address as it is compared; two users of a tenant cannot have the same. `created` is
- * given when the row is inserted, and never changes.
+ * given when the row is inserted, and never changes. `provisionalUntil`: see provisional-users.ts.
  */
 export interface UserRow extends User, Owned {
   emailKey?: string | undefined
   created?: Date | undefined
+  provisionalUntil?: Date | undefined
 }
 
 /** A row of `accounts`. */
@@ -29,8 +30,22 @@ export interface VerificationTokenRow extends Omit<VerificationToken, "token">, 
   tokenHash: Buffer
 }
 
+/** A row of `leases`. */
+export interface LeaseRow {
+  name: string
+  holder: string
+  until: Date
+}
+
 /** A row of `authenticators`. */
 export interface AuthenticatorRow extends Authenticator, Owned {}
+
+/** A row of `idempotency_keys`: the answer of a write, sealed. */
+export interface IdempotencyKeyRow extends Owned {
+  keyHash: Buffer
+  answer: string
+  created: Date
+}
 
 export type Entities = ReturnType<typeof entities>
 
@@ -40,6 +55,7 @@ export type Entities = ReturnType<typeof entities>
  */
 export function entities(engine: Engine) {
   const { key, hash, string, text, longText, json, time, timeOfInsert, double, uint32, boolean } = columnTypes(engine)
+  const isInnoDb = engine === "mysql" || engine === "mariadb"
   const tenant = { name: "tenant", primary: true, select: false, ...key(63) } as const
   return {
     users: new EntitySchema<UserRow>({
@@ -55,6 +71,7 @@ export function entities(engine: Engine) {
         image: { name: "image", nullable: true, ...longText() },
         extra: { name: "extra", ...json() },
         created: { name: "created", select: false, ...timeOfInsert() },
+        provisionalUntil: { name: "provisional_until", nullable: true, select: false, ...time() },
       },
       indices: [
         { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },
@@ -85,7 +102,7 @@ export function entities(engine: Engine) {
       indices: [
         {
           name: "accounts_user_id",
-          columns: ["tenant", "userId", ...(engine === "sqlite" ? ["provider", "providerAccountId"] : [])],
+          columns: ["tenant", "userId", ...(isInnoDb ? [] : ["provider", "providerAccountId"])],
         },
       ],
       foreignKeys: [ofUser("accounts_user_id_fkey")],
@@ -117,6 +134,7 @@ export function entities(engine: Engine) {
         tokenHash: { name: "token_hash", primary: true, select: false, ...hash(32) },
         expires: { name: "expires", ...time() },
       },
+      indices: [{ name: "verification_tokens_expires", columns: ["expires"] }],
     }),
 
     authenticators: new EntitySchema<AuthenticatorRow>({
@@ -136,6 +154,18 @@ export function entities(engine: Engine) {
       },
       indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId"] }],
       foreignKeys: [ofUser("authenticators_user_id_fkey")],
+    }),
+
+    idempotencyKeys: new EntitySchema<IdempotencyKeyRow>({
+      name: "IdempotencyKey",
+      tableName: "idempotency_keys",
+      columns: {
+        tenant,
+        keyHash: { name: "key_hash", primary: true, select: false, ...hash(32) },
+        answer: { name: "answer", ...longText() },
+        created: { name: "created", ...time() },
+      },
+      indices: [{ name: "idempotency_keys_created", columns: ["created"] }],
     }),
 
     tenants: new EntitySchema<Tenant>({
@@ -170,6 +200,16 @@ export function entities(engine: Engine) {
           referencedColumnNames: ["name"],
         },
       ],
+    }),
+
+    leases: new EntitySchema<LeaseRow>({
+      name: "Lease",
+      tableName: "leases",
+      columns: {
+        name: { name: "name", primary: true, ...key(63) },
+        holder: { name: "holder", ...key(63) },
+        until: { name: "until", ...time() },
+      },
     }),
   }
 }

@@ -20,17 +20,31 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
 /** A moment of the database in milliseconds: SQLite keeps text. */
 const momentOf = (value: unknown) =>
   value instanceof Date ? value.getTime() : Date.parse(`${String(value).replace(" ", "T")}Z`)
-const tables = ["accounts", "api_keys", "authenticators", "sessions", "tenants", "users", "verification_tokens"]
+const tables = [
+  "accounts",
+  "api_keys",
+  "authenticators",
+  "idempotency_keys",
+  "leases",
+  "sessions",
+  "tenants",
+  "users",
+  "verification_tokens",
+]
 
 describe.each(databaseTargets())("migrations on %s", (target) => {
   let empty: TestDatabase
   let database: Database
 
+  const isInnoDb = target === "mysql" || target === "mariadb"
+  /** As the views of the servers call it. */
+  const schema = target === "postgres" ? "current_schema()" : "DATABASE()"
+
   const tablesThere = async () => {
     const sql =
       target === "sqlite"
         ? "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-        : "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name"
+        : `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ${schema} ORDER BY table_name`
     return (await empty.query(sql)).map((row) => row.name).filter((name) => name !== "authwire_migrations")
   }
 
@@ -41,7 +55,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   beforeAll(async () => {
     empty = await createDatabase(target)
     // The tables must not depend on what a database is set to.
-    if (target !== "sqlite") {
+    if (isInnoDb) {
       await empty.query(`ALTER DATABASE ${new URL(empty.url).pathname.slice(1)} CHARACTER SET latin1`)
     }
     database = await openDatabase({ url: empty.url })
@@ -53,7 +67,10 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
 
   test("in an empty database all are pending, and looking changes nothing", async () => {
     expect(await pendingMigrations(database)).toEqual(names)
-    expect(await migrationStatus(database)).toEqual(names.map((name) => ({ name, applied: false, known: true })))
+    const told = { compatible: expect.any(Boolean), reason: expect.stringMatching(/^[a-z].* .*[a-z]$/) }
+    expect(await migrationStatus(database)).toEqual(
+      names.map((name) => ({ name, applied: false, known: true, lastVersion: told })),
+    )
     expect(await tablesThere()).toEqual([])
   })
 
@@ -83,12 +100,12 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
         collation: collation ?? null,
       })),
     )
-    const sql = `SELECT CONCAT(table_name, '.', column_name) AS \`column\`, collation_name AS collation
-      FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name <> 'authwire_migrations'`
-    const found = await empty.query(sql)
+    const sql = `SELECT CONCAT(table_name, '.', column_name) AS name, collation_name AS collated
+      FROM information_schema.columns WHERE table_schema = ${schema} AND table_name <> 'authwire_migrations'`
+    const found = (await empty.query(sql)).map(({ name, collated }) => ({ column: name, collation: collated }))
     expect(found).toEqual(expect.arrayContaining(declared))
     expect(found).toHaveLength(declared.length)
-    expect(new Set(declared.map(({ collation }) => collation))).toEqual(new Set([null, "utf8mb4_bin"]))
+    expect(new Set(declared.map(({ collation }) => collation))).toEqual(new Set([null, isInnoDb ? "utf8mb4_bin" : "C"]))
   })
 
   test("give every table a primary key, and no key that cascades", async () => {
@@ -100,18 +117,20 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
         expect(await empty.query(cascading)).toEqual([])
         continue
       }
-      const where = "WHERE table_schema = DATABASE() AND table_name = ?"
-      expect(await empty.query(`SELECT engine AS engine FROM information_schema.tables ${where}`, [table])).toEqual([
-        { engine: "InnoDB" },
-      ])
+      const where = `WHERE table_schema = ${schema} AND table_name = ?`
+      if (isInnoDb) {
+        const engines = await empty.query(`SELECT engine AS engine FROM information_schema.tables ${where}`, [table])
+        expect(engines).toEqual([{ engine: "InnoDB" }])
+      }
       const keys = `SELECT constraint_name AS name FROM information_schema.table_constraints ${where} AND constraint_type = 'PRIMARY KEY'`
       expect(await empty.query(keys, [table])).toHaveLength(1)
     }
     if (target !== "sqlite") {
-      const rules =
-        "SELECT table_name AS name, delete_rule AS rule FROM information_schema.referential_constraints WHERE constraint_schema = DATABASE() ORDER BY table_name"
+      const rules = `SELECT constraint_name AS name, delete_rule AS rule FROM information_schema.referential_constraints
+        WHERE constraint_schema = ${schema} ORDER BY constraint_name`
       const found = await empty.query(rules)
-      expect(found.map((row) => row.name)).toEqual(["accounts", "api_keys", "authenticators", "sessions"])
+      const users = ["accounts", "authenticators", "sessions"].map((name) => `${name}_user_id_fkey`)
+      expect(found.map((row) => row.name)).toEqual(["api_keys_tenant_fkey", ...users].sort())
       for (const { rule } of found) expect(["NO ACTION", "RESTRICT"]).toContain(rule)
     }
   })
@@ -143,7 +162,19 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     expect(await tablesThere()).toEqual(tables)
   })
 
-  if (target !== "sqlite") {
+  if (target === "postgres") {
+    test("one that fails half-way is undone as a whole", async () => {
+      await revertAll()
+      await empty.query("CREATE TABLE api_keys (a INTEGER PRIMARY KEY)")
+      await expect(applyMigrations(database)).rejects.toThrow("api_keys")
+      expect(await tablesThere()).toEqual(["api_keys"])
+      expect(await pendingMigrations(database)).toEqual(names)
+      await empty.query("DROP TABLE api_keys")
+      expect(await applyMigrations(database)).toEqual(names)
+    })
+  }
+
+  if (isInnoDb) {
     test("what a process that ended half-way has left is not in the way", async () => {
       await revertAll()
       await empty.query("CREATE TABLE authwire_new_users (id INTEGER PRIMARY KEY)")
@@ -169,7 +200,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', ?, '{}')", [id])
     await insert("before")
     // As the service has it; that of the server may be another one.
-    if (target !== "sqlite") await empty.query("SET time_zone = '+00:00'")
+    if (isInnoDb) await empty.query("SET time_zone = '+00:00'")
     expect(await applyMigrations(database)).toEqual(names.slice(1))
     await insert("after")
     const rows = await empty.query("SELECT created FROM users ORDER BY id DESC")
@@ -183,8 +214,10 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   test("the next one is applied to tables that hold rows, and reverted alone", async () => {
     const Next = migration({
       name: "9000-users-example",
+      lastVersion: { compatible: true, reason: "the column may be null" },
       server: "ALTER TABLE users ADD COLUMN example VARCHAR(35) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
       sqlite: `ALTER TABLE "users" ADD COLUMN "example" text`,
+      postgres: 'ALTER TABLE users ADD COLUMN example varchar(35) COLLATE "C"',
       down: "ALTER TABLE users DROP COLUMN example",
     })
     await empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'u', '{}')")

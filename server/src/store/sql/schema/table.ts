@@ -10,7 +10,16 @@ import type {
 } from "typeorm"
 import type { ApiKey, Tenant } from "../../types.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
-import type { AccountRow, AuthenticatorRow, Entities, SessionRow, UserRow, VerificationTokenRow } from "./entities.js"
+import type {
+  AccountRow,
+  AuthenticatorRow,
+  Entities,
+  IdempotencyKeyRow,
+  LeaseRow,
+  SessionRow,
+  UserRow,
+  VerificationTokenRow,
+} from "./entities.js"
 
 type Column = EntityMetadata["columns"][number]
 
@@ -26,6 +35,8 @@ export type Lock = <Row extends ObjectLiteral>(select: SelectQueryBuilder<Row>) 
 export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   /** The name of the entity, by which builders know the table. */
   readonly entity: string
+  /** As the database names it. */
+  readonly name: string
   /** The properties of the key. */
   readonly key: readonly Key[]
   /** How many columns `columns` names. */
@@ -85,8 +96,10 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
       lock,
     ),
     authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(dataSource, entities.authenticators, lock),
+    idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(dataSource, entities.idempotencyKeys, lock),
     tenants: table<Tenant, "name">(dataSource, entities.tenants, lock),
     apiKeys: table<ApiKey, "id">(dataSource, entities.apiKeys, lock),
+    leases: table<LeaseRow, "name">(dataSource, entities.leases, lock),
   }
 }
 
@@ -142,6 +155,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
 
   return {
     entity: name,
+    name: tableName,
     key,
     width: selected.length,
     insert: built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties),
@@ -199,5 +213,10 @@ function expressionsOf(properties: readonly string[], suffix = ""): object {
 
 /** The same text for the same bytes, and for no others. */
 export function textOf(cells: readonly Cell[]): string {
-  return cells.map((cell) => (Buffer.isBuffer(cell) ? `${cell.length}:${cell.toString("latin1")}` : cell)).join()
+  return cells
+    .map((cell) => {
+      if (Buffer.isBuffer(cell)) return `${cell.length}:${cell.toString("latin1")}`
+      return typeof cell === "string" ? `${cell.length}:${cell}` : cell
+    })
+    .join()
 }

@@ -11,10 +11,14 @@ import { migration } from "./migration.js"
  * SQLite adds columns with constants as defaults only; whoever uses the file has the new version, which says the moment.
  *
  * InnoDB has the key of a row at the end of each index. SQLite has not, and would read all accounts of a tenant in the
- * order of their key to find those of one user.
+ * order of their key to find those of one user. On PostgreSQL the index was made with the key in it.
  */
 export const lists = migration({
   name: "0002-lists",
+  lastVersion: {
+    compatible: true,
+    reason: "the column that it adds has a default for rows that the last version inserts",
+  },
   server: `ALTER TABLE users ADD COLUMN created DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
     ADD INDEX users_created (tenant, created, id)`,
   sqlite: [
@@ -24,8 +28,13 @@ export const lists = migration({
     `DROP INDEX "accounts_user_id"`,
     `CREATE INDEX "accounts_user_id" ON "accounts" ("tenant", "user_id", "provider", "provider_account_id")`,
   ],
+  postgres: [
+    "ALTER TABLE users ADD COLUMN created timestamptz(3) NOT NULL DEFAULT now()",
+    "CREATE INDEX users_created ON users (tenant, created, id)",
+  ],
   down: {
     server: "ALTER TABLE users DROP INDEX users_created, DROP COLUMN created",
+    postgres: "ALTER TABLE users DROP COLUMN created",
     sqlite: [
       `DROP INDEX "accounts_user_id"`,
       `CREATE INDEX "accounts_user_id" ON "accounts" ("tenant", "user_id")`,

@@ -1,5 +1,9 @@
 import { tables } from "./0001-tables.js"
 import { lists } from "./0002-lists.js"
+import { idempotency } from "./0003-idempotency.js"
+import { leases } from "./0004-leases.js"
+import { provisionalUsers } from "./0005-provisional-users.js"
+import { expiredVerificationTokens } from "./0006-expired-verification-tokens.js"
 
 /** All migrations, in their order. */
-export const migrations = [tables, lists]
+export const migrations = [tables, lists, idempotency, leases, provisionalUsers, expiredVerificationTokens]

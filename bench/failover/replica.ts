@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { freePort } from "@authwire/test-support/servers.js"
+import { apiKeyEntry } from "../servers/key.ts"
+
+/** A replica of the service, always at the same port. */
+export interface Replica {
+  readonly url: string
+  /** The member of the database that it uses, as HOST:PORT, if its log has said so. */
+  member(): string | undefined
+  start(): Promise<void>
+  /** Ends it by a signal and waits until it is gone. */
+  end(signal: "SIGKILL" | "SIGTERM"): Promise<void>
+}
+
+const authwire = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
+
+export async function startReplica(databaseUrl: string): Promise<Replica> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  let child: ChildProcess
+  let member: string | undefined
+
+  async function start(): Promise<void> {
+    const listeners = [`--grpc-addr=127.0.0.1:${port}`, "--http-addr=off"]
+    child = spawn(
+      process.execPath,
+      [authwire, "serve", "--migrate", "--log-format=json", "--log-level=info", ...listeners],
+      {
+        env: {
+          ...process.env,
+          AUTHWIRE_DATABASE_URL: databaseUrl,
+          AUTH_SECRET: "a-secret-of-the-measurements-only",
+          AUTHWIRE_API_KEYS: apiKeyEntry,
+          AUTHWIRE_RATE_LIMIT: "1000000000",
+        },
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    )
+    let rest = ""
+    child.stderr?.on("data", (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split("\n")
+      rest = lines.pop() ?? ""
+      for (const line of lines) member = /"member":"([^"]+)"/.exec(line)?.[1] ?? member
+    })
+    let output = ""
+    const ended = once(child, "exit")
+    while (!output.includes("grpc listener at")) {
+      const [chunk] = await Promise.race([once(child.stdout as NonNullable<ChildProcess["stdout"]>, "data"), ended])
+      output += String(chunk)
+      // No database yet: as an orchestrator, it is started again.
+      if (child.exitCode !== null) return start()
+    }
+    child.stdout?.resume()
+  }
+
+  process.once("exit", () => child.kill("SIGKILL"))
+  await start()
+  return {
+    url,
+    member: () => member,
+    start,
+    async end(signal) {
+      const ended = once(child, "exit")
+      child.kill(signal)
+      await ended
+    },
+  }
+}

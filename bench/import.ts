@@ -1,0 +1,99 @@
+// Imports many people out of a database as Prisma makes it, kills the import twice on the way, catches up twice, and compares
+// by SQL. Prints what it took, beside a plain copy by mysqldump and mysql. Both have to be on the path, and the user of the
+// URL may create databases, which are dropped at the end.
+//
+//   node bench/import.ts [--users 1000000] [--changes 1000] [--url mysql://root@127.0.0.1:3306/] [--keep]
+
+import { execFile } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { parseArgs, promisify } from "node:util"
+import { createConnection } from "mysql2/promise"
+import { type Run, runCommand } from "./import/run.ts"
+import { changeSource, compareBySql, fillSource } from "./import/source.ts"
+
+const { values } = parseArgs({
+  options: {
+    users: { type: "string", default: "1000000" },
+    changes: { type: "string", default: "1000" },
+    url: { type: "string", default: "mysql://root@127.0.0.1:3306/" },
+    keep: { type: "boolean", default: false },
+  },
+})
+const [users, changes] = [Number(values.users), Number(values.changes)]
+const server = new URL(values.url)
+const name = `authwire_import_${randomBytes(4).toString("hex")}`
+const [source, target, copied] = [`${name}_source`, `${name}_target`, `${name}_copied`]
+const folder = mkdtempSync(join(tmpdir(), "authwire-bench-import-"))
+const checkpoint = join(folder, "checkpoint")
+const at = (database: string) => new URL(`/${database}`, server).href
+const connection = await createConnection({ uri: server.href, multipleStatements: false, timezone: "Z" })
+const environment = {
+  AUTHWIRE_DATABASE_URL: at(target),
+  AUTHWIRE_SOURCE_URL: at(source),
+  AUTH_SECRET: "a-secret-of-this-measurement-and-of-nobody-else",
+}
+const importing = ["import", "--from=prisma", "--apply", `--checkpoint=${checkpoint}`]
+const say = (line: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`)
+
+try {
+  for (const database of [source, target, copied]) await connection.query(`CREATE DATABASE ${database}`)
+  await connection.changeUser({ database: source })
+  await timed(`making ${users} people with an account and a session each`, () => fillSource(connection, users))
+  await timed("plain copy: mysqldump | mysql", plainCopy)
+  await runCommand(["migrate", "up"], environment)
+  show("import, killed while it wrote users", await runCommand(importing, environment, has("users", users / 2)))
+  show("import, killed while it wrote sessions", await runCommand(importing, environment, has("sessions", users / 3)))
+  show("import, to its end", await runCommand(importing, environment))
+  await compare()
+  say(`the checkpoint has ${Math.round(statSync(checkpoint).size / 2 ** 20)} MiB`)
+  show("catching up, nothing has changed", await runCommand([...importing, "--delete"], environment))
+  await timed(`${changes} people come, twice as many sessions change, some people go`, () =>
+    changeSource(connection, users, changes),
+  )
+  show("catching up", await runCommand([...importing, "--delete"], environment))
+  await compare()
+} finally {
+  if (!values.keep)
+    for (const database of [source, target, copied]) await connection.query(`DROP DATABASE IF EXISTS ${database}`)
+  await connection.end()
+  rmSync(folder, { recursive: true })
+}
+
+async function plainCopy() {
+  const login = `-h${server.hostname} -P${server.port || 3306} -u${decodeURIComponent(server.username)}`
+  const password = server.password === "" ? {} : { MYSQL_PWD: decodeURIComponent(server.password) }
+  const dump = `mysqldump ${login} --single-transaction --ignore-table=${source}.numbers ${source}`
+  await promisify(execFile)("bash", ["-o", "pipefail", "-c", `${dump} | mysql ${login} ${copied}`], {
+    env: { ...process.env, ...password },
+  })
+}
+
+function has(table: string, enough: number) {
+  return async () => {
+    const [rows] = await connection.query(`SELECT COUNT(*) AS n FROM ${target}.${table}`)
+    return Number((rows as { n: number }[])[0]?.n) >= enough
+  }
+}
+
+async function timed(what: string, work: () => Promise<void>) {
+  const begun = performance.now()
+  await work()
+  say(`${what}: ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+}
+
+function show(what: string, { seconds, cpuSeconds, peakMib, memoryMib, code, output }: Run) {
+  const memory = `${peakMib} MiB at most (${memoryMib.join(", ")})`
+  say(`${what}: ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of the processor, ${memory}, exit code ${code}`)
+  process.stdout.write(output.replaceAll(/^/gm, "    "))
+}
+
+async function compare() {
+  for (const [table, counts] of Object.entries(await compareBySql(connection, source, target))) {
+    const [there = 0, here = 0, equal = 0] = counts
+    say(`${table}: ${there} in the source, ${here} in Authwire, ${equal} of them equal`)
+    if (there !== here || here !== equal) throw new Error(`${table}: the two differ`)
+  }
+}

@@ -1,0 +1,15 @@
+import { migrations } from "../store/sql/index.js"
+
+const section = /(?<=<!-- Migrations\. [^>]*-->\n\n)[\s\S]*?(?=\n\n<!-- End of the migrations\. -->)/
+
+/** docs/upgrading.md with its table of the migrations written anew, by scripts/gen. */
+export function withMigrations(page: string): string {
+  if (!section.test(page)) throw new Error("the page has no section of migrations")
+  const rows = migrations.map((Each) => {
+    const { name = "", lastVersion } = new Each()
+    const cells = [`\`${name.replace(/-\d{13}$/, "")}\``, lastVersion.compatible ? "yes" : "no", lastVersion.reason]
+    return `| ${cells.join(" | ")} |`
+  })
+  const head = "| migration | the last version runs on it | because |\n| --- | --- | --- |"
+  return page.replace(section, [head, ...rows].join("\n"))
+}

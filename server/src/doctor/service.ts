@@ -1,0 +1,105 @@
+import {
+  AccountService,
+  AuthenticatorService,
+  SessionService,
+  UserService,
+  VerificationTokenService,
+} from "@authwire/proto"
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import type { DescMethodUnary } from "@bufbuild/protobuf"
+import { ConnectError, type Transport } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { scopeOf } from "../auth/scopes.js"
+import type { Diagnosis } from "./finding.js"
+
+/** The options of AuthwireAdapter. */
+export interface AdapterOptions {
+  url: string
+  apiKey: string | undefined
+}
+
+const timeoutMs = 5000
+
+/** For each scope that the adapter needs a method, whose rules an empty request breaks: the service does nothing then. */
+const methods: readonly DescMethodUnary[] = [
+  UserService.method.getUser,
+  UserService.method.deleteUser,
+  AccountService.method.getAccount,
+  AccountService.method.unlinkAccount,
+  SessionService.method.getSessionAndUser,
+  SessionService.method.deleteSession,
+  VerificationTokenService.method.useVerificationToken,
+  AuthenticatorService.method.getAuthenticator,
+  AuthenticatorService.method.updateAuthenticatorCounter,
+]
+
+/** Asks a running service, as the adapter would, whether it is there and takes the key. Writes nothing. */
+export async function diagnoseService(options: AdapterOptions): Promise<Diagnosis[]> {
+  const what = "url of the adapter"
+  if (!/^https?:\/\//.test(options.url) || !URL.canParse(options.url)) {
+    return [{ state: "wrong", what, detail: "must begin with http:// or https://" }]
+  }
+  const baseUrl = new URL(options.url).origin
+  const http = createConnectTransport({ baseUrl, httpVersion: "1.1" })
+  if ("reason" in (await ask(http, methods[0] as DescMethodUnary, options.apiKey))) {
+    const detail =
+      "it is the HTTP address, which @authwire/client/edge takes; @authwire/client on Node takes the gRPC address"
+    return [{ state: "warning", what, detail }, await diagnoseKey(http, options.apiKey)]
+  }
+  const grpc = createGrpcTransport({ baseUrl })
+  const answer = await ask(grpc, methods[0] as DescMethodUnary, options.apiKey)
+  if ("failure" in answer) return [{ state: "wrong", what, detail: adviceOf(answer.failure) }]
+  const detail = "it is the gRPC address, which @authwire/client takes; @authwire/client/edge takes the HTTP address"
+  return [{ state: "ok", what, detail }, await diagnoseKey(grpc, options.apiKey)]
+}
+
+async function diagnoseKey(transport: Transport, apiKey: string | undefined): Promise<Diagnosis> {
+  const what = "apiKey of the adapter"
+  const answers = await Promise.all(methods.map((method) => ask(transport, method, apiKey)))
+  const reasons = answers.map((answer) => ("reason" in answer ? answer.reason : answer.failure))
+  if (reasons.includes("API_KEY_MISSING")) {
+    return { state: "wrong", what, detail: "the service asks for one: set AUTHWIRE_API_KEY" }
+  }
+  if (reasons.includes("API_KEY_INVALID")) {
+    return { state: "wrong", what, detail: "the service does not know it, or it was revoked or has expired" }
+  }
+  const lacking = methods.filter((_, index) => reasons[index] === "SCOPE_MISSING").map(scopeOf)
+  if (lacking.length > 0) return { state: "wrong", what, detail: `it lacks ${lacking.join(", ")}` }
+  const other = reasons.find((reason) => reason !== "INVALID_FIELD")
+  if (other !== undefined) return { state: "wrong", what, detail: `it could not be tried: ${other}` }
+  return {
+    state: "ok",
+    what,
+    detail: apiKey === undefined ? "the service asks for none" : "it may do all that is needed",
+  }
+}
+
+/** The reason that the service gives for its rejection, or what came in between. */
+async function ask(
+  transport: Transport,
+  method: DescMethodUnary,
+  apiKey: string | undefined,
+): Promise<{ reason: string } | { failure: string }> {
+  const header = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+  try {
+    await transport.unary(method, undefined, timeoutMs, header, {})
+    return { failure: "it answers what no version of Authwire does" }
+  } catch (error) {
+    const [info] = error instanceof ConnectError ? error.findDetails(ErrorInfoSchema) : []
+    return info?.domain === "authwire" ? { reason: info.reason } : { failure: codeOf(error) }
+  }
+}
+
+/** The code of the system or of TLS at the bottom, else the message. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if ("code" in error && typeof error.code === "string") return error.code
+  return error.cause === undefined ? error.message : codeOf(error.cause)
+}
+
+function adviceOf(failure: string): string {
+  if (/CERT|SIGNATURE|ISSUER/.test(failure)) {
+    return `the certificate is not trusted (${failure}): name its authority in NODE_EXTRA_CA_CERTS, or renew it`
+  }
+  return `no Authwire answers there (${failure}): is it running, and is it http:// or https:// as the listener is?`
+}

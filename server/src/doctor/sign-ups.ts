@@ -1,0 +1,30 @@
+import { StoreError } from "../store/error.js"
+import { type Database, tenantStore, unfinishedSignUps } from "../store/sql/index.js"
+import type { Diagnosis } from "./finding.js"
+
+const days = 7
+/** How many of a tenant's are named. */
+const shown = 5
+
+/** Which users of the last days nobody can sign in as, because their sign-up broke off. Needs the tables of this version. */
+export async function diagnoseSignUps(database: Database, now: number): Promise<Diagnosis> {
+  const what = "sign-ups"
+  const found: string[] = []
+  const since = new Date(now - days * 86_400_000)
+  try {
+    for (const { name: tenant } of await tenantStore(database).list({})) {
+      const users = await unfinishedSignUps(database, { tenant, since, limit: shown + 1 })
+      const ids = users.slice(0, shown).map(({ id }) => id)
+      if (users.length > shown) ids.push("and more")
+      if (ids.length > 0) found.push(`of ${tenant}: ${ids.join(", ")}`)
+    }
+  } catch (error) {
+    if (!(error instanceof StoreError && error.reason === "STATEMENT_TIMEOUT")) throw error
+    return { state: "warning", what, detail: "there are too many users to look at in time" }
+  }
+  if (found.length === 0) return { state: "ok", what, detail: `none of the last ${days} days broke off` }
+  const advice =
+    "no account, session, passkey or verified address. Unless your application made them, their sign-ups broke off," +
+    " and their addresses are taken: delete them with UserService.DeleteUser, and see --provisional-sign-up"
+  return { state: "warning", what, detail: `${found.join("; ")} have ${advice}` }
+}

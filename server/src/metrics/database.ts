@@ -1,0 +1,97 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client"
+import type { DatabaseLoad, DatabaseObserver, RetryEvent } from "../store/sql/index.js"
+
+/** Measures what happens between the calls and the database. */
+export interface DatabaseMetrics extends DatabaseObserver {
+  /** A write that conflicted with others is about to be tried again. */
+  retried(event: RetryEvent): void
+  /** Has the load shown that is there when somebody asks. */
+  watch(load: () => DatabaseLoad): void
+}
+
+/** Seconds: from a statement on one machine to the longest that one may take. */
+const buckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** The names that begin with `db_client_` are those of the semantic conventions of OpenTelemetry, as Prometheus writes them. */
+export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
+  const wait = new Histogram({
+    name: "db_client_connection_wait_time_seconds",
+    help: "How long calls waited for a connection to the database, with the wait for their turn in the queue.",
+    buckets,
+    registers,
+  })
+  const create = new Histogram({
+    name: "db_client_connection_create_time_seconds",
+    help: "How long connections to the database took to be made; each after the first ones is a reconnect.",
+    buckets,
+    registers,
+  })
+  const duration = new Histogram({
+    name: "db_client_operation_duration_seconds",
+    help: "How long statements took; with the kind of failure as error_type where they failed.",
+    labelNames: ["db_operation_name", "db_collection_name", "error_type"] as const,
+    buckets,
+    registers,
+  })
+  const retries = new Counter({
+    name: "authwire_database_retries_total",
+    help: "Writes that conflicted with others and were tried again, by the code of the database.",
+    labelNames: ["code"] as const,
+    registers,
+  })
+  const lookups = new Histogram({
+    name: "authwire_lookup_batch_size",
+    help: "How many look-ups by key one statement answered: the sum counts look-ups, the count statements.",
+    buckets: [1, 2, 4, 8, 16],
+    registers,
+  })
+  let loadOf = (): DatabaseLoad => ({ places: 0, active: 0, waiting: 0 })
+  new Gauge({
+    name: "db_client_connection_max",
+    help: "How many connections to the database calls may have at the same time.",
+    registers,
+    collect() {
+      this.set(loadOf().places)
+    },
+  })
+  new Gauge({
+    name: "db_client_connection_count",
+    help: "How many connections to the database calls have.",
+    labelNames: ["db_client_connection_state"] as const,
+    registers,
+    collect() {
+      this.set({ db_client_connection_state: "used" }, loadOf().active)
+    },
+  })
+  new Gauge({
+    name: "db_client_connection_pending_requests",
+    help: "How many calls wait for a connection to the database, or for their turn to write a row.",
+    registers,
+    collect() {
+      this.set(loadOf().waiting)
+    },
+  })
+
+  /** There are few kinds of statements, and few ways in which one fails. */
+  const series = new Map<string, { observe(seconds: number): void }>()
+  const seriesOf = (operation: string, table: string, failure: string) => {
+    const key = `${operation} ${table} ${failure}`
+    let one = series.get(key)
+    if (one === undefined) {
+      one = duration.labels({ db_operation_name: operation, db_collection_name: table, error_type: failure })
+      series.set(key, one)
+    }
+    return one
+  }
+
+  return {
+    waited: (ms) => wait.observe(ms / 1000),
+    connected: (ms) => create.observe(ms / 1000),
+    ran: ({ operation, table = "" }, ms, failure = "") => seriesOf(operation, table, failure).observe(ms / 1000),
+    lookedUp: (count) => lookups.observe(count),
+    retried: ({ code = "" }) => retries.inc({ code }),
+    watch(load) {
+      loadOf = load
+    },
+  }
+}

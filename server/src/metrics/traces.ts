@@ -1,0 +1,18 @@
+import { Counter, type Registry } from "prom-client"
+
+/** Hears what becomes of the spans that were recorded. */
+export interface SpanMetrics {
+  /** @param isTaken whether the collector took them; else they are lost */
+  exported(spans: number, isTaken: boolean): void
+}
+
+export function spanMetrics(registers: Registry[]): SpanMetrics {
+  const spans = new Counter({
+    name: "authwire_spans_exported_total",
+    help: "Spans that were sent to the collector, by whether it took them (ok) or not (failed).",
+    labelNames: ["outcome"] as const,
+    registers,
+  })
+  for (const outcome of ["ok", "failed"]) spans.inc({ outcome }, 0)
+  return { exported: (count, isTaken) => spans.inc({ outcome: isTaken ? "ok" : "failed" }, count) }
+}

@@ -1,0 +1,68 @@
+import { AccountService, repeatable } from "@authwire/proto"
+import { create, getOption, type Message, toBinary } from "@bufbuild/protobuf"
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
+import { describe, expect, test } from "@jest/globals"
+import { scopeOf } from "../../auth/scopes.js"
+import type { RepeatableRequest } from "../../store/types.js"
+import { activeCalls } from "../active-calls.js"
+import { ownMethods } from "../own-methods.js"
+import { idempotency } from "./idempotency.js"
+
+describe("the schema", () => {
+  test("gives a key to every method that writes, and to no other", () => {
+    const writes = ownMethods.filter(
+      (method) => scopeOf(method)?.endsWith(":write") && method.idempotency !== Level.NO_SIDE_EFFECTS,
+    )
+    const names = (methods: typeof writes) => methods.map(({ parent, name }) => `${parent.name}.${name}`)
+    expect(writes.length).toBeGreaterThan(11)
+    expect(names(ownMethods.filter((method) => getOption(method, repeatable)))).toEqual(names(writes))
+  })
+})
+
+describe("a request", () => {
+  const { linkAccount } = AccountService.method
+  const active = activeCalls(1_000)
+
+  /** What the store is asked of a request that comes with a key. */
+  async function asked(request: Message): Promise<RepeatableRequest> {
+    let given: RepeatableRequest | undefined
+    const { unary } = idempotency({
+      async once(_caller, repeatable) {
+        given = repeatable
+        return toBinary(linkAccount.output, create(linkAccount.output))
+      },
+    })
+    const header = (name: string) => (name === "idempotency-key" ? "a-key-of-the-test" : undefined)
+    const { call, end } = active.begin(linkAccount, { transport: "grpc", timeoutMs: undefined, header })
+    await unary?.(linkAccount, async () => create(linkAccount.output))(request, call)
+    end()
+    if (given === undefined) throw new Error("the store was not asked")
+    return given
+  }
+  const digestOf = async (extra: object, more: object = {}) => {
+    const request = create(linkAccount.input, { userId: "u", provider: "p", extra: extra as never, ...more })
+    return (await asked(request)).digest()
+  }
+
+  test("is the same in whatever order its properties come", async () => {
+    const one = await digestOf({ a: 1, b: { c: [1, 2], d: null } })
+    expect(await digestOf({ b: { d: null, c: [1, 2] }, a: 1 })).toBe(one)
+    expect(one).toMatch(/^[\w-]{43}$/)
+  })
+
+  test.each<[string, object, object]>([
+    ["a value", { a: 2 }, {}],
+    ["the type of a value", { a: "1" }, {}],
+    ["a name", { b: 1 }, {}],
+    ["a null in place of nothing", { a: 1, b: null }, {}],
+    ["the depth", { b: { a: 1 } }, {}],
+    ["the order of a list", { a: 1 }, { authorizationDetails: { items: [{ a: 2 }, { a: 1 }] } }],
+    ["a field", { a: 1 }, { userId: "v" }],
+    ["an empty field in place of none", { a: 1 }, { scope: "" }],
+  ])("is another one by %s", async (_, extra, more) => {
+    const details = { authorizationDetails: { items: [{ a: 1 }, { a: 2 }] } }
+    expect(await digestOf(extra, more)).not.toBe(
+      await digestOf({ a: 1 }, "authorizationDetails" in more ? details : {}),
+    )
+  })
+})

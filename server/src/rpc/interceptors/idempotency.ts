@@ -1,0 +1,57 @@
+import { hash } from "node:crypto"
+import { repeatable } from "@authwire/proto"
+import { type DescMethod, fromBinary, getOption, type Message, toBinary } from "@bufbuild/protobuf"
+import type { Store } from "../../store/store.js"
+import { Failure } from "../errors.js"
+import type { Interceptor } from "../interceptor.js"
+
+/** The header that names a call which may come again. */
+export const idempotencyHeader = "idempotency-key"
+
+const rule = /^[\x21-\x7e]{16,255}$/
+
+/**
+ * Answers a call that brings the idempotency key of an earlier one as that was answered, if the schema says that the
+ * method takes keys (option `repeatable`). The key belongs to the API key that calls.
+ */
+export function idempotency(store: Pick<Store, "once">): Interceptor {
+  return {
+    admit(method) {
+      if (!getOption(method, repeatable)) return undefined
+      return (call) => {
+        const key = call.header(idempotencyHeader)
+        if (key === undefined || rule.test(key)) return undefined
+        const description = "must be 16 to 255 visible ASCII characters, without spaces"
+        throw new Failure("INVALID_FIELD", { violations: [{ field: idempotencyHeader, description }] })
+      }
+    },
+
+    unary(method, next) {
+      if (!getOption(method, repeatable)) return next
+      return async (request, call) => {
+        const key = call.header(idempotencyHeader)
+        if (key === undefined) return next(request, call)
+        const repeatableRequest = { owner: call.identity?.keyId ?? "", key, digest: () => digestOf(method, request) }
+        let made: { answer: Message; bytes: Uint8Array } | undefined
+        const bytes = await store.once(call, repeatableRequest, async (unit) => {
+          call.unit = unit
+          const answer = await next(request, call)
+          made = { answer, bytes: toBinary(method.output, answer) }
+          return made.bytes
+        })
+        return bytes === made?.bytes ? made.answer : fromBinary(method.output, bytes)
+      }
+    },
+  }
+}
+
+/** The order in which a request has its fields and the properties in them says nothing: some languages make a new one each time. */
+function digestOf({ parent, name }: DescMethod, request: Message): string {
+  return hash("sha256", JSON.stringify([parent.typeName, name, request], inOrder), "base64url")
+}
+
+function inOrder(_key: string, value: unknown): unknown {
+  if (typeof value === "bigint") return String(value)
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+}

@@ -1,0 +1,94 @@
+import type { DescMethod } from "@bufbuild/protobuf"
+import { status } from "@grpc/grpc-js"
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type TextMapGetter,
+  type TextMapPropagator,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api"
+import type { Call } from "../call.js"
+import { codeOf, type Failure } from "../errors.js"
+import type { Interceptor } from "../interceptor.js"
+import { isOwnMethod } from "../own-methods.js"
+
+/** The spans of calls. */
+export interface CallSpans {
+  readonly interceptor: Interceptor
+  /** Ends the span of a call that is over. `end`: when that was, by `performance.now()`. */
+  ended(call: Call, failure: Failure | undefined, end: number): void
+}
+
+export interface CallSpanOptions {
+  tracer: Tracer
+  /** Reads the context of the caller's trace from the header. */
+  propagator: TextMapPropagator
+}
+
+/** The statuses that say that the service failed, and not that the caller asked for what cannot be. */
+const faults: ReadonlySet<string> = new Set([
+  "UNKNOWN",
+  "DEADLINE_EXCEEDED",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+])
+
+const header: TextMapGetter<Call> = {
+  keys: () => ["traceparent", "tracestate"],
+  get: (call, name) => call.header(name),
+}
+
+/**
+ * Makes a span for each unary call that the sampler wants one of, as part of the trace that its caller names. It must stand
+ * behind what lets calls in: before that nothing of the header is believed, so a stranger can neither have calls recorded
+ * nor take part in the trace of somebody else.
+ */
+export function callSpans({ tracer, propagator }: CallSpanOptions): CallSpans {
+  return {
+    interceptor: {
+      admit(method) {
+        if (method.methodKind !== "unary" || !isOwnMethod(method)) return undefined
+        const name = nameOf(method)
+        return (call) => {
+          const parent = propagator.extract(ROOT_CONTEXT, call, header)
+          const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent)
+          const isRecorded = span.isRecording()
+          // A trace that only this service would know, and that is not recorded, is of no use in the log.
+          if (isRecorded || trace.getSpanContext(parent) !== undefined) call.traceId = span.spanContext().traceId
+          if (!isRecorded) return undefined
+          span.setAttributes({
+            "rpc.system.name": "grpc",
+            "rpc.method": name,
+            "authwire.transport": call.transport,
+            "authwire.request_id": call.requestId,
+            ...(call.identity && { "authwire.tenant": call.identity.tenant }),
+            ...(call.identity?.keyId !== undefined && { "authwire.key": call.identity.keyId }),
+          })
+          call.spans = [span]
+          return undefined
+        }
+      },
+    },
+
+    ended({ spans }, failure, end) {
+      const span = spans?.[0]
+      if (span === undefined) return
+      const code = failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? "UNKNOWN")
+      span.setAttribute("rpc.response.status_code", code)
+      if (failure !== undefined) span.setAttribute("authwire.reason", failure.reason)
+      if (faults.has(code)) {
+        span.setAttribute("error.type", code)
+        span.setStatus({ code: SpanStatusCode.ERROR })
+      }
+      span.end(end)
+    },
+  }
+}
+
+function nameOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`
+}

@@ -1,0 +1,352 @@
+import { describe, expect, test } from "@jest/globals"
+import { StoreError } from "../error.js"
+import type { Caller, Store } from "../store.js"
+import {
+  anyone,
+  type ContractContext,
+  day,
+  newAccount,
+  newAuthenticator,
+  newId,
+  newSession,
+  newUser,
+  outcomes,
+  range,
+} from "./context.js"
+
+/** A write of the store, whatever it answers. */
+type Write = (store: Store, caller: Caller) => Promise<unknown>
+
+interface Call {
+  owner?: string
+  key?: string
+  /** What stands for the request. */
+  request?: string
+  caller?: Caller
+}
+
+export function idempotencyContract(context: ContractContext): void {
+  const expires = () => context.clock.now + day
+  const newToken = () => ({ identifier: `${newId()}@example.com`, token: newId(), expires: new Date(expires()) })
+  const create: Write = (store, caller) => store.users.create(caller, newUser())
+
+  /** What the write answers, as callers get it. */
+  async function once(store: Store, call: Call, write: Write): Promise<unknown> {
+    const { owner = "owner", key = newId(), request = "request", caller = anyone } = call
+    const bytes = await store.once(caller, { owner, key, digest: () => request }, async (unit) =>
+      Buffer.from(JSON.stringify(await write(store, { ...caller, unit }))),
+    )
+    return JSON.parse(Buffer.from(bytes).toString())
+  }
+
+  const keysKept = async (): Promise<number> => {
+    const [row] = await context.database.sql("SELECT COUNT(*) AS n FROM idempotency_keys")
+    return Number(row?.n)
+  }
+  const usersNamed = async (name: string): Promise<number> => {
+    const [row] = await context.database.sql("SELECT COUNT(*) AS n FROM users WHERE name = ?", [name])
+    return Number(row?.n)
+  }
+
+  /** Makes what a write of each kind needs, and gives the write: a second one would fail or answer otherwise. */
+  const writes: Record<string, () => Promise<Write>> = {
+    "users.create": async () => create,
+    "users.update": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      return (store, caller) => store.users.update(caller, id, { extra: { [newId()]: 1 } })
+    },
+    "users.delete": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      return (store, caller) => store.users.delete(caller, id)
+    },
+    "accounts.link, a new one": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const account = newAccount(id)
+      return (store, caller) => store.accounts.link(caller, { ...account, extra: { [newId()]: 1 } })
+    },
+    "accounts.link, again": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const account = await context.store.accounts.link(anyone, newAccount(id))
+      return (store, caller) => store.accounts.link(caller, { ...account, extra: { [newId()]: 1 } })
+    },
+    "accounts.unlink": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const account = await context.store.accounts.link(anyone, newAccount(id, { access_token: "a" }))
+      return (store, caller) => store.accounts.unlink(caller, account)
+    },
+    "sessions.create": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const session = newSession(id, expires())
+      return (store, caller) => store.sessions.create(caller, session)
+    },
+    "sessions.update": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const { sessionToken } = await context.store.sessions.create(anyone, newSession(id, expires()))
+      return (store, caller) => store.sessions.update(caller, sessionToken, { extra: { [newId()]: 1 } })
+    },
+    "sessions.delete": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const { sessionToken } = await context.store.sessions.create(anyone, newSession(id, expires()))
+      return (store, caller) => store.sessions.delete(caller, sessionToken)
+    },
+    "verificationTokens.create": async () => {
+      const token = newToken()
+      return (store, caller) => store.verificationTokens.create(caller, token)
+    },
+    "verificationTokens.use": async () => {
+      const token = await context.store.verificationTokens.create(anyone, newToken())
+      return async (store, caller) => {
+        const used = await store.verificationTokens.use(caller, token)
+        if (used === null) throw new Error("the token is gone")
+        return used
+      }
+    },
+    "authenticators.create": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const authenticator = newAuthenticator(id)
+      return (store, caller) => store.authenticators.create(caller, authenticator)
+    },
+    "authenticators.updateCounter": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const { credentialID } = await context.store.authenticators.create(anyone, newAuthenticator(id))
+      let counter = 1
+      return (store, caller) => store.authenticators.updateCounter(caller, credentialID, counter++)
+    },
+  }
+
+  describe("once", () => {
+    describe("a call that comes again gets the first one's answer, from another process too", () => {
+      test.each(Object.entries(writes))("%s", async (_, prepare) => {
+        const write = await prepare()
+        const key = newId()
+        const first = await once(context.store, { key }, write)
+        expect(first).not.toBeNull()
+        expect(await once(context.store, { key }, write)).toEqual(first)
+        expect(await once(context.other, { key }, write)).toEqual(first)
+      })
+
+      test.each(Object.entries(writes))("%s: one of 10 at the same time is done", async (_, prepare) => {
+        const write = await prepare()
+        const key = newId()
+        const answers = await Promise.all(
+          range(10).map((n) => once(n % 2 ? context.store : context.other, { key }, write)),
+        )
+        for (const answer of answers) expect(answer).toEqual(answers[0])
+      })
+    })
+
+    test("one of 50 equal calls on two stores is done, and all have its answer", async () => {
+      for (const _ of range(3)) {
+        const [name, key] = [newId(), newId()]
+        const calls = range(50).map((n) =>
+          once(n % 2 ? context.store : context.other, { key }, (store, caller) =>
+            // Each has another id: nothing but the key tells that they are one.
+            store.users.create(caller, newUser({ name })),
+          ),
+        )
+        const answers = await Promise.all(calls)
+        expect(await usersNamed(name)).toBe(1)
+        expect(new Set(answers.map((answer) => (answer as { id: string }).id)).size).toBe(1)
+      }
+    })
+
+    test("of 50 calls with a key and as many without, exactly one key has the verification token", async () => {
+      const token = await context.store.verificationTokens.create(anyone, newToken())
+      const use: Write = async (store, caller) => {
+        const used = await store.verificationTokens.use(caller, token)
+        if (used === null) throw new StoreError("USER_NOT_FOUND", "no token")
+        return used
+      }
+      const keys = [newId(), newId()]
+      const all = range(50).map((n) => {
+        const store = n % 2 ? context.store : context.other
+        const key = keys[n < 25 ? 0 : 1] as string
+        return once(store, { key }, use).then(
+          () => key,
+          () => undefined,
+        )
+      })
+      const bare = range(50).map((n) => (n % 2 ? context.store : context.other).verificationTokens.use(anyone, token))
+      const [withKey, without] = await Promise.all([Promise.all(all), Promise.all(bare)])
+      const winners = new Set(withKey.filter((key) => key !== undefined))
+      expect(winners.size + without.filter((used) => used !== null).length).toBe(1)
+      // And whoever asks with that key has it, none left out.
+      for (const key of winners) expect(withKey.filter((one) => one === key)).toHaveLength(25)
+    })
+
+    test("of two that have both written, one is undone, and both have the other's answer", async () => {
+      const [name, key] = [newId(), newId()]
+      const begun = Promise.withResolvers<void>()
+      const goOn = Promise.withResolvers<void>()
+      const first = once(context.store, { key }, async (store, caller) => {
+        const user = await store.users.create(caller, newUser({ name }))
+        begun.resolve()
+        await goOn.promise
+        return user
+      })
+      await begun.promise
+      const second = once(context.other, { key }, (store, caller) => {
+        goOn.resolve()
+        return store.users.create(caller, newUser({ name }))
+      })
+      expect(await second).toEqual(await first)
+      expect(await usersNamed(name)).toBe(1)
+    })
+
+    describe("IDEMPOTENCY_KEY_REUSED, and nothing is done: the same key with another request", () => {
+      test.each<[string, Write]>([
+        ["that would succeed", create],
+        ["that would fail", (store, caller) => store.sessions.create(caller, newSession(newId(), expires()))],
+        ["that finds nothing to do", (store, caller) => store.users.delete(caller, newId())],
+      ])("%s", async (_, write) => {
+        const [key, name] = [newId(), newId()]
+        await once(context.store, { key }, create)
+        const other = once(context.other, { key, request: "another" }, async (store, caller) => {
+          const answer = await write(store, caller)
+          if (answer === null) throw new StoreError("USER_NOT_FOUND", "no such user")
+          return answer
+        })
+        await expect(other).rejects.toMatchObject({ reason: "IDEMPOTENCY_KEY_REUSED" })
+        const named = once(context.other, { key, request: "another" }, (store, caller) =>
+          store.users.create(caller, newUser({ name })),
+        )
+        await expect(named).rejects.toMatchObject({ reason: "IDEMPOTENCY_KEY_REUSED" })
+        expect(await usersNamed(name)).toBe(0)
+      })
+
+      test("one of two requests at the same time", async () => {
+        const [key, name] = [newId(), newId()]
+        const counts = await outcomes(
+          range(30).map((n) =>
+            once(n % 2 ? context.store : context.other, { key, request: `${n % 3}` }, (store, caller) =>
+              store.users.create(caller, newUser({ name })),
+            ),
+          ),
+        )
+        expect(counts).toEqual({ ok: 10, IDEMPOTENCY_KEY_REUSED: 20 })
+        expect(await usersNamed(name)).toBe(1)
+      })
+    })
+
+    test("the same key is another one for another owner, and in another tenant", async () => {
+      const [key, name] = [newId(), newId()]
+      const calls: Call[] = [
+        {},
+        { owner: "another" },
+        { owner: "" },
+        { owner: "own", key: `er${key}` },
+        { caller: { tenant: newId() } },
+      ]
+      const write: Write = (store, caller) => store.users.create(caller, newUser({ name }))
+      const ids = new Set<unknown>()
+      for (const call of calls) ids.add(((await once(context.store, { key, ...call }, write)) as { id: string }).id)
+      expect(ids.size).toBe(calls.length)
+      expect(await usersNamed(name)).toBe(calls.length)
+    })
+
+    test("work that throws has written nothing, and leaves the key free", async () => {
+      const [key, name] = [newId(), newId()]
+      const kept = await keysKept()
+      const fault = new Error("of the work")
+      const failing = once(context.store, { key }, async (store, caller) => {
+        await store.users.create(caller, newUser({ name }))
+        throw fault
+      })
+      await expect(failing).rejects.toBe(fault)
+      expect([await usersNamed(name), await keysKept()]).toEqual([0, kept])
+      await once(context.other, { key, request: "another" }, (store, caller) =>
+        store.users.create(caller, newUser({ name })),
+      )
+      expect([await usersNamed(name), await keysKept()]).toEqual([1, kept + 1])
+    })
+
+    test.each<[string, () => Promise<[string, Write]>]>([
+      [
+        "a duplicate",
+        async () => {
+          const user = await context.store.users.create(anyone, newUser())
+          return ["USER_ALREADY_EXISTS", (store, caller) => store.users.create(caller, user)]
+        },
+      ],
+      [
+        "a missing user",
+        async () => ["USER_NOT_FOUND", (store, caller) => store.accounts.link(caller, newAccount(newId()))],
+      ],
+    ])("an error is not kept: %s", async (_, prepare) => {
+      const [reason, write] = await prepare()
+      const [key, kept] = [newId(), await keysKept()]
+      for (const store of [context.store, context.other]) {
+        await expect(once(store, { key }, write)).rejects.toMatchObject({ reason })
+      }
+      expect(await keysKept()).toBe(kept)
+      await once(context.store, { key }, create)
+    })
+
+    test("a caller who gives up has written nothing, and what the work does afterwards neither", async () => {
+      const [key, name] = [newId(), newId()]
+      const leaving = new AbortController()
+      const gone = new Error("the caller is gone")
+      const after = Promise.withResolvers<unknown>()
+      const caller = { ...anyone, signal: leaving.signal }
+      const call = once(context.store, { key, caller }, (store, within) => {
+        const work = async () => {
+          await store.users.create(within, newUser({ name }))
+          leaving.abort(gone)
+          // As a handler does that nobody waits for any more.
+          await Promise.resolve()
+          return store.users.create({ ...within, signal: undefined }, newUser({ name }))
+        }
+        work().then(after.resolve, after.reject)
+        after.promise.catch(() => {})
+        return new Promise((_, reject) => {
+          leaving.signal.addEventListener("abort", () => reject(gone))
+        })
+      })
+      await expect(call).rejects.toBe(gone)
+      await expect(after.promise).rejects.toThrow()
+      expect(await usersNamed(name)).toBe(0)
+      await once(context.store, { key }, (store, within) => store.users.create(within, newUser({ name })))
+      expect(await usersNamed(name)).toBe(1)
+    })
+
+    test("the database has neither key, nor request, nor answer, and the time", async () => {
+      const [key, name, request] = [`key-${newId()}`, `name-${newId()}`, `digest-${newId()}`]
+      await once(context.store, { key, request, owner: "an-owner" }, (store, caller) =>
+        store.users.create(caller, newUser({ name })),
+      )
+      const [row] = await context.database.sql("SELECT * FROM idempotency_keys ORDER BY created DESC, answer LIMIT 1")
+      expect(row).toMatchObject({ tenant: "default", created: context.clock.now })
+      const rows = JSON.stringify(await context.database.sql("SELECT * FROM idempotency_keys"))
+      for (const secret of [key, name, request, "an-owner"]) {
+        expect(rows).not.toContain(secret)
+        expect(rows).not.toContain(Buffer.from(secret).toString("base64url").slice(0, -2))
+        expect(rows).not.toContain(Buffer.from(secret).toString("hex"))
+      }
+      const answers = await context.database.sql("SELECT answer FROM idempotency_keys")
+      for (const { answer } of answers) expect(answer).toMatch(/^sealed\.1\./)
+    })
+
+    test("an answer as large as any comes back to the byte", async () => {
+      const [key, bytes] = [newId(), Buffer.alloc(2_000_000, 0xfe)]
+      const work = async (unit: object) => {
+        await context.store.users.create({ ...anyone, unit }, newUser())
+        return bytes
+      }
+      const request = { owner: "", key, digest: () => "" }
+      await context.store.once(anyone, request, work)
+      expect(bytes.equals(await context.other.once(anyone, request, work))).toBe(true)
+    })
+
+    test("many different keys at the same time are done each once", async () => {
+      const name = newId()
+      const before = await keysKept()
+      const calls = range(200).map((n) =>
+        once(n % 2 ? context.store : context.other, {}, (store, caller) =>
+          store.users.create(caller, newUser({ name })),
+        ),
+      )
+      expect(await outcomes(calls)).toEqual({ ok: 200 })
+      expect([await usersNamed(name), (await keysKept()) - before]).toEqual([200, 200])
+    })
+  })
+}

@@ -1,0 +1,15 @@
+/**
+ * A URL for each host of one that names several, `mysql://USER:PASSWORD@h1:3306,h2:3306/DATABASE`: each is the same URL
+ * with that host alone. What names one host, or none, is returned as it is. Throws a TypeError when one lacks.
+ */
+export function urlsOfHosts(url: string): string[] {
+  const [, before, hosts = "", after] = /^((?:mysql|mariadb):\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? []
+  if (!hosts.includes(",")) return [url]
+  const list = hosts.split(",")
+  if (list.some((host) => host === "")) {
+    throw new TypeError("the database URL names a host that is empty: mysql://…@HOST:PORT,HOST:PORT/DATABASE")
+  }
+  if (/[?&]socket=/.test(after ?? ""))
+    throw new TypeError("the database URL has a socket, which is one host: name no other")
+  return list.map((host) => `${before}${host}${after}`)
+}

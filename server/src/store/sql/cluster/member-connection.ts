@@ -1,0 +1,42 @@
+import { type Connection, createConnection } from "mysql2/promise"
+import { orAborted } from "../../../util/abort.js"
+import { connectionOptions } from "../engine/connection-options.js"
+import { statementError } from "../engine/mysql-errors.js"
+import { StatementError } from "../engine/statement-error.js"
+import type { ServerLocation } from "../engine/url.js"
+import { type MemberState, memberState } from "./member-state.js"
+
+/** A member that does not answer within this time is taken for lost. */
+export const silentMs = 1000
+
+/** A connection that asks a member of its state, and nothing else. */
+export interface MemberConnection {
+  /** Throws StatementError. */
+  ask(): Promise<MemberState>
+  close(): void
+}
+
+/** Throws StatementError. */
+export async function connectToMember(location: ServerLocation): Promise<MemberConnection> {
+  const connecting = createConnection({ ...connectionOptions(location), connectTimeout: silentMs })
+  let connection: Connection
+  try {
+    connection = await connecting
+  } catch (error) {
+    throw statementError(error)
+  }
+  // Emitted also when nobody asks; without a listener it would end the process.
+  connection.on("error", () => {})
+  return {
+    async ask() {
+      const late = AbortSignal.timeout(silentMs)
+      try {
+        return await orAborted(memberState(connection), late)
+      } catch (error) {
+        if (late.aborted) throw new StatementError("timeout", `no answer within ${silentMs} ms`)
+        throw statementError(error)
+      }
+    },
+    close: () => connection.destroy(),
+  }
+}

@@ -1,0 +1,249 @@
+import {
+  createDatabaseOn,
+  databaseTargets,
+  describeServers,
+  ownServers,
+  type PrivateServer,
+  startPrivateDatabase,
+  type TcpProxy,
+  type TestDatabase,
+  tcpProxy,
+} from "@authwire/test-support/databases.js"
+import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals"
+import { anyone, encryptionKeys, newUser, range } from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
+import { applyMigrations, openSqlStore, type SqlStore } from "../index.js"
+
+const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
+
+/** Far from the time that leaving a member takes, and below what the store waits for a statement. */
+const soonMs = 15_000
+
+/** PostgreSQL has one host. */
+const withMembers = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
+
+describeServers(
+  "two ways to %s, of which one is lost",
+  (target) => {
+    let database: StoreDatabase & TestDatabase
+    let proxies: [TcpProxy, TcpProxy]
+    let store: SqlStore
+    let members: (string | undefined)[]
+    const users = range(20).map(() => newUser())
+
+    const urlOver = (ports: readonly number[]) => {
+      const { username, pathname } = new URL(database.url)
+      return `mysql://${username}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}${pathname}`
+    }
+    const open = (url: string) =>
+      openSqlStore({
+        encryptionKeys,
+        url,
+        poolSize: 5,
+        statementTimeoutMs: 60_000,
+        connectTimeoutMs: 60_000,
+        onMember: ({ member }) => members.push(member),
+      })
+    const nameOf = ({ port }: TcpProxy) => `127.0.0.1:${port}`
+    /** Each read by a statement of its own, over all connections. */
+    const readAll = (count = users.length) =>
+      Promise.all(
+        users.slice(0, count).map(({ id }) =>
+          store.database.statements({}, async ({ read }) => {
+            const [[found] = []] = await read(plainSql("SELECT id FROM users WHERE id = ?"), [id])
+            return String(found)
+          }),
+        ),
+      )
+    const ids = users.map(({ id }) => id)
+
+    beforeAll(async () => {
+      database = await createStoreDatabase(target)
+      const port = Number(new URL(database.url).port || 3306)
+      proxies = [await tcpProxy(port), await tcpProxy(port)]
+      members = []
+      store = await open(database.url)
+      for (const user of users) await store.users.create(anyone, user)
+      await store.close()
+    })
+    afterAll(async () => {
+      for (const proxy of proxies) await proxy.close()
+      await database.drop()
+    })
+    beforeEach(async () => {
+      members = []
+      for (const proxy of proxies) await proxy.restore()
+      store = await open(urlOver(proxies.map(({ port }) => port)))
+      await readAll()
+    })
+    afterEach(async () => {
+      for (const proxy of proxies) await proxy.restore()
+      await store.close()
+    })
+
+    test("the first in the order of the URL is used, and nothing but a question goes to the other", async () => {
+      expect(members).toEqual([nameOf(proxies[0])])
+      await until(() => proxies[1].open === 0)
+      expect(proxies[0].open).toBeGreaterThan(1)
+    })
+
+    test("is cut: reads and writes that follow do not notice, and stay where they are when it is back", async () => {
+      await proxies[0].cut()
+      expect(await readAll()).toEqual(ids)
+      const created = range(10).map(() => newUser())
+      await Promise.all(created.map((user) => store.users.create(anyone, user)))
+      await proxies[0].restore()
+      expect(await store.users.update(anyone, created[0]?.id as string, { name: "x" })).toMatchObject({ name: "x" })
+      expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
+      await proxies[1].cut()
+      expect(await readAll()).toEqual(ids)
+      expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1]), undefined, nameOf(proxies[0])])
+    })
+
+    test("is silent: it is left, its connections are ended; its reads are made over the other, its writes are not", async () => {
+      proxies[0].hang()
+      const start = performance.now()
+      // No more than there are connections: none of them waits for another one.
+      const writing = store.users.create(anyone, newUser())
+      const reading = readAll(3)
+      const written = expect(writing).rejects.toMatchObject(unavailable)
+      expect(await reading).toEqual(ids.slice(0, 3))
+      await written
+      expect(performance.now() - start).toBeLessThan(soonMs)
+      await proxies[0].restore()
+      await until(() => proxies[0].open === 0)
+      expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
+    })
+
+    test("both are lost: calls wait, and succeed when one is back", async () => {
+      for (const proxy of proxies) await proxy.cut()
+      const reading = readAll()
+      const created = newUser()
+      const writing = store.users.create(anyone, created)
+      await until(() => members.length === 2)
+      await proxies[1].restore()
+      expect(await reading).toEqual(ids)
+      expect(await writing).toEqual(created)
+      expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
+    })
+
+    test("neither is there when the store opens: DATABASE_UNAVAILABLE, which says why of each", async () => {
+      for (const proxy of proxies) await proxy.cut()
+      await expect(open(urlOver(proxies.map(({ port }) => port)))).rejects.toMatchObject({
+        ...unavailable,
+        cause: {
+          message: `no member of the cluster can be used: ${proxies.map((one) => `${nameOf(one)}: ECONNREFUSED`).join("; ")}`,
+        },
+      })
+    })
+  },
+  withMembers,
+)
+
+describeServers(
+  "two servers of %s, of which one takes writes",
+  (engine) => {
+    const servers: PrivateServer[] = []
+    const databases: TestDatabase[] = []
+    let store: SqlStore
+    let reader: SqlStore
+    const members: (string | undefined)[] = []
+    const here = newUser()
+    const count = async (index: number) =>
+      Number((await databases[index]?.query("SELECT COUNT(*) AS n FROM users"))?.[0]?.n)
+    const setReadOnly = (index: number, value: 0 | 1) =>
+      databases[index]?.query(`SET GLOBAL read_only = ${value}`) as Promise<unknown>
+
+    beforeAll(async () => {
+      for (const index of [0, 1]) {
+        const server = await startPrivateDatabase(engine)
+        if (server === null) throw new Error(`no ${engine}`)
+        servers.push(server)
+        databases[index] = await createDatabaseOn(server)
+        await databases[index]?.query("CREATE DATABASE twins")
+        await databases[index]?.query("USE twins")
+        await databases[index]?.query("CREATE USER authwire")
+        await databases[index]?.query("GRANT ALL ON twins.* TO authwire")
+        const alone = await openSqlStore({ encryptionKeys, url: `mysql://authwire@127.0.0.1:${server.port}/twins` })
+        await applyMigrations(alone.database)
+        await alone.close()
+      }
+      const hosts = servers.map(({ port }) => `127.0.0.1:${port}`)
+      const url = `mysql://authwire@${hosts.join(",")}/twins`
+      await setReadOnly(1, 1)
+      store = await openSqlStore({ encryptionKeys, url, onMember: ({ member }) => members.push(member) })
+      reader = await openSqlStore({ encryptionKeys, url, readUrl: `mysql://authwire@${hosts[1]}/twins` })
+    })
+    afterAll(async () => {
+      await reader?.close()
+      await store?.close()
+      for (const server of servers) await server.remove()
+    })
+
+    test("lists are read where --database-read-url leads, and nothing else", async () => {
+      await reader.users.create(anyone, here)
+      await databases[1]?.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'there', '{}')")
+      const page = await reader.users.list(anyone, {}, { size: 10, token: undefined })
+      expect(page.items.map(({ id }) => id)).toEqual(["there"])
+      expect(await reader.users.count(anyone, {})).toBe(1)
+      expect(await reader.users.get(anyone, here.id)).toEqual(here)
+      expect(await reader.users.get(anyone, "there")).toBeNull()
+      await databases[1]?.query("DELETE FROM users WHERE id = 'there'")
+    })
+
+    test("the one that takes none any more is left, and no write fails or is done twice", async () => {
+      const before = await count(0)
+      let stopped = false
+      let written = 0
+      const writers = range(5).map(async () => {
+        while (!stopped) {
+          await store.users.create(anyone, newUser())
+          written++
+        }
+      })
+      await until(() => written > 20)
+      await setReadOnly(0, 1)
+      const there = await count(0)
+      await setReadOnly(1, 0)
+      const atSwitch = written
+      await until(() => written > atSwitch + 20)
+      stopped = true
+      await Promise.all(writers)
+      expect(await count(0)).toBe(there)
+      expect((await count(0)) - before + (await count(1))).toBe(written)
+      const names = servers.map(({ port }) => `127.0.0.1:${port}`)
+      expect(members).toEqual([names[0], undefined, names[1]])
+    })
+
+    test("neither takes any: the service is not ready, and calls fail with DATABASE_UNAVAILABLE in time", async () => {
+      await setReadOnly(1, 1)
+      await expect(store.ping({ signal: AbortSignal.timeout(1000) })).rejects.toMatchObject({ name: "TimeoutError" })
+      await expect(store.users.create(anyone, newUser())).rejects.toMatchObject(unavailable)
+      await setReadOnly(1, 0)
+      await store.users.create(anyone, newUser())
+    })
+
+    test("the one that lists are read from is killed: they are read from the other", async () => {
+      await setReadOnly(0, 0)
+      await servers[0]?.kill()
+      const lists = await openSqlStore({
+        encryptionKeys,
+        url: `mysql://authwire@127.0.0.1:${servers[1]?.port}/twins`,
+        readUrl: `mysql://authwire@127.0.0.1:${servers[0]?.port}/twins`,
+      })
+      /** Only the first server has that user. */
+      const isReadFromFirst = async () => {
+        const { items } = await lists.users.list(anyone, {}, { size: 1000, token: undefined })
+        return items.some(({ id }) => id === here.id)
+      }
+      expect(await isReadFromFirst()).toBe(false)
+      await servers[0]?.start()
+      await until(isReadFromFirst)
+      await lists.close()
+    })
+  },
+  ownServers().filter((engine) => engine !== "postgres"),
+)

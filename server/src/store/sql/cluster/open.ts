@@ -1,0 +1,51 @@
+import type { SqlEngine } from "../engine/engine.js"
+import { openServer, type ServerOptions } from "../engine/server.js"
+import type { ServerLocation } from "../engine/url.js"
+import { clusterEngine } from "./engine.js"
+import { locate } from "./locate.js"
+import { followMembers, type MembersOptions } from "./members.js"
+
+export type ClusterOptions = ServerOptions & Pick<MembersOptions, "onChange">
+
+/**
+ * Opens the server that takes writes: the only one that is named, or a member of a cluster, of which it follows the one
+ * that does. Throws StatementError.
+ */
+export async function openWriter(named: readonly ServerLocation[], options: ClusterOptions): Promise<SqlEngine> {
+  const [only, ...others] = await locate(named)
+  if (only !== undefined && others.length === 0) return openServer(only, options)
+  const members = await follow(named, options, { unfit: ({ noWrites }) => noWrites, waitMs: options.connectTimeoutMs })
+  try {
+    return clusterEngine(await members.engine(), members)
+  } catch (error) {
+    await members.close()
+    throw error
+  }
+}
+
+/**
+ * Opens a member for what may be somewhat older. While there is none, whoever asks for a connection is told so at once.
+ *
+ * @param writer where the members have their statements from.
+ */
+export async function openReader(
+  named: readonly ServerLocation[],
+  writer: SqlEngine,
+  options: ClusterOptions,
+): Promise<SqlEngine> {
+  const members = await follow(named, options, { unfit: ({ noReads }) => noReads, waitMs: 0 })
+  // Who does not get it here asks the writer, rather than to wait.
+  return { ...clusterEngine(writer, members), hasOtherMembers: false }
+}
+
+async function follow(
+  named: readonly ServerLocation[],
+  options: ClusterOptions,
+  { unfit, waitMs }: Pick<MembersOptions, "unfit" | "waitMs">,
+) {
+  let suspect = () => {}
+  const open = (location: ServerLocation) => openServer(location, { ...options, onTrouble: () => suspect() })
+  const members = await followMembers({ named, unfit, open, waitMs, onChange: options.onChange })
+  suspect = members.suspect
+  return members
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from "node:crypto"
+import { setTimeout as delay } from "node:timers/promises"
+import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import { statementError } from "../engine/mysql-errors.js"
+import { type Failure, StatementError } from "../engine/statement-error.js"
+
+const table = "authwire_schema_lock"
+
+/** How often the holder says that it goes on, and how often the others look. */
+const beatEveryMs = 1000
+const lookEveryMs = 500
+/**
+ * After so many looks in a row at the same beat the holder has ended. Looks are counted and not time: a change of tables
+ * may halt the whole cluster, and then neither the holder nor the others get on.
+ */
+const maxSilentLooks = 20
+
+/**
+ * Works while nobody else in the cluster does so, on whichever member: who has inserted the row of a table has the lock.
+ * Throws StatementError "conflict" when another one has it for longer than `maxWaitSeconds`.
+ */
+export async function withClusterLock<T>(
+  dataSource: DataSource,
+  runner: QueryRunner,
+  maxWaitSeconds: number,
+  work: (runner: QueryRunner) => Promise<T>,
+): Promise<T> {
+  const holder = randomUUID()
+  await tolerating(["conflict", "locked"], () =>
+    runner.query(
+      `CREATE TABLE IF NOT EXISTS ${table} (id TINYINT PRIMARY KEY, holder CHAR(36) NOT NULL, beat BIGINT NOT NULL)`,
+    ),
+  )
+  await take(runner, holder, maxWaitSeconds)
+  // A change of tables may take long, and has this connection for itself.
+  const beat = setInterval(() => {
+    dataSource.query(`UPDATE ${table} SET beat = beat + 1 WHERE holder = ?`, [holder]).catch(() => {})
+  }, beatEveryMs)
+  try {
+    return await work(runner)
+  } finally {
+    clearInterval(beat)
+    // Else those who wait find out that it does not beat.
+    await runner.query(`DELETE FROM ${table} WHERE holder = ?`, [holder]).catch(() => {})
+  }
+}
+
+async function take(runner: QueryRunner, holder: string, maxWaitSeconds: number): Promise<void> {
+  const begun = performance.now()
+  let seen: string | undefined
+  let looks = 0
+  for (;;) {
+    const isTaken = await tolerating(["duplicate", "conflict", "locked"], () =>
+      runner.query(`INSERT INTO ${table} (id, holder, beat) VALUES (1, ?, 0)`, [holder]),
+    )
+    if (isTaken) return
+    if (performance.now() - begun > maxWaitSeconds * 1000) {
+      throw new StatementError("conflict", "another process is changing the tables")
+    }
+    await delay(lookEveryMs)
+    const [row] = await runner.query(`SELECT CONCAT(holder, ' ', beat) AS beat FROM ${table}`)
+    looks = row?.beat === seen ? looks + 1 : 0
+    seen = row?.beat
+    if (seen === undefined || looks < maxSilentLooks) continue
+    await tolerating(["conflict", "locked"], () =>
+      runner.query(`DELETE FROM ${table} WHERE CONCAT(holder, ' ', beat) = ?`, [seen]),
+    )
+  }
+}
+
+/** Whether the statement was done; if not, it failed in one of these ways. */
+async function tolerating(failures: readonly Failure[], run: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await run()
+    return true
+  } catch (error) {
+    const failure = error instanceof QueryFailedError ? statementError(error.driverError).failure : undefined
+    if (failure === undefined || !failures.includes(failure)) throw error
+    return false
+  }
+}

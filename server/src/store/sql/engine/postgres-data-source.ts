@@ -1,0 +1,62 @@
+import { Socket } from "node:net"
+import { Pool } from "pg"
+import { DataSource } from "typeorm"
+import { common } from "./data-source.js"
+import { statementError } from "./postgres-errors.js"
+import type { PostgresLocation } from "./postgres-url.js"
+import { StatementError } from "./statement-error.js"
+
+/** A data source of TypeORM, and the sockets of its connections, those included that are being made. */
+export interface PostgresDataSource {
+  readonly dataSource: DataSource
+  readonly sockets: ReadonlySet<Socket>
+}
+
+/** Opens TypeORM's data source for PostgreSQL. Throws StatementError. */
+export async function openPostgresDataSource(
+  { host, port, username, password, database, ssl }: PostgresLocation,
+  { poolSize, connectTimeoutMs }: { poolSize: number; connectTimeoutMs: number },
+): Promise<PostgresDataSource> {
+  const sockets = new Set<Socket>()
+  const dataSource = new DataSource({
+    type: "postgres",
+    // Not the whole package: TypeORM would take the variant in C wherever that is installed.
+    driver: { Pool },
+    ...{ host, port, database },
+    ...(username === undefined ? {} : { username }),
+    // As text the driver would replace an empty one by those of its environment.
+    password: () => password,
+    ssl: ssl ?? false,
+    applicationName: "authwire",
+    installExtensions: false,
+    connectTimeoutMS: connectTimeoutMs,
+    // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
+    poolSize: poolSize + 2,
+    extra: {
+      // Networks forget connections that are silent, and tell nobody.
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+      stream() {
+        const socket = new Socket()
+        sockets.add(socket)
+        return socket.once("close", () => sockets.delete(socket))
+      },
+    },
+    ...common("postgres"),
+  })
+  // Connecting has its own limit, the questions that TypeORM asks then have none.
+  const timer = setTimeout(() => {
+    for (const socket of sockets) socket.destroy()
+  }, 2 * connectTimeoutMs)
+  try {
+    await dataSource.initialize()
+    return { dataSource, sockets }
+  } catch (error) {
+    // What it had opened by then would keep the process from ending.
+    await dataSource.driver.disconnect().catch(() => {})
+    const { message, code } = statementError(error)
+    throw new StatementError("unavailable", message, code)
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,25 @@
+import type { Freshness } from "../cluster/consistency.js"
+import { openServerDataSource } from "./data-source.js"
+import { type MysqlEngine, mysqlEngine } from "./mysql.js"
+import type { ServerLocation } from "./url.js"
+
+export interface ServerOptions {
+  poolSize: number
+  statementTimeoutMs: number
+  connectTimeoutMs: number
+  freshness: Freshness
+  onTrouble?: (() => void) | undefined
+}
+
+/** Opens the engine of a server of MySQL or MariaDB. Throws StatementError. */
+export async function openServer(location: ServerLocation, options: ServerOptions): Promise<MysqlEngine> {
+  const engine = mysqlEngine({ ...(await openServerDataSource(location, options)), ...options })
+  try {
+    const first = await engine.connect()
+    first.release()
+    return engine
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+}

@@ -1,0 +1,94 @@
+import type { ObjectLiteral } from "typeorm"
+import type { ExpiredRows, ExpiredStore } from "../store.js"
+import { databaseClock } from "./clock.js"
+import type { Database } from "./database.js"
+import { type Cell, type Statement, statement } from "./query/statement.js"
+import type { Table } from "./schema/table.js"
+
+/** What is cleaned away: of each table the column of its time and, where it is not for the operator to say, its age. */
+export function expiredStore(database: Database): ExpiredStore {
+  const { sessions, verificationTokens, idempotencyKeys } = database.tables
+  const clock = databaseClock(database)
+  return {
+    tables: [
+      expiredRows(database, sessions, "expires"),
+      expiredRows(database, verificationTokens, "expires"),
+      expiredRows(database, idempotencyKeys, "created", idempotencyKeysMs),
+    ],
+    now: (waiter) => database.statements(waiter, clock),
+  }
+}
+
+/**
+ * How many keys one DELETE names. With more of them MySQL would rather read a table of some hundred rows as a whole, and wait
+ * for those that others have locked.
+ */
+const keysAtOnce = 20
+
+/** How long an answer is kept for who asks again: 24 hours. */
+const idempotencyKeysMs = 86_400_000
+
+interface Span {
+  from: Date
+  before: Date
+}
+
+function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
+  database: Database,
+  table: Table<Row, Key>,
+  column: keyof Row & string,
+  keepMs?: number,
+): ExpiredRows {
+  const time = (moment: Date) => table.cell(column, moment as Row[typeof column])
+  const timeOf = (row: Cell[] | undefined) => table.value(column, row?.[table.key.length] as Cell) as Date
+
+  // What others have locked is passed over: so no batch waits with locks of its own, and none is held up for good. SQLite
+  // locks everything as the transaction begins.
+  const firstOf = (limit: number): Statement<Span> => {
+    const select = table
+      .selectFrom("t")
+      .select([...table.key, column].map((property) => `t.${property}`).join(", "))
+      .where(`t.${column} >= :from AND t.${column} < :before`)
+      .orderBy(`t.${column}`)
+      .limit(limit)
+    if (database.engine !== "sqlite") select.setLock("pessimistic_write").setOnLocked("skip_locked")
+    return statement(select, { from: ({ from }: Span) => time(from), before: ({ before }: Span) => time(before) })
+  }
+  const selects = new Map<number, Statement<Span>>()
+  const deleteByKeys = deleteRows()
+
+  function deleteRows(): Statement<readonly Cell[][]> {
+    const parameters: Record<string, (rows: readonly Cell[][]) => Cell> = {}
+    const rows = Array.from({ length: keysAtOnce }, (_, n) => {
+      const isRow = table.key.map((property, index) => {
+        // The last row stands for those that lack.
+        parameters[`${property}${n}`] = (rows) => bound(rows[Math.min(n, rows.length - 1)]?.[index] as Cell)
+        return `${property} = :${property}${n}`
+      })
+      return `(${isRow.join(" AND ")})`
+    })
+    return statement(table.deleteFrom().where(rows.join(" OR ")), parameters)
+  }
+
+  return {
+    table: table.name,
+    keepMs,
+    deleteBatch(waiter, { from, before, limit }) {
+      const select = selects.get(limit) ?? firstOf(limit)
+      selects.set(limit, select)
+      return database.transaction(waiter, [], async (sql) => {
+        const rows = await sql.read(select, { from, before })
+        if (rows.length === 0) return null
+        for (let start = 0; start < rows.length; start += keysAtOnce) {
+          await sql.write(deleteByKeys, rows.slice(start, start + keysAtOnce))
+        }
+        return { count: rows.length, first: timeOf(rows[0]), last: timeOf(rows.at(-1)) }
+      })
+    },
+  }
+}
+
+/** A cell as a parameter: libsql reads bytes as an ArrayBuffer. */
+function bound(cell: Cell): Cell {
+  return typeof cell === "object" && cell !== null && !(cell instanceof Date) ? Buffer.from(cell) : cell
+}

@@ -1,0 +1,79 @@
+import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { anyone, newId, newUser } from "../conformance/context.js"
+import type { StoreDatabase } from "../conformance.js"
+import { openSqlStore, type SqlStore } from "./index.js"
+
+// Whoever can write the database must not make the service answer what it never answered: an answer signs people in.
+describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
+  let database: StoreDatabase & TestDatabase
+  const stores: SqlStore[] = []
+  const keyOf = (letter: string) => Buffer.alloc(32, letter)
+  const open = async (...encryptionKeys: Buffer[]) => {
+    const store = await openSqlStore({ url: database.url, encryptionKeys })
+    stores.push(store)
+    return store
+  }
+
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+  })
+  afterAll(async () => {
+    for (const store of stores) await store.close()
+    await database.drop()
+  })
+
+  const request = (key: string) => ({ owner: "owner", key, digest: () => "digest" })
+  const ask = async (store: SqlStore, key: string, tenant = anyone.tenant) => {
+    const caller = { tenant }
+    const bytes = await store.once(caller, request(key), async (unit) => {
+      const { id } = await store.users.create({ ...caller, unit }, newUser())
+      return Buffer.from(id)
+    })
+    return Buffer.from(bytes).toString()
+  }
+  const setAnswer = (to: string, of: string) =>
+    database.query("UPDATE idempotency_keys SET answer = ? WHERE answer = ?", [to, of])
+  /** What is kept of a call that is made now. */
+  const answerOf = async (store: SqlStore, key: string, tenant?: string) => {
+    const known = new Set((await database.sql("SELECT answer FROM idempotency_keys")).map(({ answer }) => answer))
+    await ask(store, key, tenant)
+    const rows = await database.sql("SELECT answer FROM idempotency_keys")
+    return String(rows.find(({ answer }) => !known.has(answer))?.answer)
+  }
+  const unreadable = { reason: "ENCRYPTION_KEY_MISSING" }
+
+  test("opens with every encryption key that is there, and with no other", async () => {
+    const key = newId()
+    const id = await ask(await open(keyOf("a")), key)
+    expect(await ask(await open(keyOf("b"), keyOf("a")), key)).toBe(id)
+    await expect(ask(await open(keyOf("b")), key)).rejects.toMatchObject(unreadable)
+  })
+
+  test("one that is not sealed, or changed, is no answer", async () => {
+    const store = await open(keyOf("a"))
+    const key = newId()
+    const answer = await answerOf(store, key)
+    const forged = `digest ${Buffer.from("admin").toString("base64")}`
+    for (const other of [forged, "", `${answer.slice(0, -6)}AAAAAA`]) {
+      await setAnswer(other, answer)
+      await expect(ask(store, key)).rejects.toMatchObject(unreadable)
+      await setAnswer(answer, other)
+    }
+    await ask(store, key)
+  })
+
+  test("one that was copied from another key, or from another tenant, is no answer", async () => {
+    const store = await open(keyOf("a"))
+    const [one, other] = [newId(), newId()]
+    const answer = await answerOf(store, one)
+    for (const copied of [await answerOf(store, other), await answerOf(store, one, "another")]) {
+      await setAnswer(`kept ${copied}`, copied)
+      await setAnswer(copied, answer)
+      await expect(ask(store, one)).rejects.toMatchObject(unreadable)
+      await setAnswer(answer, copied)
+    }
+    await ask(store, one)
+  })
+})

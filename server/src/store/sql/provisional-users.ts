@@ -1,0 +1,104 @@
+import type { Caller } from "../store.js"
+import type { Database, Reads } from "./database.js"
+import { failsBy } from "./engine/statement-error.js"
+import type { Statements } from "./query/statement.js"
+import type { UserRow } from "./schema/entities.js"
+
+/**
+ * Users whose sign-up has only begun: Auth.js creates a user, then links the account, and a process that dies between the
+ * two leaves a user whom nobody can sign in as. Until the moment in `provisional_until` such a user gives way to the next
+ * one with the same address; see docs/decisions/0012-provisional-sign-ups.md.
+ */
+export interface ProvisionalUsers {
+  /** What `provisional_until` is of a user who is created now. */
+  until(user: UserRow, isProvisional: boolean | undefined): Date | undefined
+  /** Whether the user, in whose row this moment stands, does not hold its address. */
+  givesWay(caller: Caller, id: string, until: Date | undefined): Promise<boolean>
+  /** Deletes the user with this id and inserts the other, in one transaction, if the former gives way. Returns whether. */
+  replace(caller: Caller, id: string, row: UserRow, rows: readonly string[]): Promise<boolean>
+  /** Runs a statement that gives the user something, and ends its being provisional, together. */
+  write(caller: Caller, id: string, rows: readonly string[], work: (sql: Statements) => Promise<unknown>): Promise<void>
+  /** Ends the user's being provisional, in a transaction that gives it something. */
+  end(sql: Statements, caller: Caller, id: string): Promise<void>
+}
+
+/** Nothing else is known of the user `u`: the condition that `u` has neither account nor session nor passkey. */
+export const hasNothing = ["accounts", "sessions", "authenticators"]
+  .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} o WHERE o.tenant = u.tenant AND o.user_id = u.id)`)
+  .join(" AND ")
+
+/** @param ms how long they are; 0: nobody is provisional, whatever stands in the rows. */
+export function provisionalUsers(
+  database: Database,
+  { clock, ms }: { clock: () => number; ms: number },
+): ProvisionalUsers {
+  const { users } = database.tables
+  const isOn = ms > 0
+  const stillProvisional = users.statement(
+    users
+      .selectFrom("u")
+      .select("u.id")
+      .where(`${users.keyIs("u")} AND u.provisionalUntil > :provisionalUntil AND u.emailVerified IS NULL`)
+      .andWhere(hasNothing),
+    ...users.key,
+    "provisionalUntil",
+  )
+  // Where there is nothing to end, it changes nothing and keeps no lock.
+  const endProvisional = users.statement(
+    users.updateOf("provisionalUntil").where(`${users.keyIs()} AND provisionalUntil IS NOT NULL`),
+    ...users.key,
+    "provisionalUntil",
+  )
+  const isProvisional = async (sql: Reads, key: Pick<UserRow, "tenant" | "id">) =>
+    (await sql.read(stillProvisional, { ...key, provisionalUntil: new Date(clock()) })).length > 0
+  const end = async (sql: Statements, key: Pick<UserRow, "tenant" | "id">) => {
+    await sql.write(endProvisional, { ...key, provisionalUntil: undefined })
+  }
+
+  return {
+    until(user, isProvisional) {
+      const canBe = isOn && isProvisional && user.emailKey !== undefined && user.emailVerified === undefined
+      return canBe ? new Date(clock() + ms) : undefined
+    },
+
+    async givesWay(caller, id, until) {
+      if (!isOn || until === undefined || until.getTime() <= clock()) return false
+      return database.statements(caller, (sql) => isProvisional(sql, { tenant: caller.tenant, id }))
+    },
+
+    async replace(caller, id, row, rows) {
+      if (!isOn) return false
+      const key = { tenant: caller.tenant, id }
+      try {
+        return await database.transaction(caller, [users.nameOf(key), ...rows], async (sql) => {
+          // Locked first and then looked at: whoever gives the user something needs a lock on this row, and has either
+          // committed, and is seen, or waits and finds no user.
+          const locked = await sql.read(users.byKeyForUpdate, key)
+          if (locked.length > 0 && !(await isProvisional(sql, key))) return false
+          await sql.write(users.delete, key)
+          await sql.write(users.insert, row)
+          return true
+        })
+      } catch (error) {
+        // Another one was as fast.
+        if (failsBy(error, "duplicate")) return false
+        throw error
+      }
+    },
+
+    async write(caller, id, rows, work) {
+      if (!isOn) {
+        await database.writes(caller, rows, work)
+        return
+      }
+      await database.transaction(caller, rows, async (sql) => {
+        await end(sql, { tenant: caller.tenant, id })
+        await work(sql)
+      })
+    },
+
+    async end(sql, { tenant }, id) {
+      if (isOn) await end(sql, { tenant, id })
+    },
+  }
+}

@@ -1,0 +1,167 @@
+import type { AdapterUser } from "@auth/core/adapters"
+import { handleLoginOrRegister } from "@authwire/test-support/auth-core.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+type Adapter = Authwire["adapter"]
+type Type = "oauth" | "email" | "webauthn"
+
+/** Somebody who signs in: by a provider, a link that was mailed, or a passkey. */
+interface SignIn {
+  email: string
+  provider?: string
+  account?: string
+  type?: Type
+  name?: string
+}
+
+/** What Auth.js does after the provider, the link or the passkey was checked: its own code, over the real adapter. */
+function signIn(adapter: Adapter, { email, provider = "good", account, type = "oauth", name }: SignIn) {
+  const id = crypto.randomUUID()
+  const providerAccountId = account ?? id
+  return handleLoginOrRegister(
+    { id, email, ...(name === undefined ? {} : { name }) },
+    { type, provider, providerAccountId, userId: id },
+    adapter,
+  )
+}
+
+/** A sign-up whose process stands still before it links the account: `goOn` ends it. */
+async function slowSignUp(adapter: Adapter, who: SignIn) {
+  const [created, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const slow: Adapter = {
+    ...adapter,
+    async linkAccount(account) {
+      created.resolve()
+      await gate.promise
+      return adapter.linkAccount(account)
+    },
+  }
+  const end = signIn(slow, who).then(
+    () => "signed in",
+    (error: Error & { reason?: string }) => error.reason ?? error.name,
+  )
+  await created.promise
+  return {
+    async goOn() {
+      gate.resolve()
+      return end
+    },
+  }
+}
+
+const notLinked = { name: "OAuthAccountNotLinked" }
+
+describe.each(databaseTargets())("attacks on sign-ups that have only begun, on %s", (target) => {
+  let authwire: Authwire
+  let adapter: Adapter
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, ["--provisional-sign-up=15m"])
+    adapter = authwire.adapter
+  })
+  afterAll(() => authwire.close())
+
+  const address = () => `${crypto.randomUUID()}@example.com`
+  const usersOf = (email: string) => authwire.rows("SELECT id, name FROM users WHERE email = ?", [email])
+  const accountsOf = async (id: string) =>
+    (await authwire.rows("SELECT provider FROM accounts WHERE user_id = ?", [id])).map(({ provider }) => provider)
+
+  test("a sign-up that broke off does not lock out: the same person comes in, as a user of another id", async () => {
+    const victim = { email: address(), account: crypto.randomUUID(), name: "Ada" }
+    await slowSignUp(adapter, victim)
+    const [before] = await usersOf(victim.email)
+    const { user, session } = await signIn(adapter, victim)
+    expect(await usersOf(victim.email)).toEqual([{ id: user.id, name: "Ada" }])
+    expect(user.id).not.toBe(before?.id)
+    expect(await accountsOf(user.id as string)).toEqual(["good"])
+    const { sessionToken } = session as { sessionToken: string }
+    expect((await adapter.getSessionAndUser(sessionToken))?.user.id).toBe(user.id)
+    // From now on everything is as ever.
+    await expect(signIn(adapter, { ...victim, provider: "evil" })).rejects.toMatchObject(notLinked)
+    expect((await signIn(adapter, victim)).user.id).toBe(user.id)
+  })
+
+  test("a provider that does not check addresses gets what it gets of any free address, and nothing of the victim", async () => {
+    const email = address()
+    const victim = await slowSignUp(adapter, { email, name: "Ada" })
+    const [before] = await usersOf(email)
+    const { user } = await signIn(adapter, { email, provider: "evil", name: "Mallory" })
+    expect(user.id).not.toBe(before?.id)
+    expect(await usersOf(email)).toEqual([{ id: user.id, name: "Mallory" }])
+    // The victim's process was only slow: it must not make its account a key to what the attacker has.
+    expect(await victim.goOn()).toBe("USER_NOT_FOUND")
+    expect(await accountsOf(user.id as string)).toEqual(["evil"])
+    expect(await accountsOf(before?.id as string)).toEqual([])
+  })
+
+  test("an attacker who begins first and waits gets nothing: its account never becomes a key to the victim", async () => {
+    const email = address()
+    const attacker = await slowSignUp(adapter, { email, provider: "evil", name: "Mallory" })
+    const { user } = await signIn(adapter, { email, name: "Ada" })
+    expect(await attacker.goOn()).toBe("USER_NOT_FOUND")
+    expect(await usersOf(email)).toEqual([{ id: user.id, name: "Ada" }])
+    expect(await accountsOf(user.id as string)).toEqual(["good"])
+    await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
+  })
+
+  test("a link that was mailed wins: the address is verified, and who only claimed it is gone", async () => {
+    const email = address()
+    const attacker = await slowSignUp(adapter, { email, provider: "evil" })
+    const { user } = await signIn(adapter, { email, type: "email", provider: "mail", account: email })
+    expect((user as AdapterUser).emailVerified).toBeInstanceOf(Date)
+    expect(await attacker.goOn()).toBe("USER_NOT_FOUND")
+    expect(await accountsOf(user.id as string)).toEqual([])
+    await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
+  })
+
+  test("a passkey that somebody begins to register for an address of others does not keep them out", async () => {
+    const email = address()
+    const attacker = await slowSignUp(adapter, { email, provider: "passkey", type: "webauthn" })
+    const { user } = await signIn(adapter, { email })
+    expect(await attacker.goOn()).toBe("USER_NOT_FOUND")
+    expect(await accountsOf(user.id as string)).toEqual(["good"])
+    const passkey = signIn(adapter, { email, provider: "passkey", type: "webauthn" })
+    await expect(passkey).rejects.toMatchObject({ name: "AccountNotLinked" })
+  })
+
+  test("a user whom an administrator creates by the RPC is nobody's", async () => {
+    const email = address()
+    const { user } = await authwire.client.users.createUser({ email, name: "Ada" })
+    await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
+    await expect(adapter.createUser({ id: "x", email, emailVerified: null })).rejects.toMatchObject({
+      reason: "EMAIL_ALREADY_EXISTS",
+    })
+    expect(await usersOf(email)).toEqual([{ id: user?.id, name: "Ada" }])
+  })
+
+  test.each<[what: string, write: (id: string) => Promise<unknown>]>([
+    ["updateUser", (id) => adapter.updateUser({ id, name: "Ada" })],
+    [
+      "createSession and deleteSession",
+      async (id) => {
+        const sessionToken = crypto.randomUUID()
+        await adapter.createSession({ sessionToken, userId: id, expires: new Date(Date.now() + 60_000) })
+        await adapter.deleteSession(sessionToken)
+      },
+    ],
+  ])("after %s in between nobody gives way", async (_, write) => {
+    const email = address()
+    const victim = await slowSignUp(adapter, { email })
+    const id = String((await usersOf(email))[0]?.id)
+    await write(id)
+    await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
+    expect(await victim.goOn()).toBe("signed in")
+    expect(await accountsOf(id)).toEqual(["good"])
+  })
+
+  test("addresses that only look alike are others", async () => {
+    const email = address()
+    await slowSignUp(adapter, { email })
+    const [before] = await usersOf(email)
+    for (const other of [email.replace("@", ".@"), email.replace("e", "é"), email.replace("x", "ｘ")]) {
+      await signIn(adapter, { email: other, provider: "evil" })
+    }
+    expect(await usersOf(email)).toEqual([before])
+  })
+})

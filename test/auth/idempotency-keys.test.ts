@@ -1,0 +1,146 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { AccountType, SessionService, UserService } from "@authwire/proto"
+import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+
+// Somebody has learned the idempotency key of a call of somebody else, or of an earlier time, and wants its answer: it may
+// hold tokens of a provider, or sign somebody in.
+describe.each(databaseTargets())("with the idempotency key of another call, on %s", (target) => {
+  const victim = staticKey(["all"])
+  const colleague = staticKey(["all"])
+  const stranger = staticKey(["all"], { tenant: "stranger" })
+  let database: TestDatabase
+  let server: ServerProcess
+  const clients: AuthwireClient[] = []
+
+  const start = (entries: object[]) =>
+    startServer({ databaseUrl: database.url, keys: false, env: { AUTHWIRE_API_KEYS: JSON.stringify(entries) } })
+  const clientOf = (key: { text: string }, to: ServerProcess = server) => {
+    const client = createAuthwireClient({ url: to.grpcUrl, apiKey: key.text })
+    clients.push(client)
+    return client
+  }
+  const count = async (table: string) => Number((await database.query(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.n)
+  const newKey = () => ({ headers: { "idempotency-key": crypto.randomUUID() } })
+  const reused = { code: 9, message: expect.stringContaining("used for another request") }
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    server = await start([victim.entry, colleague.entry, stranger.entry])
+  })
+  afterEach(() => {
+    for (const client of clients.splice(0)) client.close()
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+
+  const account = (userId: string) => ({
+    ...{ userId, provider: "p", providerAccountId: userId, type: AccountType.OIDC },
+    ...{ accessToken: "access-3f8a", refreshToken: "refresh-3f8a" },
+  })
+
+  test("another API key of the same tenant gets nothing: its call is one of its own", async () => {
+    const [options, id] = [newKey(), crypto.randomUUID()]
+    await clientOf(victim).users.createUser({ id })
+    const linked = await clientOf(victim).accounts.linkAccount(account(id), options)
+    expect(linked.account?.refreshToken).toBe("refresh-3f8a")
+    await clientOf(victim).accounts.unlinkAccount({ provider: "p", providerAccountId: id })
+    await clientOf(victim).users.deleteUser({ id })
+    // The same request with the same key: were it answered as the first time, it would succeed.
+    await expect(clientOf(colleague).accounts.linkAccount(account(id), options)).rejects.toMatchObject({ code: 5 })
+    expect((await clientOf(victim).accounts.linkAccount(account(id), options)).account?.refreshToken).toBe(
+      "refresh-3f8a",
+    )
+  })
+
+  test("another tenant gets nothing, and does not learn that the key was used", async () => {
+    const link = { identifier: "ada@example.com", token: crypto.randomUUID() }
+    const options = newKey()
+    const expires = { seconds: 4_000_000_000n, nanos: 0 }
+    await clientOf(victim).verificationTokens.createVerificationToken({ ...link, expires })
+    await clientOf(victim).verificationTokens.useVerificationToken(link, options)
+    for (const other of [stranger, colleague]) {
+      await expect(clientOf(other).verificationTokens.useVerificationToken(link, options)).rejects.toMatchObject({
+        code: 5,
+      })
+      const id = crypto.randomUUID()
+      expect((await clientOf(other).users.createUser({ id }, options)).user?.id).toBe(id)
+    }
+  })
+
+  test("the same API key gets the answer of no other request: neither another method nor another message", async () => {
+    const [options, id] = [newKey(), crypto.randomUUID()]
+    const client = clientOf(victim)
+    await client.users.createUser({ id, email: `${id}@example.com` }, options)
+    const before = await count("users")
+    for (const call of [
+      client.users.createUser({ id }, options),
+      client.users.createUser({ id: crypto.randomUUID() }, options),
+      client.users.updateUser({ id, email: "b@example.com", updateMask: { paths: ["email"] } }, options),
+      client.users.deleteUser({ id }, options),
+      client.sessions.deleteSession({ sessionToken: "none" }, options),
+    ]) {
+      await expect(call).rejects.toMatchObject(reused)
+    }
+    expect(await count("users")).toBe(before)
+  })
+
+  test("whose scope was taken away gets nothing", async () => {
+    const [options, id] = [newKey(), crypto.randomUUID()]
+    await clientOf(victim).users.createUser({ id }, options)
+    const reader = await start([{ ...victim.entry, scopes: ["users:read", "accounts:write"] }])
+    await expect(clientOf(victim, reader).users.createUser({ id }, options)).rejects.toMatchObject({ code: 7 })
+    expect((await clientOf(victim, reader).users.getUser({ id })).user?.id).toBe(id)
+    await reader.stop()
+  })
+
+  test("whose API key is no longer one gets nothing", async () => {
+    const [options, id] = [newKey(), crypto.randomUUID()]
+    await clientOf(victim).users.createUser({ id }, options)
+    const without = await start([colleague.entry])
+    await expect(clientOf(victim, without).users.createUser({ id }, options)).rejects.toMatchObject({ code: 16 })
+    await without.stop()
+  })
+
+  test("after the user was deleted, who was answered gets that answer only, and nothing comes back to life", async () => {
+    const [options, id] = [newKey(), crypto.randomUUID()]
+    const client = clientOf(victim)
+    const first = await client.users.createUser({ id, name: "Ada" }, options)
+    await client.users.deleteUser({ id })
+    expect(await client.users.createUser({ id, name: "Ada" }, options)).toEqual(first)
+    expect(await count(`users WHERE name = 'Ada'`)).toBe(0)
+    await expect(client.users.createUser({ id }, options)).rejects.toMatchObject(reused)
+  })
+
+  test("a key in the header of a pipeline is that of none of its calls", async () => {
+    const header = { authorization: `Bearer ${victim.text}`, "idempotency-key": crypto.randomUUID() }
+    const stream = openBarePipeline(server.grpcUrl, header)
+    const { createUser } = UserService.method
+    const own = { header: { "idempotency-key": crypto.randomUUID() } }
+    stream.send({ calls: [frame(1, createUser, { name: "one" }), frame(2, createUser, { name: "two" })] })
+    const [one, two] = (await stream.answers(2)).map((answer) => messageOf(createUser, answer).user)
+    expect(new Set([one?.name, two?.name])).toEqual(new Set(["one", "two"]))
+    stream.send({ calls: [frame(3, createUser, { name: "three" }, own)] })
+    const [three] = (await stream.answers(1)).map((answer) => messageOf(createUser, answer).user)
+    stream.send({ calls: [frame(4, createUser, { name: "three" }, own)] })
+    expect((await stream.answers(1)).map((answer) => messageOf(createUser, answer).user)).toEqual([three])
+    stream.send({ calls: [frame(5, SessionService.method.deleteSession, { sessionToken: "s" }, own)] })
+    const [rejected] = await stream.answers(1)
+    expect(errorOf(rejected as NonNullable<typeof rejected>).reason).toBe("IDEMPOTENCY_KEY_REUSED")
+    stream.cancel()
+  })
+
+  test("neither log nor error holds the key", async () => {
+    const [options, id] = [newKey(), crypto.randomUUID()]
+    await clientOf(victim).users.createUser({ id }, options)
+    const error = await clientOf(victim)
+      .users.createUser({}, options)
+      .catch((thrown: unknown) => String(thrown) + JSON.stringify(thrown))
+    expect(error).toContain("used for another request")
+    for (const text of [error, server.output()]) expect(text).not.toContain(options.headers["idempotency-key"])
+  })
+})

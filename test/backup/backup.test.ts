@@ -1,0 +1,166 @@
+import { randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import {
+  createDatabase,
+  type DatabaseTarget,
+  databaseTargets,
+  type TestDatabase,
+} from "@authwire/test-support/databases.js"
+import { blocksOf, codeBelow, runBlock } from "@authwire/test-support/pages.js"
+import { type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+import { mysqlPrograms, postgresPrograms } from "@authwire/test-support/servers.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { libpqVariables, writeClientOptions } from "./options.js"
+import { expectSignedIn, type Person, signUp } from "./person.js"
+
+const page = "docs/backup.md"
+const headings = { mysql: "MySQL", mariadb: "MariaDB", postgres: "PostgreSQL", sqlite: "SQLite" } as const
+const [oldKey, newKey] = [randomBytes(32).toString("base64"), randomBytes(32).toString("base64")] as const
+
+test("docs/backup.md has no command that is not run here or in files.test.ts", () => {
+  const each = ["MySQL", "MariaDB", "The whole server, by its files", "PostgreSQL", "SQLite", "After restoring"]
+  expect(blocksOf(page).map(({ heading }) => heading)).toEqual([
+    ...each.flatMap((heading) => [heading, heading]),
+    "The encryption keys",
+    "The encryption keys",
+  ])
+})
+
+/** Where the programs are that are not found by the path. */
+const programs: Partial<Record<DatabaseTarget, string | undefined>> = {
+  mysql: mysqlPrograms(),
+  postgres: postgresPrograms(),
+}
+const targets = databaseTargets().filter((target) => target !== "mysql" || programs.mysql !== undefined)
+
+describe.each(targets)("the commands of docs/backup.md on %s", (target) => {
+  let folder: string
+  let database: TestDatabase
+  let server: ServerProcess
+  let client: AuthwireClient
+  let before: Person
+  const [backUp = "", restore = ""] = codeBelow(page, headings[target])
+  const [check = "", signOutAll = ""] = codeBelow(page, "After restoring")
+  const [giveUp = "", rekey = ""] = codeBelow(page, "The encryption keys")
+
+  const serve = async (AUTHWIRE_ENCRYPTION_KEYS: string) => {
+    const env = { AUTHWIRE_ENCRYPTION_KEYS }
+    server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"], env })
+    client = createAuthwireClient({ url: server.grpcUrl })
+  }
+  const stop = async () => {
+    client.close()
+    await server.stop()
+  }
+  /** Where SQLite keeps the database; the name of the database on a server. */
+  const place = () =>
+    target === "sqlite" ? database.url.slice("sqlite:".length) : new URL(database.url).pathname.slice(1)
+  /** Runs a block, on the database of this test in place of the page's. */
+  const run = (block: string, env: Record<string, string> = {}) => {
+    const pattern = target === "sqlite" ? /\.authwire\/authwire\.db/g : /(?<!^)\bauthwire\b(?!\.)/gm
+    const given = {
+      AUTH_SECRET: testSecret,
+      AUTHWIRE_DATABASE_URL: database.url,
+      ...libpqVariables(target, database.url),
+    }
+    return runBlock(block.replaceAll(pattern, place()), folder, { ...given, ...env }, programs[target])
+  }
+  /** Runs the statements that a block gives to the program of MySQL. */
+  const runStatements = async (block: string) => {
+    if (target === "mysql") return run(block)
+    const [, statements = ""] = /(?<=')(.*)(?=')|(?<=")(.*)(?=")/.exec(block)?.filter(Boolean) ?? []
+    for (const statement of statements.split(";")) await database.query(statement)
+  }
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "authwire-backup-"))
+    database = await createDatabase(target)
+    if (target === "mysql" || target === "mariadb") writeClientOptions(folder, database.url)
+    await serve(oldKey)
+  })
+  afterAll(async () => {
+    await stop()
+    await database.drop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test("a backup while the service writes; everything is lost; it is restored, and sign-in goes on", async () => {
+    before = await signUp(client.adapter, "before")
+    let signedUp = 0
+    let isDone = false
+    const signingUp = (async () => {
+      for (; !isDone; signedUp++) await signUp(client.adapter, `during-${signedUp}`)
+    })()
+    try {
+      await until(() => signedUp > 3)
+      await run(backUp)
+    } finally {
+      isDone = true
+      await signingUp
+    }
+    const after = await signUp(client.adapter, "after")
+    await stop()
+
+    if (target === "sqlite") rmSync(place())
+    await run(restore)
+    expect(await run(check, { AUTHWIRE_ENCRYPTION_KEYS: oldKey })).toMatch(/^nothing is pending$/m)
+    await serve(oldKey)
+    const { adapter } = client
+    await expectSignedIn(adapter, before)
+    expect(await adapter.getSessionAndUser(after.sessionToken)).toBeNull()
+    expect(await adapter.getUserByEmail(after.email)).toBeNull()
+    // It is of one moment: what was written later is missing whenever what was written before it is.
+    const found = []
+    for (let index = 0; index < signedUp; index++) {
+      found.push(
+        (await adapter.getUserByEmail(`during-${index}@example.com`)) !== null,
+        (await adapter.getAccount(`during-${index}`, "p")) !== null,
+        (await adapter.getAuthenticator(Buffer.from(`during-${index}`).toString("base64"))) !== null,
+      )
+    }
+    expect(found.slice(0, 9)).not.toContain(false)
+    expect(found).toEqual([...found].sort((a, b) => Number(b) - Number(a)))
+    await expectSignedIn(adapter, await signUp(adapter, "next"))
+  }, 180_000)
+
+  test("rekey leaves nothing under the old key", async () => {
+    await stop()
+    const accounts = Number((await database.query("SELECT COUNT(*) AS n FROM accounts"))[0]?.n)
+    expect(await run(rekey, { NEW_KEY: newKey, OLD_KEY: oldKey })).toBe(
+      `rekeyed ${accounts} of ${accounts} accounts\nrekeyed 0 of ${accounts} accounts\n`,
+    )
+    await serve(newKey)
+    await expectSignedIn(client.adapter, before)
+  }, 180_000)
+
+  test("without its key nobody is signed out, doctor tells, and tokens can be stored anew", async () => {
+    await stop()
+    await expect(run("authwire doctor", { AUTHWIRE_ENCRYPTION_KEYS: oldKey })).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^wrong +encryption keys +they do not decrypt accounts of default/m),
+    })
+    await serve(oldKey)
+    const { adapter } = client
+    const { provider, providerAccountId } = before.account
+    expect(await adapter.getSessionAndUser(before.sessionToken)).toMatchObject({ user: { id: before.id } })
+    expect(await adapter.getUserByAccount({ provider, providerAccountId })).toMatchObject({ id: before.id })
+    const missing = { reason: "ENCRYPTION_KEY_MISSING" }
+    await expect(adapter.getAccount(providerAccountId, provider)).rejects.toMatchObject(missing)
+    await expect(adapter.linkAccount(before.account)).rejects.toMatchObject(missing)
+    await expect(adapter.unlinkAccount({ provider, providerAccountId })).rejects.toMatchObject(missing)
+    await runStatements(giveUp)
+    await adapter.linkAccount(before.account)
+    await expectSignedIn(adapter, before)
+  }, 180_000)
+
+  if (target !== "sqlite")
+    test("who empties the tables of sessions and verification tokens signs everybody out, and loses nobody", async () => {
+      await runStatements(signOutAll)
+      expect(await client.adapter.getSessionAndUser(before.sessionToken)).toBeNull()
+      expect(await client.adapter.getUserByEmail(before.email)).toMatchObject({ id: before.id })
+    })
+})

@@ -1,0 +1,146 @@
+import {
+  createDatabase,
+  databaseTargets,
+  describeServers,
+  type TestDatabase,
+} from "@authwire/test-support/databases.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { logOf, workersOf } from "@authwire/test-support/workers.js"
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
+
+const day = 86_400_000
+
+/** A moment as a parameter of a statement. */
+const at = ({ target }: TestDatabase, ms: number) => {
+  const moment = new Date(Date.now() + ms)
+  return target === "sqlite" ? moment.toISOString().replace("T", " ").replace("Z", "") : moment
+}
+
+/** Sessions and verification tokens that expire at such times from now, in milliseconds: so many of each. */
+async function fill(database: TestDatabase, times: readonly number[]): Promise<void> {
+  await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'u', '{}')")
+  for (const [n, ms] of times.entries()) {
+    const hash = Buffer.alloc(32, n)
+    await database.query(
+      "INSERT INTO sessions (tenant, token_hash, user_id, expires, extra) VALUES ('default', ?, 'u', ?, '{}')",
+      [hash, at(database, ms)],
+    )
+    await database.query(
+      "INSERT INTO verification_tokens (tenant, identifier, token_hash, expires) VALUES ('default', 'i', ?, ?)",
+      [hash, at(database, ms)],
+    )
+  }
+}
+
+/** Which of the rows are still there, by their place in `times`. */
+async function left(database: TestDatabase, table: string): Promise<number[]> {
+  const rows = await database.query(`SELECT token_hash FROM ${table} ORDER BY token_hash`)
+  return rows.map(({ token_hash }) => Buffer.from(token_hash as ArrayBuffer)[0] as number)
+}
+
+const holders = async (database: TestDatabase) =>
+  (await database.query("SELECT holder FROM leases WHERE name = 'cleanup'")).map(({ holder }) => String(holder))
+
+const times = [-400 * day, -8 * day, -6 * day, -1_000, day]
+const args = ["--cleanup-interval=1s", "--metrics-addr=127.0.0.1:0"]
+
+describe.each(databaseTargets())("what has expired, on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess | undefined
+  beforeEach(async () => {
+    database = await createDatabase(target)
+    await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: database.url })
+    await fill(database, times)
+  })
+  afterEach(async () => {
+    await server?.stop()
+    server = undefined
+    await database.drop()
+  })
+
+  test("serve deletes what expired longer ago than --cleanup-keep, and says so in log and metrics", async () => {
+    server = await startServer({ databaseUrl: database.url, args })
+    const log = () => logOf(server as ServerProcess).filter(({ msg }) => msg === "deleted what had expired")
+    await until(() => log().length > 0)
+    expect(await left(database, "sessions")).toEqual([2, 3, 4])
+    expect(await left(database, "verification_tokens")).toEqual([2, 3, 4])
+    expect(log()).toMatchObject([{ deleted: { sessions: 2, verification_tokens: 2 } }])
+    const url = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
+    const metrics = await (await fetch(url)).text()
+    expect(metrics).toContain("authwire_cleanup_lease_held 1")
+    expect(metrics).toContain('authwire_cleanup_deleted_rows_total{table="sessions"} 2')
+    const [, oldest] = /^authwire_cleanup_oldest_row_seconds\{table="verification_tokens"\} (\S+)$/m.exec(metrics) ?? []
+    expect(Math.abs(Number(oldest) - 400 * 86_400)).toBeLessThan(600)
+  })
+
+  test("a replica that stops gives the lease back", async () => {
+    server = await startServer({ databaseUrl: database.url, args })
+    await until(async () => (await holders(database)).length === 1)
+    expect(await server.stop()).toBe(0)
+    expect(await holders(database)).toEqual([])
+  })
+
+  test("--cleanup-interval=0: nothing is deleted, and authwire cleanup does it", async () => {
+    const cleanup = (...more: string[]) => run(["cleanup", ...more], { AUTHWIRE_DATABASE_URL: database.url })
+    server = await startServer({ databaseUrl: database.url, args: ["--cleanup-interval=0"] })
+    const first = await cleanup("--older-than=30d", "--batch=1")
+    expect(first).toMatchObject({
+      code: 0,
+      stdout: "sessions: 1 deleted\nverification_tokens: 1 deleted\nidempotency_keys: 0 deleted\n",
+    })
+    expect(await left(database, "sessions")).toEqual([1, 2, 3, 4])
+    expect(await cleanup("--older-than=0", "--batch=2")).toMatchObject({ code: 0 })
+    expect(await left(database, "sessions")).toEqual([4])
+    expect(await left(database, "verification_tokens")).toEqual([4])
+    expect(await holders(database)).toEqual([])
+  })
+
+  test.each([
+    ["--older-than=7", "--older-than: must be 0, or a time from 1s to 3650d, such as 90s, 15m, 12h or 7d"],
+    ["--older-than=4000d", "--older-than: must be 0, or a time from 1s to 3650d, such as 90s, 15m, 12h or 7d"],
+    ["--batch=0", "--batch: must be a whole number from 1 to 10000"],
+  ])("authwire cleanup %s is an error that says the rule, and deletes nothing", async (option, message) => {
+    const { code, stderr } = await run(["cleanup", option], { AUTHWIRE_DATABASE_URL: database.url })
+    expect({ code, stderr }).toEqual({ code: 2, stderr: `authwire: ${message}\n` })
+    expect(await left(database, "sessions")).toHaveLength(times.length)
+  })
+})
+
+describeServers("several that could clean, on %s", (target) => {
+  test("one worker of one replica does, and when it is killed another follows", async () => {
+    const database = await createDatabase(target)
+    const replicas = [
+      await startServer({ databaseUrl: database.url, args: [...args, "--workers=2"] }),
+      await startServer({ databaseUrl: database.url, args: [...args, "--workers=2"] }),
+    ]
+    const held = async () => {
+      const texts = await Promise.all(
+        replicas.map(async (server) => {
+          const url = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
+          return (await fetch(url)).text()
+        }),
+      )
+      return texts.flatMap((text, replica) =>
+        [...text.matchAll(/^authwire_cleanup_lease_held\{worker="(\d)"\} 1$/gm)].map(([, worker]) => [
+          replica,
+          Number(worker),
+        ]),
+      )
+    }
+    await until(async () => (await held()).length > 0)
+    const [holder] = await holders(database)
+    const [[replica, worker]] = (await held()) as [[number, number]]
+    await fill(database, times)
+    await until(async () => (await left(database, "sessions")).length === 3)
+    expect(await held()).toEqual([[replica, worker]])
+    expect(await holders(database)).toEqual([holder])
+
+    process.kill(workersOf(replicas[replica] as ServerProcess).get(worker) as number, "SIGKILL")
+    await until(async () => (await holders(database))[0] !== holder)
+    await database.query("UPDATE sessions SET expires = ?", [at(database, -9 * day)])
+    await until(async () => (await left(database, "sessions")).length === 0)
+    for (const server of replicas) await server.stop()
+    await database.drop()
+  })
+})

@@ -1,0 +1,194 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import {
+  authority,
+  type CertificateFolder,
+  certificateFolder,
+  serverCertificate,
+  stranger,
+} from "@authwire/test-support/certificates.js"
+import {
+  createDatabase,
+  createDatabaseOn,
+  ownServers,
+  startPrivateDatabase,
+  type TestDatabase,
+} from "@authwire/test-support/databases.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+
+const dayMs = 86_400_000
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase("sqlite")
+  await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: database.url })
+})
+afterAll(() => database.drop())
+
+const doctor = (env: Record<string, string>, ...args: string[]) =>
+  run(["doctor", ...args], { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: testSecret, ...env })
+
+describe("the options of the adapter", () => {
+  let server: ServerProcess | undefined
+  afterEach(async () => {
+    await server?.stop()
+    server = undefined
+  })
+
+  async function ask(keys: boolean | string[], env: (server: ServerProcess) => Record<string, string>) {
+    server = await startServer({ databaseUrl: database.url, keys })
+    return doctor(env(server))
+  }
+
+  test("the gRPC address and a key that may do everything are right", async () => {
+    const { stdout, code } = await ask(true, ({ grpcUrl, apiKey = "" }) => ({
+      AUTHWIRE_URL: grpcUrl,
+      AUTHWIRE_API_KEY: apiKey,
+    }))
+    expect(stdout).toMatch(/^ok +url of the adapter +it is the gRPC address, /m)
+    expect(stdout).toMatch(/^ok +apiKey of the adapter +it may do all that is needed$/m)
+    expect(code).toBe(0)
+    // It has written nothing.
+    for (const table of ["users", "accounts", "sessions"]) {
+      expect(await database.query(`SELECT COUNT(*) AS n FROM ${table}`)).toEqual([{ n: 0 }])
+    }
+  })
+
+  test("the HTTP address is told from the gRPC address", async () => {
+    const { stdout, code } = await ask(true, ({ httpUrl, apiKey = "" }) => ({
+      AUTHWIRE_URL: httpUrl,
+      AUTHWIRE_API_KEY: apiKey,
+    }))
+    expect(stdout).toMatch(/^warning +url of the adapter +it is the HTTP address, /m)
+    expect(stdout).toMatch(/^ok +apiKey of the adapter /m)
+    expect(code).toBe(0)
+  })
+
+  test.each<[string, boolean | string[], (apiKey: string) => Record<string, string>, RegExp]>([
+    ["no key", true, () => ({}), /^wrong +apiKey of the adapter +the service asks for one: set AUTHWIRE_API_KEY$/m],
+    [
+      "another key",
+      true,
+      (key) => ({ AUTHWIRE_API_KEY: key.slice(0, -3) }),
+      /^wrong +apiKey of the adapter +the service does not know it/m,
+    ],
+    [
+      "a key that may do little",
+      ["users:read", "users:write", "sessions:read"],
+      (key) => ({ AUTHWIRE_API_KEY: key }),
+      /^wrong +apiKey of the adapter +it lacks accounts:read, accounts:write, sessions:write, verification-tokens:write, auth/m,
+    ],
+  ])("%s is found", async (_, keys, env, found) => {
+    const { stdout, stderr, code } = await ask(keys, ({ grpcUrl, apiKey = "" }) => ({
+      AUTHWIRE_URL: grpcUrl,
+      ...env(apiKey),
+    }))
+    expect(stdout).toMatch(/^ok +url of the adapter /m)
+    expect(stdout).toMatch(found)
+    expect(stdout + stderr).not.toContain("awk_")
+    expect(code).toBe(1)
+  })
+
+  test.each([
+    ["no URL", "127.0.0.1:50051", /^wrong +url of the adapter +must begin with http/m],
+    ["a port where nobody listens", "http://127.0.0.1:1", /^wrong +url of the adapter +no Authwire .*ECONNREFUSED/m],
+  ])("%s is found", async (_, url, found) => {
+    const { stdout, code } = await doctor({ AUTHWIRE_URL: url })
+    expect(stdout).toMatch(found)
+    expect(code).toBe(1)
+  })
+})
+
+describe("TLS", () => {
+  let files: CertificateFolder | undefined
+  afterEach(() => files?.remove())
+
+  test("an expired certificate is found, and one that soon will be", async () => {
+    const from = Date.now() - 9 * dayMs
+    files = certificateFolder(serverCertificate({ from, to: Date.now() - dayMs }))
+    const expired = await doctor({}, ...files.args)
+    expect(expired.stdout).toMatch(/^wrong +TLS certificate +the certificate has expired: /m)
+    expect(expired.code).toBe(1)
+    files.write(serverCertificate({ from, to: Date.now() + 3.5 * dayMs }))
+    const soon = await doctor({}, ...files.args)
+    expect(soon.stdout).toMatch(/^warning +TLS certificate +the certificate expires in 3 days: /m)
+    expect(soon.code).toBe(0)
+  })
+
+  test("a key that others may read is found, and one of another certificate", async () => {
+    files = certificateFolder(serverCertificate({ to: Date.now() + 90 * dayMs }))
+    const well = await doctor({}, ...files.args)
+    expect(well.stdout).toMatch(/^ok +TLS key +\S+ has the mode 0600$/m)
+    expect(well.code).toBe(0)
+    chmodSync(files.keyFile, 0o644)
+    const open = await doctor({}, ...files.args)
+    expect(open.stdout).toMatch(/^wrong +TLS key +\S+ has the mode 0644: others may read it; chmod 600$/m)
+    expect(open.code).toBe(1)
+    files.write({ cert: serverCertificate().cert, key: serverCertificate().key })
+    const other = await doctor({}, ...files.args)
+    expect(other.stdout).toMatch(/^wrong +TLS +\S+: is not the key of the first certificate$/m)
+    expect(other.code).toBe(1)
+  })
+
+  test("an authority that is not trusted is found", async () => {
+    files = certificateFolder(serverCertificate())
+    const server = await startServer({ databaseUrl: database.url, args: files.args })
+    const folder = mkdtempSync(join(tmpdir(), "authwire-doctor-"))
+    const trusting = async ({ cert }: { cert: string }) => {
+      writeFileSync(join(folder, "ca.crt"), cert)
+      return doctor({ AUTHWIRE_URL: server.grpcUrl, NODE_EXTRA_CA_CERTS: join(folder, "ca.crt") })
+    }
+    try {
+      const wrong = await trusting(stranger)
+      expect(wrong.stdout).toMatch(
+        /^wrong +url of the adapter +the certificate is not trusted \([A-Z_]+\): name its auth/m,
+      )
+      expect(wrong.code).toBe(1)
+      const right = await trusting(authority)
+      expect(right.stdout).toMatch(/^ok +url of the adapter +it is the gRPC address/m)
+      expect(right.code).toBe(0)
+    } finally {
+      rmSync(folder, { recursive: true })
+      await server.stop()
+    }
+  })
+})
+
+const [engine] = ownServers()
+;(engine === undefined ? describe.skip : describe)("settings of the database", () => {
+  test("small packets, commits that a crash loses, a server that takes no writes, and a clock that is off", async () => {
+    const server = await startPrivateDatabase(engine)
+    if (server === null) throw new Error("no server")
+    try {
+      const own = await createDatabaseOn(server)
+      await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: own.url })
+      const env = { AUTHWIRE_DATABASE_URL: own.url }
+      const before = await doctor(env)
+      expect(before.stdout).toMatch(/^ok +max_allowed_packet +\d+$/m)
+      expect(before.stdout).toMatch(/^warning +innodb_flush_log_at_trx_commit +2: should be 1/m)
+      expect(before.stdout).toMatch(/^ok +clock /m)
+      expect(before.code).toBe(0)
+
+      await own.query("SET GLOBAL max_allowed_packet = 1048576")
+      const small = await doctor(env)
+      expect(small.stdout).toMatch(/^wrong +max_allowed_packet +1048576: must be at least 4194304: /m)
+      expect(small.code).toBe(1)
+      await own.query("SET GLOBAL max_allowed_packet = 67108864")
+
+      // Its own clock, ten minutes ahead: that of the database is the machine's.
+      const ahead = "const now = Date.now; Date.now = () => now() + 600000"
+      const off = await doctor({ ...env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ahead)}` })
+      expect(off.stdout).toMatch(/^wrong +clock +(599|600)\d{3} ms away from the database's: /m)
+      expect(off.code).toBe(1)
+
+      await own.query("SET GLOBAL read_only = 1")
+      const readOnly = await doctor(env)
+      expect(readOnly.stdout).toMatch(/^wrong +read_only +ON: must be OFF/m)
+      expect(readOnly.code).toBe(1)
+    } finally {
+      await server.remove()
+    }
+  }, 180_000)
+})

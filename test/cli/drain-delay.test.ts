@@ -1,0 +1,62 @@
+import { createAuthwireClient } from "@authwire/client"
+import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases.js"
+import { readyBalancer } from "@authwire/test-support/ready-balancer.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { healthAnswers, logOf } from "@authwire/test-support/workers.js"
+import { describe, expect, test } from "@jest/globals"
+
+// Long enough for what a test does meanwhile on a busy machine; it ends with the process.
+const delay = "--drain-delay-ms=8000"
+const stopping = (server: ServerProcess) => () => logOf(server).some(({ msg }) => String(msg).startsWith("stopping"))
+const [target = "sqlite"] = databaseTargets().toReversed()
+
+/** A call over a connection of its own. */
+async function call(url: string): Promise<unknown> {
+  const client = createAuthwireClient({ url, timeoutMs: 2_000 })
+  try {
+    return await client.adapter.getUser("nobody")
+  } finally {
+    client.close()
+  }
+}
+
+describe(`SIGTERM with --drain-delay-ms behind a balancer that follows readiness, on ${target}`, () => {
+  test("no call fails: the replica serves until the balancer has seen that it is not ready", async () => {
+    const databases = [await createDatabase(target), await createDatabase(target)]
+    const servers: ServerProcess[] = []
+    for (const { url } of databases) servers.push(await startServer({ databaseUrl: url, args: [delay] }))
+    const [leaving, staying] = servers as [ServerProcess, ServerProcess]
+    const balancer = await readyBalancer(servers)
+    expect(balancer.ready()).toEqual([leaving.grpcUrl, staying.grpcUrl])
+
+    const stopped = leaving.stop("SIGTERM")
+    await until(stopping(leaving))
+    // The balancer has not looked since: it sends every other connection to the one that leaves.
+    const before = logOf(leaving).filter(({ msg }) => msg === "call").length
+    for (let calls = 0; calls < 6; calls++) expect(await call(balancer.url)).toBeNull()
+    expect(logOf(leaving).filter(({ msg }) => msg === "call").length).toBeGreaterThan(before)
+    expect(new Set(await healthAnswers(leaving, 1))).toEqual(new Set(["NOT_SERVING"]))
+
+    await balancer.look()
+    expect(balancer.ready()).toEqual([staying.grpcUrl])
+    expect(await stopped).toBe(0)
+    for (let calls = 0; calls < 6; calls++) expect(await call(balancer.url)).toBeNull()
+    await balancer.close()
+    expect(await staying.stop("SIGKILL")).toBeNull()
+    for (const database of databases) await database.drop()
+  })
+})
+
+describeServers("SIGTERM with --drain-delay-ms and two workers, on %s", (engine) => {
+  test("both serve and say that they are not ready, then both end", async () => {
+    const database = await createDatabase(engine)
+    const server = await startServer({ databaseUrl: database.url, args: [delay, "--workers=2"] })
+    const stopped = server.stop("SIGTERM")
+    await until(stopping(server))
+    await until(async () => (await healthAnswers(server, 2)).every((answer) => answer === "NOT_SERVING"))
+    for (let calls = 0; calls < 6; calls++) expect(await call(server.grpcUrl)).toBeNull()
+    expect(await stopped).toBe(0)
+    await database.drop()
+  })
+})

@@ -1,0 +1,91 @@
+import { existsSync } from "node:fs"
+import { createAuthwireClient } from "@authwire/client"
+import { startCollector } from "@authwire/test-support/collector.js"
+import { createDatabase, describeServers } from "@authwire/test-support/databases.js"
+import { check, root } from "@authwire/test-support/deploy.js"
+import { startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { expect, test } from "@jest/globals"
+
+interface Expression {
+  readonly where: string
+  readonly problems: readonly string[]
+  readonly expression: string
+  readonly isWhole: boolean
+  readonly names: readonly string[]
+}
+
+const isInstalled = existsSync(`${root}/scripts/deploy/node_modules/@prometheus-io`)
+const withTools = isInstalled ? test : test.skip
+
+async function expressions(): Promise<Expression[]> {
+  const { code, output } = await check(process.execPath, [`${root}/scripts/deploy/expressions.js`])
+  if (code !== 0) throw new Error(output)
+  return JSON.parse(output)
+}
+
+withTools(
+  "each alert and each panel has an expression that Prometheus can read, and a rule that it takes",
+  async () => {
+    const all = await expressions()
+    expect(all.filter(({ where }) => where.startsWith("alert ")).length).toBeGreaterThan(5)
+    expect(all.filter(({ where }) => where.startsWith("panel ")).length).toBeGreaterThan(20)
+    expect(all.filter(({ isWhole, problems }) => !isWhole || problems.length > 0)).toEqual([])
+  },
+)
+
+describeServers("on %s", (target) => {
+  withTools(
+    "each metric that an alert or a panel asks for is exported by a service that has served calls",
+    async () => {
+      await using started = new AsyncDisposableStack()
+      const collector = await startCollector()
+      started.defer(() => collector.close())
+      const database = await createDatabase(target)
+      started.defer(() => database.drop())
+      const server = await startServer({
+        databaseUrl: database.url,
+        keys: true,
+        args: ["--metrics-addr=127.0.0.1:0", "--workers=2"],
+        env: {
+          OTEL_TRACES_EXPORTER: "otlp",
+          OTEL_TRACES_SAMPLER: "always_on",
+          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        },
+      })
+      started.defer(async () => void (await server.stop()))
+      // Connections of their own, which the two workers share.
+      const clients = Array.from({ length: 4 }, () =>
+        createAuthwireClient({
+          url: server.grpcUrl,
+          apiKey: server.apiKey,
+          headers: { "x-client": crypto.randomUUID() },
+        }),
+      )
+      started.defer(() => {
+        for (const { close } of clients) close()
+      })
+      const [first] = clients
+      expect(await first?.adapter.getSessionAndUser("none")).toBeNull()
+      const { id } = (await first?.adapter.createUser({ id: "u", email: "u@example.com", emailVerified: null }))!
+      const metricsUrl = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
+      const exported = async () => {
+        const text = await (await fetch(metricsUrl)).text()
+        return new Set([...text.matchAll(/^(\w+)(?:\{| )/gm)].map(([, name]) => name))
+      }
+      // Many write one row, until those of one worker meet those of the other.
+      await until(async () => {
+        const writes = clients.flatMap(({ adapter }) =>
+          Array.from({ length: 20 }, () => adapter.updateUser({ id, name: "x" })),
+        )
+        await Promise.all(writes)
+        return (await exported()).has("authwire_database_retries_total")
+      })
+      const names = await exported()
+      const missing = (await expressions()).flatMap(({ where, names: wanted }) =>
+        wanted.filter((name) => !names.has(name)).map((name) => `${where}: ${name}`),
+      )
+      expect(missing).toEqual([])
+    },
+  )
+})

@@ -1,0 +1,153 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import {
+  createDatabase,
+  databaseTargets,
+  describeServers,
+  type TestDatabase,
+} from "@authwire/test-support/databases.js"
+import { run, testSecret } from "@authwire/test-support/server.js"
+import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
+import { fillForeignTables, foreignMapping, makeForeignTables, tokenOf } from "./foreign-tables.js"
+
+const people = 4000
+
+// Every test runs the command several times.
+jest.setTimeout(180_000)
+
+/** Those that can tell whether something has changed. */
+const targets = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
+
+describeServers(
+  "authwire import --checkpoint into %s",
+  (target) => {
+    let folder: string
+    let source: TestDatabase
+    let database: TestDatabase
+    beforeEach(async () => {
+      folder = mkdtempSync(join(tmpdir(), "authwire-catch-up-"))
+      writeFileSync(join(folder, "mapping.json"), JSON.stringify(foreignMapping))
+      source = await createDatabase(target)
+      database = await createDatabase(target)
+      await makeForeignTables(source)
+      await fillForeignTables(source, 0, people)
+      await run(["migrate", "up"], environment())
+    })
+    afterEach(async () => {
+      await source.drop()
+      await database.drop()
+      rmSync(folder, { recursive: true })
+    })
+
+    const environment = () => ({
+      AUTHWIRE_DATABASE_URL: database.url,
+      AUTHWIRE_SOURCE_URL: source.url,
+      AUTH_SECRET: testSecret,
+    })
+    const checkpoint = () => join(folder, "checkpoint")
+    const authwire = (...args: string[]) =>
+      run(
+        ["import", "--from=kysely", `--mapping=${folder}/mapping.json`, `--checkpoint=${checkpoint()}`, ...args],
+        environment(),
+      )
+    const count = async (table: string, where = "1 = 1") =>
+      Number((await database.query(`SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.n)
+    /** How many rows a run found as the one before had left them. */
+    const unchanged = (stderr: string) => Number(/^--checkpoint: (\d+) of/m.exec(stderr)?.[1])
+
+    test("a run with a checkpoint copies what has changed since, and looks at nothing else", async () => {
+      const first = await authwire("--apply")
+      expect(first.stderr).toBe("every row was compared: both have the same\n")
+      const again = await authwire("--apply", "--delete")
+      expect(again.stdout).toMatch(/^users +0 +0 +0$/m)
+      expect(unchanged(again.stderr)).toBe(3 * people)
+      expect(again.code).toBe(0)
+
+      await fillForeignTables(source, people, people + 10)
+      await source.query("UPDATE people SET name = 'Changed' WHERE person_id = 5")
+      await source.query("UPDATE people SET email = 'none' WHERE person_id = 20")
+      await source.query("UPDATE people SET email = 'person.20@example.com' WHERE person_id = 2010")
+      await source.query("UPDATE people SET email = 'person.2010@example.com' WHERE person_id = 20")
+      for (const table of ["cookies WHERE user_id", "logins WHERE user_id", "people WHERE person_id"]) {
+        await source.query(`DELETE FROM ${table} = 3`)
+      }
+      const more = await authwire("--apply", "--delete")
+      expect(more.stdout).toMatch(/^users +10 +3 +1$/m)
+      expect(more.stdout).toMatch(/^accounts +10 +0 +1$/m)
+      expect(more.stdout).toMatch(/^sessions +10 +0 +1$/m)
+      expect(more.stderr).toMatch(/^every row was compared: both have the same$/m)
+      expect(more.code).toBe(0)
+      // Of users and of accounts a few pages of a thousand rows have changed, of sessions those with a new one.
+      expect(unchanged(more.stderr)).toBeGreaterThanOrEqual(people - 1000)
+      expect(unchanged(more.stderr)).toBeLessThan(3 * people)
+      for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(people + 9)
+      expect(await count("users", "email = 'person.20@example.com' AND id = '2010'")).toBe(1)
+    })
+
+    test("whose user has gone is found, though its own page is as it was", async () => {
+      await authwire("--apply")
+      await source.query("DELETE FROM people WHERE person_id = 3")
+      const { stdout, code } = await authwire("--apply", "--delete")
+      expect(stdout).toMatch(/^warning +1 +accounts +orphan/m)
+      expect(stdout).toMatch(/^warning +1 +sessions +orphan/m)
+      expect(code).toBe(0)
+      for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(people - 1)
+    })
+
+    test("rows with errors are found again, and a row that meets one of a page that is as it was", async () => {
+      await source.query("UPDATE logins SET type = 'credentials' WHERE login_id = 6")
+      expect((await authwire("--apply", "--skip")).code).toBe(0)
+      const again = await authwire("--apply", "--skip", "--delete")
+      expect(again.stdout).toMatch(/^error +1 +accounts +invalid/m)
+      expect(unchanged(again.stderr)).toBe(3 * people - 1000)
+
+      await source.query("INSERT INTO people VALUES (?, ' PERSON.1@example.com', NULL, 'Second', 'free')", [people])
+      const met = await authwire("--apply", "--skip", "--delete")
+      expect(met.stdout).toMatch(/^address-collision +user 4000 /m)
+      expect(met.stdout).toMatch(/^users +0 +0 +0$/m)
+      expect(met.code).toBe(0)
+      expect(await count("users")).toBe(people)
+    })
+
+    test("what only Authwire has is deleted by a later run that may", async () => {
+      await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'of Authwire alone', '{}')")
+      const kept = await authwire("--apply")
+      expect(kept.stdout).toMatch(/^users +0 +0 +1$/m)
+      expect(kept.code).toBe(1)
+      const deleted = await authwire("--apply", "--delete")
+      expect(unchanged(deleted.stderr)).toBe(3 * people)
+      expect(deleted.stdout).toMatch(/^users +0 +0 +1$/m)
+      expect(deleted.code).toBe(0)
+      expect(await count("users")).toBe(people)
+    })
+
+    test.each([
+      ["has changed a row", "UPDATE users SET name = 'Changed' WHERE id = '7'", /^users +0 +1 +0$/m],
+      ["has deleted a row", "DELETE FROM accounts WHERE provider_account_id = 'g7'", /^accounts +1 +0 +0$/m],
+    ])("when something else %s in Authwire, everything is compared", async (_, statement, report) => {
+      await authwire("--apply")
+      await database.query(statement)
+      const { stdout, stderr, code } = await authwire("--apply")
+      expect(stderr).toMatch(/^--checkpoint: it does not fit any more, so everything is compared$/m)
+      expect(stdout).toMatch(report)
+      expect(code).toBe(0)
+      expect(unchanged((await authwire("--apply")).stderr)).toBe(3 * people)
+    })
+
+    test("the file is its owner's alone, and holds no token and no address", async () => {
+      await authwire("--apply")
+      expect(statSync(checkpoint()).mode & 0o777).toBe(0o600)
+      const content = readFileSync(checkpoint(), "latin1")
+      const texts = [content, ...[...content.matchAll(/[\w+/-]{100,}={0,2}/g)].map(([text]) => atob64(text))]
+      for (let id = 0; id < people; id++) {
+        if (texts.some((text) => text.includes(tokenOf(id)) || text.includes(`person.${id}@`))) throw new Error(`${id}`)
+      }
+    })
+  },
+  targets,
+)
+
+function atob64(text: string): string {
+  return Buffer.from(text, "base64").toString("latin1")
+}

@@ -1,0 +1,40 @@
+import { globSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+import { fileURLToPath } from "node:url"
+import { images } from "@authwire/test-support/screenshots.js"
+import { describe, expect, test } from "@jest/globals"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const pages = ["README.md", ...globSync("docs/**/*.md", { cwd: root })]
+/** Each picture that a page shows, by its path in the repository. */
+const shown = pages.flatMap((page) =>
+  [...readFileSync(join(root, page), "utf8").matchAll(/!\[([^\]]*)\]\(([^)\s]+)\)/g)].map(([, text, path]) => ({
+    page,
+    text,
+    path: join(dirname(page), String(path)),
+  })),
+)
+const pictures = shown.filter(({ path }) => path.endsWith(".png"))
+const kept = globSync("*", { cwd: images }).map((name) => relative(root, join(images, name)))
+
+// `make screenshots` writes them.
+describe("the pictures of the docs", () => {
+  test("are all shown, and all that is shown is there", () => {
+    expect(kept.length).toBeGreaterThan(0)
+    expect([...new Set(pictures.map(({ path }) => path))].sort()).toEqual(kept.sort())
+    for (const { page, text } of shown) expect([page, text]).toEqual([page, expect.stringMatching(/\w{3}/)])
+  })
+
+  test("are small, and what their names say", () => {
+    for (const path of kept) {
+      const bytes = readFileSync(join(root, path))
+      expect([path, bytes.subarray(1, 4).toString()]).toEqual([path, "PNG"])
+      expect([path, bytes.length <= 100_000]).toEqual([path, true])
+    }
+  })
+
+  test("two of them stand in the README, and some on the site", () => {
+    expect(shown.filter(({ page }) => page === "README.md")).toHaveLength(2)
+    expect(pictures.filter(({ page }) => page.startsWith("docs/")).length).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,133 @@
+import type { TestDatabase } from "./databases.js"
+
+// What tests ask of servers that each says in a way of its own. Not for SQLite.
+
+const nameOf = ({ url }: TestDatabase) => new URL(url).pathname.slice(1)
+
+/** The statements that other connections to the database run now. */
+export async function activeStatements(database: TestDatabase): Promise<string[]> {
+  if (database.target === "postgres") {
+    // In a transaction the view stays as it was first.
+    await database.query("SELECT pg_stat_clear_snapshot()")
+    const others = "datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'"
+    const rows = await database.query(`SELECT query FROM pg_stat_activity WHERE ${others}`)
+    return rows.map(({ query }) => String(query))
+  }
+  const rows = await database.query("SHOW PROCESSLIST")
+  return rows
+    .filter(({ db, Info }) => db === nameOf(database) && Info !== null && Info !== "SHOW PROCESSLIST")
+    .map(({ Info }) => String(Info))
+}
+
+/** Ends all connections to the database but this one, or those of one user. Returns how many there were. */
+export async function endConnections(database: TestDatabase, user?: string): Promise<number> {
+  if (database.target === "postgres") {
+    const others = "datname = current_database() AND pid <> pg_backend_pid() AND usename = coalesce(?, usename)"
+    const sql = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE ${others}`
+    return (await database.query(sql, [user ?? null])).length
+  }
+  const sql = `SELECT id FROM information_schema.processlist
+    WHERE db = ? AND user = COALESCE(?, user) AND id <> CONNECTION_ID()`
+  const rows = await database.query(sql, [nameOf(database), user ?? null])
+  // One may have gone by itself.
+  for (const { id } of rows) await database.query(`KILL ${Number(id)}`).catch(() => {})
+  return rows.length
+}
+
+/** Keeps everybody else from reading and writing a table until what is returned is called. */
+export async function lockTable(database: TestDatabase, table: string): Promise<() => Promise<unknown>> {
+  if (database.target === "postgres") {
+    await database.query("BEGIN")
+    await database.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
+    return () => database.query("COMMIT")
+  }
+  await database.query(`LOCK TABLES ${table} WRITE`)
+  return () => database.query("UNLOCK TABLES")
+}
+
+/** Makes a user of the server who may do everything in the database. Returns the database's URL with that user. */
+export async function createUser(database: TestDatabase, name: string, password: string): Promise<string> {
+  if (database.target === "postgres") {
+    await database.query(`CREATE ROLE "${name}" LOGIN PASSWORD '${password}'`)
+    await database.query(`ALTER DATABASE ${nameOf(database)} OWNER TO "${name}"`)
+    // What was made before.
+    for (const kind of ["TABLES", "SEQUENCES"]) {
+      await database.query(`GRANT ALL ON ALL ${kind} IN SCHEMA public TO "${name}"`)
+    }
+  } else {
+    await database.query(`CREATE USER '${name}'@'%' IDENTIFIED BY '${password}'`)
+    await database.query(`GRANT ALL ON ${nameOf(database)}.* TO '${name}'@'%'`)
+  }
+  const user = { username: encodeURIComponent(name), password: encodeURIComponent(password) }
+  return Object.assign(new URL(database.url), user).href
+}
+
+/** How many connections a user may have at the same time; 0: as many as there are. */
+export async function limitConnections(database: TestDatabase, user: string, count: number): Promise<void> {
+  await database.query(
+    database.target === "postgres"
+      ? `ALTER ROLE "${user}" CONNECTION LIMIT ${count === 0 ? -1 : count}`
+      : `ALTER USER '${user}'@'%' WITH MAX_USER_CONNECTIONS ${count}`,
+  )
+}
+
+/** Removes a user, and from PostgreSQL what is in its database. */
+export async function dropUser(database: TestDatabase, name: string): Promise<void> {
+  if (database.target === "postgres") {
+    await database.query(`ALTER DATABASE ${nameOf(database)} OWNER TO CURRENT_USER`)
+    await database.query(`DROP OWNED BY "${name}"`)
+    await database.query(`DROP ROLE "${name}"`)
+  } else await database.query(`DROP USER '${name}'@'%'`)
+}
+
+/** What statements wait at while it is closed. */
+export interface Barrier {
+  /** A condition in SQL that is true, as soon as it is open. */
+  readonly isOpen: string
+  /** Has every change of a row of `users` wait at it too. */
+  stopUpdates(): Promise<unknown>
+  close(): Promise<unknown>
+  open(): Promise<unknown>
+}
+
+/**
+ * Makes a barrier, which is open. There is one in a database. It is no lock that the service knows: who meets one of those
+ * waits in the service, where nobody sees it.
+ */
+export async function barrier(database: TestDatabase): Promise<Barrier> {
+  if (database.target !== "postgres") {
+    const isOpen = "GET_LOCK(DATABASE(), 60) = 1 AND RELEASE_LOCK(DATABASE()) = 1"
+    return {
+      isOpen,
+      stopUpdates: () =>
+        database.query(
+          `CREATE TRIGGER IF NOT EXISTS stopped BEFORE UPDATE ON users FOR EACH ROW
+           SET NEW.id = IF(${isOpen}, NEW.id, NULL)`,
+        ),
+      close: () => database.query("DO GET_LOCK(DATABASE(), 60)"),
+      open: () => database.query("DO RELEASE_LOCK(DATABASE())"),
+    }
+  }
+  await database.query(
+    `CREATE OR REPLACE FUNCTION barrier_is_open() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+       WHILE NOT pg_try_advisory_xact_lock_shared(1) LOOP PERFORM pg_sleep(0.01); END LOOP;
+       RETURN true;
+     END $$`,
+  )
+  return {
+    isOpen: "barrier_is_open()",
+    async stopUpdates() {
+      await database.query(
+        `CREATE OR REPLACE FUNCTION stopped() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+           PERFORM barrier_is_open();
+           RETURN NEW;
+         END $$`,
+      )
+      await database.query(
+        "CREATE OR REPLACE TRIGGER stopped BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION stopped()",
+      )
+    },
+    close: () => database.query("SELECT pg_advisory_lock(1)"),
+    open: () => database.query("SELECT pg_advisory_unlock(1)"),
+  }
+}

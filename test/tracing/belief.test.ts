@@ -1,0 +1,204 @@
+import { createAuthwireClient } from "@authwire/client"
+import { type Collector, startCollector } from "@authwire/test-support/collector.js"
+import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { afterEach, beforeEach, expect, test } from "@jest/globals"
+
+// What is believed of the context of a trace, what a collector can do to the service, and what wrong options are told.
+
+let collector: Collector
+let database: TestDatabase
+let server: ServerProcess | undefined
+beforeEach(async () => {
+  collector = await startCollector()
+  database = await createDatabase("sqlite")
+})
+afterEach(async () => {
+  await server?.stop()
+  server = undefined
+  await collector.close()
+  await database.drop()
+})
+
+const start = (env: Record<string, string> = {}, args: string[] = []) =>
+  startServer({
+    databaseUrl: database.url,
+    keys: true,
+    args,
+    env: {
+      OTEL_TRACES_EXPORTER: "otlp",
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_TRACES_SAMPLER_ARG: "0",
+      ...env,
+    },
+  })
+
+const traceId = "0af7651916cd43dd8448eb211c80319c"
+const sampled = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
+
+/** Makes a call of GetUser by each way, with a header of its own. */
+async function callBy(target: ServerProcess, apiKey: string | undefined, headers: Record<string, string>) {
+  const { grpcUrl, httpUrl } = target
+  const ways = {
+    pipeline: undefined,
+    grpc: createGrpcTransport({ baseUrl: grpcUrl }),
+    http: createConnectTransport({ baseUrl: httpUrl, httpVersion: "1.1" }),
+  }
+  for (const transport of Object.values(ways)) {
+    const client = createAuthwireClient({ url: grpcUrl, apiKey, transport })
+    await client.users.getUser({ id: "nobody" }, { headers }).catch(() => {})
+    client.close()
+  }
+}
+
+const linesOf = ({ log }: ServerProcess, method: string): Record<string, unknown>[] =>
+  log()
+    .split("\n")
+    .filter((line) => line.includes(`/${method}"`) && line.includes('"transport"'))
+    .map((line) => JSON.parse(line))
+
+test("a trace of a caller with a valid key is joined, by every way; one of a caller without is not", async () => {
+  server = await start()
+  const strange = `awk_${"0".repeat(16)}_${"x".repeat(43)}`
+  await callBy(server, undefined, sampled)
+  await callBy(server, strange, sampled)
+  await callBy(server, server.apiKey, { traceparent: `00-${"9".repeat(32)}-b7ad6b7169203331-01` })
+  expect(await server.stop()).toBe(0)
+
+  const served = collector.spans.filter(({ kind }) => kind === "server")
+  expect(served.map(({ attributes }) => attributes["authwire.transport"])).toEqual(["pipeline", "grpc", "http"])
+  expect(new Set(collector.spans.map((span) => span.traceId))).toEqual(new Set(["9".repeat(32)]))
+  for (const { parentId } of served) expect(parentId).toBe("b7ad6b7169203331")
+  // Neither in the log.
+  expect(server.log()).not.toContain(traceId)
+})
+
+test("the context of a stream is not that of the calls in it", async () => {
+  server = await start()
+  const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey, headers: sampled })
+  await client.adapter.getUser("nobody")
+  client.close()
+  expect(await server.stop()).toBe(0)
+  expect(linesOf(server, "GetUser").map(({ transport, trace_id }) => [transport, trace_id])).toEqual([
+    ["pipeline", undefined],
+  ])
+  expect(collector.spans).toEqual([])
+})
+
+test.each([
+  ["not sampled", `00-${traceId}-b7ad6b7169203331-00`, 0, [traceId]],
+  ["malformed", `00-${traceId}-b7ad6b7169203331`, 0, [undefined]],
+  ["all zeros", `00-${"0".repeat(32)}-b7ad6b7169203331-01`, 0, [undefined]],
+])("a context that is %s", async (_name, traceparent, spans, ids) => {
+  server = await start()
+  await callBy(server, server.apiKey, { traceparent, tracestate: `k=${"v".repeat(5_000)}` })
+  expect(await server.stop()).toBe(0)
+  expect(collector.spans).toHaveLength(spans)
+  expect([...new Set(linesOf(server, "GetUser").map(({ trace_id }) => trace_id))]).toEqual(ids)
+})
+
+test("each statement of a transaction has a span, in the order in which they ran", async () => {
+  server = await start()
+  const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
+  const { user } = await client.users.createUser({ email: "ada@example.com" })
+  const request = { id: user?.id ?? "", name: "Ada", updateMask: { paths: ["name"] } }
+  await client.users.updateUser(request, { headers: sampled })
+  client.close()
+  expect(await server.stop()).toBe(0)
+  const inside = collector.spans.filter(({ kind }) => kind === "client").toSorted((a, b) => Number(a.start - b.start))
+  expect(inside.map(({ name }) => name)).toEqual([
+    "BEGIN",
+    "SELECT users",
+    "UPDATE users",
+    "INSERT idempotency_keys",
+    "COMMIT",
+  ])
+  const [served] = collector.spans.filter(({ kind }) => kind === "server")
+  expect(new Set(inside.map(({ parentId }) => parentId))).toEqual(new Set([served?.spanId]))
+})
+
+test("without a trace of the caller, the sampler decides, and the log names the traces that there are", async () => {
+  server = await start({ OTEL_TRACES_SAMPLER_ARG: "0.5" })
+  const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
+  const calls = 200
+  await Promise.all(Array.from({ length: calls }, () => client.adapter.getUser("nobody")))
+  client.close()
+  expect(await server.stop()).toBe(0)
+  const traced = collector.spans.filter(({ kind }) => kind === "server").map((span) => span.traceId)
+  // 0.5 of 200 is more than 6 standard deviations away from either.
+  expect(traced.length).toBeGreaterThan(55)
+  expect(traced.length).toBeLessThan(145)
+  const logged = linesOf(server, "GetUser").flatMap(({ trace_id }) => trace_id ?? [])
+  expect(logged.toSorted()).toEqual(traced.toSorted())
+})
+
+describeServers("on %s", (target) => {
+  test("each worker sends its own, with its number", async () => {
+    await database.drop()
+    database = await createDatabase(target)
+    server = await start({ OTEL_TRACES_SAMPLER: "always_on" }, ["--workers=2"])
+    for (let round = 0; round < 4; round++) await callBy(server, server.apiKey, {})
+    expect(await server.stop()).toBe(0)
+    const served = collector.spans.filter(({ kind }) => kind === "server")
+    expect(served).toHaveLength(12)
+    expect(new Set(served.map(({ resource }) => resource["authwire.worker"]))).toEqual(new Set([1, 2]))
+  })
+})
+
+test.each(["fails", "hangs"] as const)(
+  "a collector that %s touches no call, is told of once, and does not keep the service from ending",
+  async (behaviour) => {
+    collector.behaviour = behaviour
+    server = await start({ OTEL_TRACES_SAMPLER: "always_on" }, ["--metrics-addr=127.0.0.1:0"])
+    const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
+    // More than the queue takes.
+    for (let round = 0; round < 20; round++)
+      await Promise.all(Array.from({ length: 100 }, () => client.adapter.getUser("nobody")))
+    await until(() => collector.requests > 0)
+    if (behaviour === "fails") await until(() => server?.log().includes("the collector does not take traces") === true)
+    for (let round = 0; round < 5; round++) await client.adapter.getUser("nobody")
+    client.close()
+    const begun = performance.now()
+    expect(await server.stop()).toBe(0)
+    expect(performance.now() - begun).toBeLessThan(15_000)
+    const told = server
+      .log()
+      .split("\n")
+      .filter((line) => line.includes("the collector does not take traces"))
+    expect(told.length).toBeLessThanOrEqual(1)
+    expect(linesOf(server, "GetUser").filter(({ code }) => code !== "NOT_FOUND")).toEqual([])
+  },
+)
+
+test("a collector that comes back gets traces again", async () => {
+  const { port } = new URL(collector.url)
+  await collector.close()
+  server = await start({ OTEL_TRACES_SAMPLER: "always_on" })
+  const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
+  await client.adapter.getUser("nobody")
+  await until(() => server?.log().includes("the collector does not take traces") === true)
+  expect(server.log()).toContain('"code":"ECONNREFUSED"')
+  collector = await startCollector(Number(port))
+  await until(async () => {
+    await client.adapter.getUser("nobody")
+    return collector.spans.length > 0
+  })
+  await until(() => server?.log().includes("the collector takes traces again") === true)
+  client.close()
+})
+
+test.each([
+  [{ OTEL_TRACES_EXPORTER: "zipkin" }, "OTEL_TRACES_EXPORTER: must be one of none, otlp, console"],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318" }, "OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL that begins with"],
+  [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf"],
+  [{ OTEL_EXPORTER_OTLP_HEADERS: "hunter2" }, "OTEL_EXPORTER_OTLP_HEADERS: must be NAME=VALUE"],
+  [{ OTEL_TRACES_SAMPLER: "always" }, "OTEL_TRACES_SAMPLER: must be one of always_on, always_off"],
+  [{ OTEL_TRACES_SAMPLER_ARG: "1.5" }, "OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1"],
+])("%j is an error that names the variable", async (env, message) => {
+  const all = { AUTHWIRE_DATABASE_URL: database.url, OTEL_TRACES_EXPORTER: "otlp", ...env }
+  const { code, stderr } = await run(["serve", "--dev"], all)
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(`authwire: ${message}`) })
+  expect(stderr).not.toContain("hunter2")
+})

@@ -1,0 +1,77 @@
+import type { AuthwireClient } from "@authwire/client"
+import { repeatable, UserService } from "@authwire/proto"
+import { getOption, toBinary } from "@bufbuild/protobuf"
+import { describe, expect, test } from "@jest/globals"
+import type { Carrier } from "./carriers.js"
+import { ordinary } from "./ordinary.js"
+import { call, failureOf, methods, type World } from "./world.js"
+
+const { createUser, deleteUser } = UserService.method
+
+export function describeRepetitions(world: World, carrier: Carrier): void {
+  const client = () => world.clients[carrier.name] as AuthwireClient
+  const withKey = (key: string) => ({ headers: { "idempotency-key": key, "x-request-id": "of-the-repetitions" } })
+
+  describe("a call that comes again with its idempotency key", () => {
+    test("is answered as the first time, to the byte, whatever it writes and wherever it comes", async () => {
+      const repeated = new Set<string>()
+      for (const [method, request] of ordinary) {
+        const options = withKey(crypto.randomUUID())
+        const made = async (by: AuthwireClient) =>
+          Buffer.from(toBinary(method.output, await call(by, method, request, options)))
+        const first = await made(client())
+        if (!getOption(method, repeatable)) continue
+        repeated.add(method.name)
+        for (const by of [client(), world.reference]) {
+          expect([method.name, first.equals(await made(by))]).toEqual([method.name, true])
+        }
+      }
+      expect(repeated).toEqual(
+        new Set(methods.filter((method) => getOption(method, repeatable)).map(({ name }) => name)),
+      )
+    })
+
+    test("at the same time 50 times creates one user", async () => {
+      const [options, email] = [withKey(crypto.randomUUID()), `${crypto.randomUUID()}@example.com`]
+      const answers = await Promise.all(Array.from({ length: 50 }, () => client().users.createUser({ email }, options)))
+      expect(new Set(answers.map(({ user }) => user?.id)).size).toBe(1)
+    })
+
+    test("with another request or for another method is rejected", async () => {
+      const options = withKey(crypto.randomUUID())
+      const id = crypto.randomUUID()
+      await client().users.createUser({ id }, options)
+      for (const [method, request] of [
+        [createUser, { id, name: "Ada" }],
+        [createUser, {}],
+        [deleteUser, { id }],
+      ] as const) {
+        expect(await failureOf(call(client(), method, request, options))).toMatchObject({
+          code: "FailedPrecondition",
+          infos: [{ reason: "IDEMPOTENCY_KEY_REUSED", domain: "authwire" }],
+        })
+      }
+      expect((await client().users.getUser({ id })).user).toMatchObject({ id })
+    })
+  })
+
+  test.each([
+    ["too short", "k".repeat(15)],
+    ["too long", "k".repeat(256)],
+    ["with a space", "key of the application"],
+  ])("an idempotency key that is %s is rejected, by its name and its rule", async (_, key) => {
+    const name = crypto.randomUUID()
+    expect(await failureOf(client().users.createUser({ name }, withKey(key)))).toMatchObject({
+      code: "InvalidArgument",
+      infos: [{ reason: "INVALID_FIELD" }],
+      violations: [
+        { field: "idempotency-key", description: "must be 16 to 255 visible ASCII characters, without spaces" },
+      ],
+    })
+  })
+
+  test("a method that only reads leaves the key unread", async () => {
+    const failed = await failureOf(client().users.getUser({ id: "nobody" }, withKey("short")))
+    expect(failed.infos).toMatchObject([{ reason: "USER_NOT_FOUND" }])
+  })
+}
