@@ -7,7 +7,7 @@ import { type Carrier, unary } from "./carriers.js"
 import { failureOf, linesOf, logged, type World } from "./world.js"
 
 /** A call that waits for the row. */
-const slow = (client: AuthwireClient, { request }: HeldRow, options: CallOptions) =>
+const slow = (client: AuthwireClient, { request }: Pick<HeldRow, "request">, options: CallOptions) =>
   client.users.updateUser(request, options)
 
 export function describeEndings(world: World, carrier: Carrier): void {
@@ -103,8 +103,9 @@ export function describeEndings(world: World, carrier: Carrier): void {
         const [own, reference] = [carrier, unary].map((one) => one.connect(server)) as [AuthwireClient, AuthwireClient]
         await withHeldRow(world.authwire, async (row) => {
           const options = { headers: { "x-request-id": "of-the-deadline" }, timeoutMs }
+          // Users of their own, so that a statement of each is active when its time is over.
           const [failed, expected] = await Promise.all(
-            [own, reference].map((one) => failureOf(slow(one, row, options))),
+            [own, reference].map((one, n) => failureOf(slow(one, { request: row.requests[n as 0 | 1] }, options))),
           )
           expect(failed).toEqual(expected)
           expect(expected).toMatchObject({

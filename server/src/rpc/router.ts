@@ -153,7 +153,9 @@ export function createRouter(options: RouterOptions): Router {
               if (again !== undefined) await again
               hasPlace = true
             } else input = arriving
-            return encode(await unary(decode(input), call))
+            // A caller is answered when its deadline passes, even if what makes the answer cannot stop at once: its outcome is
+            // then nobody's, and its transaction ends by itself.
+            return encode(await orAborted(unary(decode(input), call), call.signal))
           } finally {
             leave()
           }
@@ -219,13 +221,11 @@ function allOf(admissions: readonly Admission[]): Admission {
   return (call) => from(0, call)
 }
 
-// A caller is answered when its deadline passes, even if the handler cannot stop at once: the handler's outcome is then
-// nobody's, and its transaction ends by itself.
 function unaryHandler(method: DescMethod, handler: Unary, checks: readonly Check[]): Unary {
   return async (request, call) => {
     for (const check of checks) check(request)
     call.signal.throwIfAborted()
-    return create(method.output, await orAborted(handler(request, call), call.signal))
+    return create(method.output, await handler(request, call))
   }
 }
 
