@@ -196,7 +196,7 @@ function postgresEngine(
 
     async close() {
       // Statements active fail by it, and what is being connected.
-      for (const socket of sockets) socket.destroy()
+      sockets.destroyAll()
       for (const connection of taken.keys()) giveBack(connection, true)
       await dataSource.destroy().catch(() => {})
     },
