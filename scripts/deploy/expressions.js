@@ -6,7 +6,7 @@ import { parse } from "yaml"
 
 const read = (path) => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), "utf8")
 
-const { groups } = parse(read("prometheus/alerts.yaml"))
+const { groups } = parse(read("helm/authwire/alerts.yaml"))
 const alerts = groups.flatMap(({ name, rules, ...rest }) =>
   rules.map((rule) => ({
     where: `alert ${rule.alert}`,

@@ -127,7 +127,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     if (configuration.drainDelayMs > 0) await delay(configuration.drainDelayMs)
     monitor.stop()
     for (const listener of listeners) listener.stopAccepting()
-    await Promise.all([router.drain(configuration.shutdownGraceMs), cleaner?.stop()])
+    await Promise.all([router.drain(configuration.shutdownGraceMs), cleaner?.stop(configuration.shutdownGraceMs)])
     access.stop()
     secrets.stop()
     audit?.flush()
@@ -136,7 +136,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     // The calls are over; a second is plenty for their last bytes to leave.
     await Promise.all(listeners.map((listener) => listener.closed(1000)))
     certificate?.stop()
-    await cleaner?.stop()
+    await cleaner?.stop(configuration.shutdownGraceMs)
     await store.close()
     await tracing?.stop()
   }

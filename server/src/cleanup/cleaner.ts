@@ -28,8 +28,11 @@ export interface CleanerOptions {
 }
 
 export interface Cleaner {
-  /** Ends after the statement that is active, and lets another process follow. Never throws, and may be called again. */
-  stop(): Promise<void>
+  /**
+   * Ends after the statement that is active, or after so many milliseconds if that takes longer, and lets another process
+   * follow. Never throws, and may be called again.
+   */
+  stop(graceMs: number): Promise<void>
 }
 
 const lease = "cleanup"
@@ -88,9 +91,9 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
   }
   const ended = run()
 
-  async function stop(): Promise<void> {
+  async function stop(graceMs: number): Promise<void> {
     stopping.abort()
-    await ended
+    await orAborted(ended, AbortSignal.timeout(graceMs)).catch(() => {})
     if (!isHeld) return
     // Where that cannot be, it runs out.
     const released = store.leases.release({}, { name: lease, holder })
@@ -98,8 +101,8 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
   }
 
   return {
-    stop() {
-      stopped ??= stop()
+    stop(graceMs) {
+      stopped ??= stop(graceMs)
       return stopped
     },
   }

@@ -45,7 +45,10 @@ export function idempotency(store: Pick<Store, "once">): Interceptor {
   }
 }
 
-/** The order in which a request has its fields and the properties in them says nothing: some languages make a new one each time. */
+/**
+ * The digest does not depend on the order of fields and of properties: some languages send those of a map in another order
+ * each time.
+ */
 function digestOf({ parent, name }: DescMethod, request: Message): string {
   return hash("sha256", JSON.stringify([parent.typeName, name, request], inOrder), "base64url")
 }

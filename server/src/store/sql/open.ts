@@ -51,7 +51,10 @@ export interface SqlDatabaseOptions extends Observation {
 }
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
-  /** What encrypts the tokens of providers and the answers that are kept: keys of 32 bytes each, of which the first encrypts and all decrypt. */
+  /**
+   * What encrypts the tokens of providers and the answers that are kept: keys of 32 bytes each, of which the first encrypts
+   * and all decrypt.
+   */
   encryptionKeys: readonly Buffer[]
   /**
    * The time, in milliseconds since 1970-01-01T00:00:00Z: it decides which sessions have expired, and when users were
@@ -69,8 +72,8 @@ export interface SqlStore extends Store {
 
 /**
  * Opens a store in MySQL 8.4 or later, MariaDB 10.11 or later, PostgreSQL 15 or later, or SQLite. Its tables must be there
- * before it is used: `applyMigrations(store.database)`. Throws a TypeError when the URL is wrong, and DATABASE_UNAVAILABLE when the
- * database does not answer; once open, the store outlives any outage of the database.
+ * before it is used: `applyMigrations(store.database)`. Throws a TypeError when the URL is wrong, and DATABASE_UNAVAILABLE
+ * when the database does not answer; once open, the store outlives any outage of the database.
  */
 export async function openSqlStore(options: SqlStoreOptions): Promise<SqlStore> {
   return sqlStore(await openDatabase(options), options)

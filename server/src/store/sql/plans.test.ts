@@ -1,7 +1,7 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { type Access, type Plans, plansOf, type Ran } from "@authwire/test-support/plans.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {
   anyone,
   encryptionKeys,
@@ -15,19 +15,13 @@ import type { StoreDatabase } from "../conformance.js"
 import type { Store } from "../store.js"
 import type { Account, Session, User } from "../types.js"
 import { type Database, openDatabase, sqlStore } from "./index.js"
-import type { Cell, Statement, Statements } from "./query/statement.js"
-
-/** How a statement finds the rows of one table, by which index. */
-interface Access {
-  table: unknown
-  type: unknown
-  key: unknown
-}
+import type { Statement, Statements } from "./query/statement.js"
 
 describe.each(databaseTargets())("plans on %s", (target) => {
   let tables: StoreDatabase & TestDatabase
   let database: Database
-  const recorded: [statement: string, cells: Cell[]][] = []
+  let plans: Plans
+  const recorded: Ran[] = []
 
   const users = range(50).map((n) => newUser({ email: `${n}@example.com` }))
   const user = users[7] as (typeof users)[0]
@@ -57,6 +51,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
   beforeAll(async () => {
     tables = await createStoreDatabase(target)
     database = await openDatabase({ url: tables.url, poolSize: 1 })
+    plans = plansOf(target, database)
     const store = recordingStore()
     for (const each of users) {
       await store.users.create(anyone, each)
@@ -73,9 +68,6 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     await database.close()
     await tables.drop()
   })
-
-  const run = (statement: string, cells: Cell[] = []) =>
-    database.statements({}, (sql) => sql.read(plainSql(statement), cells))
 
   /** PostgreSQL reads a small table whole, whatever indexes there are. */
   async function fillTables(tenant: string) {
@@ -104,75 +96,6 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     if (target === "sqlite") return
     // PostgreSQL counts by an index alone where it knows which rows everybody sees.
     await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} ${names.join(", ")}`)
-  }
-
-  /** The plan of a statement, for parameters of the types that the store sends. */
-  async function planOf([statement, cells]: [string, Cell[]]): Promise<Access[]> {
-    if (target === "mysql") {
-      const rows = await run(`EXPLAIN FORMAT=TRADITIONAL ${statement}`, cells)
-      return rows.map(([, , table, , type, , key]) => ({ table, type, key }))
-    }
-    if (target === "postgres") return postgresPlan(statement, cells)
-    if (target === "mariadb") {
-      const rows = await run(`EXPLAIN ${statement}`, cells)
-      return rows.map(([, , table, type, , key]) => ({ table, type, key }))
-    }
-    const rows = await run(`EXPLAIN QUERY PLAN ${statement}`, cells)
-    // Such as "SEARCH u USING INDEX users_email_key (email_key=?)".
-    const words = rows.map(([, , , detail]) => String(detail).replace("COVERING ", "").split(" "))
-    return words
-      .filter(([type]) => type === "SEARCH" || type === "SCAN")
-      .map(([type, table, , , key]) => ({
-        table,
-        type: type === "SEARCH" ? "const" : "ALL",
-        key: key?.startsWith("sqlite_autoindex") ? "PRIMARY" : key,
-      }))
-  }
-
-  /** What PostgreSQL says of a statement that is prepared: its plan is for any values. */
-  async function explained(explain: string, statement: string, cells: Cell[]) {
-    const literal = (cell: Cell) => {
-      if (cell === null) return "NULL"
-      if (Buffer.isBuffer(cell)) return `'\\x${cell.toString("hex")}'`
-      return `'${(cell instanceof Date ? cell.toISOString() : String(cell)).replaceAll("'", "''")}'`
-    }
-    await run(`PREPARE explained AS ${statement}`)
-    const values = cells.length === 0 ? "" : `(${cells.map(literal).join(", ")})`
-    const rows = await run(`${explain} EXECUTE explained${values}`)
-    await run("DEALLOCATE explained")
-    return rows[0]?.[0]
-  }
-
-  /** Also one that modifies a table has what finds its rows below it. */
-  async function postgresPlan(statement: string, cells: Cell[]): Promise<Access[]> {
-    interface Node {
-      "Node Type": string
-      Alias?: string
-      "Index Name"?: string
-      "Index Cond"?: string
-      Plans?: Node[]
-    }
-    const found = await explained("EXPLAIN (FORMAT JSON)", statement, cells)
-    const root = (found as unknown as [{ Plan: Node }])[0].Plan
-    const accesses: Access[] = []
-    const visit = (node: Node): void => {
-      const { "Node Type": type, "Index Name": index, "Index Cond": condition, Alias: table } = node
-      const key = index?.endsWith("_pkey") ? "PRIMARY" : index
-      if (type === "Seq Scan") accesses.push({ table, type: "ALL", key: null })
-      else if (type === "Bitmap Heap Scan") accesses.push({ table, type: "range", key: bitmapIndex(node) })
-      else if (index !== undefined) {
-        accesses.push({
-          table,
-          type: condition === undefined ? "index" : / = ANY /.test(condition) ? "range" : "const",
-          key,
-        })
-      }
-      if (type !== "Bitmap Heap Scan") for (const one of node.Plans ?? []) visit(one)
-    }
-    const bitmapIndex = (node: Node): string | undefined =>
-      node["Index Name"]?.replace(/^.*_pkey$/, "PRIMARY") ?? node.Plans?.map(bitmapIndex)[0]
-    visit(root)
-    return accesses
   }
 
   test.each<[string, (store: Store) => Promise<unknown>, Access[]]>([
@@ -208,7 +131,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     recorded.length = 0
     expect(await call(recordingStore())).not.toBeNull()
     expect(recorded).toHaveLength(1)
-    expect(await planOf(recorded[0] as (typeof recorded)[0])).toEqual(plan)
+    expect(await plans.of(recorded[0] as Ran)).toEqual(plan)
   })
 
   if (target !== "sqlite") {
@@ -262,7 +185,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       const found = await Promise.all(given.map((each) => call(store, each)))
       expect(found).toEqual(given.map((each, index) => (index % 2 === 1 ? null : each.user)))
       expect(recorded).toHaveLength(1)
-      expect(await planOf(recorded[0] as (typeof recorded)[0])).toEqual(plan)
+      expect(await plans.of(recorded[0] as Ran)).toEqual(plan)
     })
   }
 
@@ -302,10 +225,10 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       recorded.length = 0
       await call(recordingStore())
       expect(recorded).toHaveLength(1)
-      const [statement] = recorded as [(typeof recorded)[0]]
-      const [access] = await planOf(statement)
+      const [statement] = recorded as [Ran]
+      const [access] = await plans.of(statement)
       expect(access).toMatchObject({ table, key, type: expect.stringMatching(/^(range|ref|const)$/) })
-      expect(await sortsRows(statement)).toBe(false)
+      expect(await plans.sortsRows(statement)).toBe(false)
     })
   })
 
@@ -332,29 +255,19 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         }[table]
         await tables.query(`INSERT INTO ${table} (${columns}) SELECT ${row} FROM generate_series(1, 60000) n`)
       }
-      if (target !== "sqlite")
-        await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} ${table}`)
+      await analyze(table)
       recorded.length = 0
       const rows = recordingStore().expired.tables.find((one) => one.table === table)
       const span = { from: new Date(Date.UTC(1990, 0, 1)), before: new Date(Date.UTC(1990, 0, 2)), limit: 100 }
       expect(await rows?.deleteBatch({}, span)).toMatchObject({ count: 100 })
-      const [select, remove] = recorded as [(typeof recorded)[0], (typeof recorded)[0]]
-      const [access] = await planOf(select)
+      const [select, remove] = recorded as [Ran, Ran]
+      const [access] = await plans.of(select)
       expect(access).toMatchObject({ key: `${table}_expires`, type: expect.stringMatching(/^(range|const)$/) })
-      expect(await sortsRows(select)).toBe(false)
+      expect(await plans.sortsRows(select)).toBe(false)
       // On SQLite nothing can be committed after a write was explained.
-      if (target !== "sqlite") for (const { key } of await planOf(remove)) expect(key).toBe("PRIMARY")
+      if (target !== "sqlite") for (const { key } of await plans.of(remove)) expect(key).toBe("PRIMARY")
     },
   )
-
-  /** Whether the rows are sorted after they were read. */
-  async function sortsRows([statement, cells]: [string, Cell[]]): Promise<boolean> {
-    if (target === "postgres") {
-      return JSON.stringify(await explained("EXPLAIN (FORMAT JSON)", statement, cells)).includes('"Sort"')
-    }
-    const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
-    return /filesort|TEMP B-TREE/i.test(String(await run(`${explain} ${statement}`, cells)))
-  }
 
   test("every other statement finds its rows by an index too", async () => {
     recorded.length = 0
@@ -385,79 +298,9 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     const searches = recorded.filter(([statement]) => !statement.startsWith("INSERT"))
     expect(searches.length).toBeGreaterThan(15)
     for (const search of searches) {
-      for (const { type, key } of await planOf(search)) {
+      for (const { type, key } of await plans.of(search)) {
         expect({ search, type, key }).toMatchObject({ type: expect.not.stringMatching(/ALL|index/) })
       }
     }
   })
-
-  if (target === "postgres") {
-    test("a statement is prepared once on each connection, and then only executed", async () => {
-      const store = sqlStore(database, { encryptionKeys })
-      // The connection of the pool, the only one: the one for the sign of life has not been used.
-      const prepared = () =>
-        run(`SELECT statement, generic_plans + custom_plans FROM pg_prepared_statements
-             WHERE statement LIKE 'SELECT "u"%"accounts" "a" INNER JOIN%' AND statement NOT LIKE '% IN %'`)
-      await store.users.getByAccount(anyone, account)
-      const [[text, before] = [], ...others] = await prepared()
-      expect(others).toEqual([])
-      for (const _ of range(10)) await store.users.getByAccount(anyone, account)
-      expect(await prepared()).toEqual([[text, String(Number(before) + 10)]])
-    })
-  }
-
-  if (target === "postgres") {
-    test("a plan that was made for a small table is not kept when it has grown", async () => {
-      const empty = await createStoreDatabase(target)
-      const own = await openDatabase({ url: empty.url, poolSize: 1 })
-      const store = sqlStore(own, { encryptionKeys })
-      // Only the store sees to it here.
-      await empty.query("ALTER TABLE users SET (autovacuum_enabled = off)")
-      await store.users.create(anyone, user)
-      await empty.query("ANALYZE users")
-      /** How often a look-up reads the table whole. */
-      const wholeReads = async () => {
-        const count = async () => {
-          await own.statements({}, (sql) => sql.read(plainSql("SELECT pg_stat_force_next_flush()"), []))
-          const [row] = await empty.query("SELECT seq_scan AS n FROM pg_stat_user_tables WHERE relname = 'users'")
-          return Number(row?.n)
-        }
-        const before = await count()
-        expect(await store.users.get(anyone, user.id)).toEqual(user)
-        return (await count()) - before
-      }
-      expect(await wholeReads()).toBe(1)
-      await empty.query(
-        "INSERT INTO users (tenant, id, extra) SELECT 'default', 'u' || n, '{}' FROM generate_series(1, 5000) AS n",
-      )
-      const now = performance.now.bind(performance)
-      const later = jest.spyOn(performance, "now").mockImplementation(() => now() + 11_000)
-      const afterwards = await wholeReads()
-      later.mockRestore()
-      await own.close()
-      await empty.drop()
-      expect(afterwards).toBe(0)
-    })
-  }
-
-  if (target === "mysql" || target === "mariadb") {
-    test("a statement is prepared once on each connection, and then only executed", async () => {
-      const store = sqlStore(database, { encryptionKeys })
-      const count = async () => {
-        const rows = await run(
-          "SHOW SESSION STATUS WHERE Variable_name LIKE 'Com_stmt_%' OR Variable_name = 'Questions'",
-        )
-        return Object.fromEntries(rows.map(([name, value]) => [name, Number(value)]))
-      }
-      await store.users.getByAccount(anyone, account)
-      await count()
-      const before = await count()
-      for (const _ of range(10)) await store.users.getByAccount(anyone, account)
-      const after = await count()
-      expect(after.Com_stmt_prepare).toBe(before.Com_stmt_prepare)
-      // Counting is the eleventh.
-      expect(after.Com_stmt_execute).toBe((before.Com_stmt_execute as number) + 11)
-      expect(after.Questions).toBe((before.Questions as number) + 11)
-    })
-  }
 })

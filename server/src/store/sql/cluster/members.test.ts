@@ -38,13 +38,13 @@ describeServers(
       const { username, pathname } = new URL(database.url)
       return `mysql://${username}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}${pathname}`
     }
-    const open = (url: string) =>
+    const open = (url: string, connectTimeoutMs = 60_000) =>
       openSqlStore({
         encryptionKeys,
         url,
         poolSize: 5,
         statementTimeoutMs: 60_000,
-        connectTimeoutMs: 60_000,
+        connectTimeoutMs,
         onMember: ({ member }) => members.push(member),
       })
     const nameOf = ({ port }: TcpProxy) => `127.0.0.1:${port}`
@@ -116,6 +116,21 @@ describeServers(
       await proxies[0].restore()
       await until(() => proxies[0].open === 0)
       expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
+    })
+
+    test("the other falls silent while it is taken: it is given up, and the first is used again", async () => {
+      await store.close()
+      store = await open(urlOver(proxies.map(({ port }) => port)), 500)
+      members = []
+      // A member is asked that when it is taken, not when it is asked of its state.
+      proxies[1].mute("VERSION()")
+      const { accepted } = proxies[1]
+      await proxies[0].cut()
+      await until(() => proxies[1].accepted > accepted + 1)
+      await proxies[0].restore()
+      await until(() => members.at(-1) === nameOf(proxies[0]))
+      expect(await readAll()).toEqual(ids)
+      proxies[1].reset()
     })
 
     test("both are lost: calls wait, and succeed when one is back", async () => {

@@ -9,6 +9,7 @@ import { entities } from "../schema/entities.js"
 import { migrations } from "../schema/migrations/index.js"
 import { connectionOptions } from "./connection-options.js"
 import { statementError as mysqlError } from "./mysql-errors.js"
+import { type Sockets, sockets } from "./sockets.js"
 import { busyTimeoutMs, statementError as sqliteError } from "./sqlite.js"
 import { StatementError } from "./statement-error.js"
 import type { ServerLocation } from "./url.js"
@@ -39,43 +40,51 @@ export async function openServerDataSource(
   location: ServerLocation,
   options: { poolSize: number; connectTimeoutMs: number },
 ): Promise<{ dataSource: DataSource; cluster: Cluster | undefined }> {
-  const { host, port, socketPath, username, password, database, ssl } = location
+  const open = sockets()
   try {
-    const connectTimeout = options.connectTimeoutMs
-    const reach = connectionOptions(location)
-    const probe = await createConnection({ ...reach, connectTimeout })
-    const { version, cluster } = await kindOf(probe).finally(() => probe.end())
-    const engine = /mariadb/i.test(version) ? "mariadb" : "mysql"
-    const dataSource = new DataSource({
-      type: engine,
-      driver: mysql,
-      ...{ host, port, username, password, database, connectTimeout },
-      ...(socketPath === undefined ? {} : { socketPath }),
-      ...(ssl === undefined ? {} : { ssl }),
-      charset: "utf8mb4",
-      timezone: "Z",
-      // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
-      poolSize: options.poolSize + 2,
-      extra: {
-        stream: reach.stream,
-        connectAttributes: { program_name: "authwire" },
-        // Networks forget connections that are silent, and tell nobody.
-        maxIdle: options.poolSize,
-        idleTimeout: 60_000,
-        gracefulEnd: true,
-      },
-      ...common(engine),
-    })
-    await dataSource.initialize().catch(async (error: unknown) => {
-      // What it had opened by then would keep the process from ending.
-      await dataSource.driver.disconnect().catch(() => {})
-      throw error
-    })
-    return { dataSource, cluster }
+    return await open.within(2 * options.connectTimeoutMs, connectToServer(location, options, open))
   } catch (error) {
     const { message, code } = mysqlError(error)
     throw new StatementError("unavailable", message, code)
   }
+}
+
+async function connectToServer(
+  location: ServerLocation,
+  options: { poolSize: number; connectTimeoutMs: number },
+  open: Sockets,
+) {
+  const { host, port, username, password, database, ssl } = location
+  const connectTimeout = options.connectTimeoutMs
+  const reach = connectionOptions(location, open)
+  const probe = await createConnection({ ...reach, connectTimeout })
+  const { version, cluster } = await kindOf(probe).finally(() => probe.end())
+  const engine = /mariadb/i.test(version) ? "mariadb" : "mysql"
+  const dataSource = new DataSource({
+    type: engine,
+    driver: mysql,
+    ...{ host, port, username, password, database, connectTimeout },
+    ...(ssl === undefined ? {} : { ssl }),
+    charset: "utf8mb4",
+    timezone: "Z",
+    // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
+    poolSize: options.poolSize + 2,
+    extra: {
+      stream: reach.stream,
+      connectAttributes: { program_name: "authwire" },
+      // Networks forget connections that are silent, and tell nobody.
+      maxIdle: options.poolSize,
+      idleTimeout: 60_000,
+      gracefulEnd: true,
+    },
+    ...common(engine),
+  })
+  await dataSource.initialize().catch(async (error: unknown) => {
+    // What it had opened by then would keep the process from ending.
+    await dataSource.driver.disconnect().catch(() => {})
+    throw error
+  })
+  return { dataSource, cluster }
 }
 
 async function kindOf(probe: Connection): Promise<{ version: string; cluster: Cluster | undefined }> {

@@ -1,13 +1,14 @@
 import type { Socket } from "node:net"
 import { setTimeout as delay } from "node:timers/promises"
 import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
-import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import type { DataSource } from "typeorm"
 import { consistencySetting, type Freshness } from "../cluster/consistency.js"
 import type { Cluster } from "../cluster/member-state.js"
 import { withClusterLock } from "../cluster/schema-lock.js"
 import type { Cell } from "../query/statement.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { statementError } from "./mysql-errors.js"
+import { withQueryRunnerOf } from "./query-runner.js"
 import { failsBy, StatementError } from "./statement-error.js"
 
 export interface MysqlEngineOptions {
@@ -134,17 +135,8 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
     throw new StatementError("read-only", "the node is not in the primary component of its cluster", error.code)
   }
 
-  async function withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T> {
-    const runner = dataSource.createQueryRunner()
-    try {
-      return await work(runner)
-    } catch (error) {
-      throw error instanceof QueryFailedError ? statementError(error.driverError) : error
-    } finally {
-      await runner.connect().then(destroy, () => {})
-      await runner.release()
-    }
-  }
+  const withQueryRunner: SqlEngine["withQueryRunner"] = (work) =>
+    withQueryRunnerOf({ dataSource, statementError, end: destroy }, work)
 
   return {
     engine,

@@ -4,12 +4,13 @@ import { DataSource } from "typeorm"
 import { common } from "./data-source.js"
 import { statementError } from "./postgres-errors.js"
 import type { PostgresLocation } from "./postgres-url.js"
+import { type Sockets, sockets } from "./sockets.js"
 import { StatementError } from "./statement-error.js"
 
-/** A data source of TypeORM, and the sockets of its connections, those included that are being made. */
+/** A data source of TypeORM, and the sockets of its connections. */
 export interface PostgresDataSource {
   readonly dataSource: DataSource
-  readonly sockets: ReadonlySet<Socket>
+  readonly sockets: Sockets
 }
 
 /** Opens TypeORM's data source for PostgreSQL. Throws StatementError. */
@@ -17,7 +18,7 @@ export async function openPostgresDataSource(
   { host, port, username, password, database, ssl }: PostgresLocation,
   { poolSize, connectTimeoutMs }: { poolSize: number; connectTimeoutMs: number },
 ): Promise<PostgresDataSource> {
-  const sockets = new Set<Socket>()
+  const open = sockets()
   const dataSource = new DataSource({
     type: "postgres",
     // Not the whole package: TypeORM would take the variant in C wherever that is installed.
@@ -36,27 +37,17 @@ export async function openPostgresDataSource(
       // Networks forget connections that are silent, and tell nobody.
       idleTimeoutMillis: 60_000,
       keepAlive: true,
-      stream() {
-        const socket = new Socket()
-        sockets.add(socket)
-        return socket.once("close", () => sockets.delete(socket))
-      },
+      stream: () => open.add(new Socket()),
     },
     ...common("postgres"),
   })
-  // Connecting has its own limit, the questions that TypeORM asks then have none.
-  const timer = setTimeout(() => {
-    for (const socket of sockets) socket.destroy()
-  }, 2 * connectTimeoutMs)
   try {
-    await dataSource.initialize()
-    return { dataSource, sockets }
+    await open.within(2 * connectTimeoutMs, dataSource.initialize())
+    return { dataSource, sockets: open }
   } catch (error) {
     // What it had opened by then would keep the process from ending.
     await dataSource.driver.disconnect().catch(() => {})
     const { message, code } = statementError(error)
     throw new StatementError("unavailable", message, code)
-  } finally {
-    clearTimeout(timer)
   }
 }

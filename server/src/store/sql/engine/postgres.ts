@@ -1,11 +1,11 @@
 import type { Socket } from "node:net"
 import type { Client, PoolClient, QueryArrayConfig, QueryArrayResult } from "pg"
-import { QueryFailedError, type QueryRunner } from "typeorm"
 import type { Cell } from "../query/statement.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { openPostgresDataSource, type PostgresDataSource } from "./postgres-data-source.js"
 import { statementError } from "./postgres-errors.js"
 import type { PostgresLocation } from "./postgres-url.js"
+import { withQueryRunnerOf } from "./query-runner.js"
 import { failsBy, StatementError } from "./statement-error.js"
 
 export interface PostgresOptions {
@@ -146,24 +146,9 @@ function postgresEngine(
     return { rows, matched: rowCount ?? 0 }
   }
 
-  async function withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T> {
-    const runner = dataSource.createQueryRunner()
-    let connection: PostgresConnection
-    try {
-      connection = await runner.connect()
-    } catch (error) {
-      throw statementError(error)
-    }
-    try {
-      return await work(runner)
-    } catch (error) {
-      throw error instanceof QueryFailedError ? statementError(error.driverError) : error
-    } finally {
-      // The pool does not keep a connection that is being ended.
-      connection.end().catch(() => {})
-      await runner.release()
-    }
-  }
+  const withQueryRunner: SqlEngine["withQueryRunner"] = (work) =>
+    // The pool does not keep a connection that is being ended.
+    withQueryRunnerOf({ dataSource, statementError, end: (one: Client) => void one.end().catch(() => {}) }, work)
 
   return {
     engine: "postgres",
@@ -211,7 +196,7 @@ function postgresEngine(
 
     async close() {
       // Statements active fail by it, and what is being connected.
-      for (const socket of sockets) socket.destroy()
+      sockets.destroyAll()
       for (const connection of taken.keys()) giveBack(connection, true)
       await dataSource.destroy().catch(() => {})
     },

@@ -14,6 +14,7 @@ export class JointUnit {
   readonly #signal: AbortSignal | undefined
   #lease: Lease | undefined
   #inTransaction = false
+  #hasWritten = false
   #isOver = false
   /** The statement that is active. */
   #active: Promise<unknown> = Promise.resolve()
@@ -25,12 +26,16 @@ export class JointUnit {
     this.#signal = signal
   }
 
-  /** @param rows as Database has them. */
+  /** @param rows as Database has them. New ones can be named as long as nothing is written. */
   async run<T>(rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T> {
-    const lease = await this.#enter(rows)
+    const lease = await this.#enter(rows, () => this.#undoReads())
     return work({
       read: async (statement, values) => (await this.#start(lease, statement.sql, statement.cells(values))).rows,
-      write: async (statement, values) => (await this.#start(lease, statement.sql, statement.cells(values))).matched,
+      write: async (statement, values) => {
+        const { matched } = await this.#start(lease, statement.sql, statement.cells(values))
+        this.#hasWritten ||= matched > 0
+        return matched
+      },
     })
   }
 
@@ -70,7 +75,13 @@ export class JointUnit {
     }
   }
 
+  async #undoReads(): Promise<void> {
+    if (this.#hasWritten) throw new Error("a row was named after another one was written")
+    await this.#rollback()
+  }
+
   async #rollback(): Promise<void> {
+    this.#hasWritten = false
     if (!this.#inTransaction) return
     this.#inTransaction = false
     const connection = this.#lease?.connection

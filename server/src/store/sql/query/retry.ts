@@ -20,9 +20,10 @@ export interface BackoffOptions {
 }
 
 /**
- * Tries again what fails by a conflict, 10 times at most, and what meets a lock, until the signal aborts, or for 10 s where
- * there is none; and what another member of a cluster may do, for 10 s. Each time after a random delay below a bound that doubles from 4 to 500 ms, so that those who met do not
- * meet again. Throws the last failure, or the signal's reason during a delay.
+ * Tries again what failed in a way that may be over soon: a conflict, 10 times at most; a lock that somebody else holds, until
+ * the signal aborts, or for 10 s where there is none; what another member of a cluster may do, for 10 s. Each time it waits
+ * for a random time below a bound that doubles from 4 to 500 ms, so that those who met do not meet again. Throws the last
+ * failure, or the signal's reason while it waits.
  */
 export type Backoff = <T>(waiter: Waiter, work: (tries: number) => Promise<T>) => Promise<T>
 

@@ -34,7 +34,7 @@ export interface UnitsOfWork {
   run<T>(unit: UnitOfWork, work: (attempt: Attempt) => Promise<T>): Promise<T>
   /**
    * The same for work that names its rows only on its way. All of it runs again when it conflicts with others; its
-   * turns stay its own meanwhile.
+   * turns stay its own meanwhile, until it names further rows.
    */
   onItsWay<T>(unit: Omit<UnitOfWork, "kind">, work: (enter: Enter) => Promise<T>): Promise<T>
   /** The same for work that has a connection of its own. */
@@ -44,8 +44,12 @@ export interface UnitsOfWork {
   close(): void
 }
 
-/** Takes the turns of these rows beside those that the work has, and gives its connection: the same one each time. */
-export type Enter = (rows: readonly string[]) => Promise<Lease>
+/**
+ * Takes the turns of these rows beside those that the work has, and gives its connection. That is another one each time that
+ * the rows are new: everybody waits for all turns in one order, and without a place, so that no two wait for each other. So
+ * the work first has its turns and its place taken away; `undo` is called before, to undo what its transaction has done.
+ */
+export type Enter = (rows: readonly string[], undo: () => Promise<void>) => Promise<Lease>
 
 /** Where there is one lock for everything, everybody who writes waits for it in one line. */
 const everything = ["everything"]
@@ -129,24 +133,36 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     async onItsWay(given, work) {
       const { rows, signal } = given
       const unit: UnitOfWork = { ...given, kind: "write" }
-      const taken = new Set<string>()
-      const endTurns: (() => void)[] = []
+      let taken: readonly string[] = []
+      let endTurns = () => {}
       const takeTurns = async (more: readonly string[]) => {
-        const turns = (engine.locksRows ? [...rows, ...more] : everything).filter((row) => !taken.has(row))
-        if (turns.length === 0) return
-        endTurns.push(await rowTurns.take(turns, unit))
-        for (const row of turns) taken.add(row)
+        const all = [...taken, ...more]
+        endTurns()
+        endTurns = () => {}
+        taken = []
+        endTurns = await rowTurns.take(all, unit)
+        taken = all
       }
       const attempt = async (tries: number) => {
-        const places: Place[] = []
+        let place: Place | undefined
         let mayBeDone = false
-        const enterOnce = async (more: readonly string[]): Promise<Lease> => {
-          await takeTurns(more)
-          const [place] = places
+        const leave = async () => {
+          const left = place
+          place = undefined
+          await left?.leave()
+        }
+        const enterOnce: Enter = async (more, undo) => {
+          const turns = engine.locksRows ? [...rows, ...more] : everything
+          const missing = turns.filter((row) => !taken.includes(row))
+          if (missing.length > 0) {
+            if (place !== undefined) await undo()
+            await leave()
+            await takeTurns(missing)
+          }
           if (place !== undefined) return place.lease
           const begun = performance.now()
-          const { lease, leave } = await enter(unit, tries > 1)
-          places.push({ lease, leave })
+          place = await enter(unit, tries > 1)
+          const { lease } = place
           await orAborted(lease.open(), signal)
           waited(begun, unit, observation)
           mayBeDone = true
@@ -154,8 +170,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         }
         let entering: Promise<unknown> | undefined
         try {
-          return await work((more) => {
-            const lease = enterOnce(more)
+          return await work((more, undo) => {
+            const lease = enterOnce(more, undo)
             entering = lease.catch(() => {})
             return lease
           })
@@ -164,7 +180,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         } finally {
           // Whoever gave up the work may have done so while it was on its way in.
           await entering
-          for (const { leave } of places) await leave()
+          await leave()
         }
       }
       try {
@@ -172,7 +188,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       } catch (error) {
         throw storeError(error)
       } finally {
-        for (const end of endTurns) end()
+        endTurns()
       }
     },
 

@@ -36,7 +36,8 @@ export async function pendingMigrations(database: Database): Promise<string[]> {
 
 /**
  * Applies all pending migrations and returns their names. Any number of processes may do so at the same time: one works
- * and the others wait (CONFLICT when that takes too long), also on different members of a cluster. Where a migration fails, those before it stay applied; on SQLite none does.
+ * and the others wait (CONFLICT when that takes too long), also on different members of a cluster. Where a migration fails,
+ * those before it stay applied; on SQLite none does.
  */
 export function applyMigrations(database: Database): Promise<string[]> {
   return database.withSchemaLock(async (runner) => {

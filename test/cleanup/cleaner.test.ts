@@ -1,0 +1,36 @@
+import { describeServers, tcpProxy } from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { until } from "@authwire/test-support/until.js"
+import { expect, test } from "@jest/globals"
+import { pino } from "pino"
+import { startCleaner } from "../../server/src/cleanup/cleaner.js"
+import { encryptionKeys } from "../../server/src/store/conformance/context.js"
+import { openSqlStore } from "../../server/src/store/sql/index.js"
+
+describeServers("a cleaner whose database (%s) falls silent", (target) => {
+  test("ends when its grace is over, whatever its statement waits for", async () => {
+    const database = await createStoreDatabase(target)
+    const url = new URL(database.url)
+    const proxy = await tcpProxy(Number(url.port || 3306))
+    url.host = `127.0.0.1:${proxy.port}`
+    const store = await openSqlStore({ encryptionKeys, url: url.href, statementTimeoutMs: 60_000 })
+    let rounds = 0
+    const cleaner = startCleaner({
+      store,
+      log: pino({ level: "silent" }),
+      observer: { lease() {}, deleted() {}, oldest() {}, ended: () => void rounds++ },
+      intervalMs: 20,
+      keepMs: 0,
+    })
+    await until(() => rounds > 0)
+    proxy.hang()
+    await until(() => store.database.load().active > 0)
+    const start = performance.now()
+    await cleaner.stop(200)
+    // With a second for the lease; the statement may take a minute.
+    expect(performance.now() - start).toBeLessThan(20_000)
+    await store.close()
+    await proxy.close()
+    await database.drop()
+  })
+})
