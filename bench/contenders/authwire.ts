@@ -14,11 +14,11 @@ export function authwireUnary({ grpcUrl }: Places): Contender {
   const url = required(grpcUrl)
   const transport = grpcTransport({ url })
   const client = createAuthwireClient({ url, apiKey, transport })
-  return { adapter: client.adapter, close: async () => transport.close() }
+  return { adapter: client.adapter, client, close: async () => transport.close() }
 }
 
 /** Connect over fetch, as at the edge: HTTP/1.1. */
 export function authwireConnect({ httpUrl }: Places): Contender {
   const client = createEdgeClient({ url: required(httpUrl), apiKey })
-  return { adapter: client.adapter, close: async () => client.close() }
+  return { adapter: client.adapter, client, close: async () => client.close() }
 }

@@ -5,7 +5,7 @@ import type { AuthwireClient } from "@authwire/client"
 export interface Contender {
   /** All methods that the operations call; a floor has only `getSessionAndUser`. */
   readonly adapter: Adapter
-  /** The client behind it, for calls that can be cancelled. */
+  /** The client behind it, for calls that can be cancelled and those that the adapter has not. */
   readonly client?: AuthwireClient
   close(): Promise<void>
 }

@@ -30,6 +30,7 @@ export function restAdapter({ httpUrl }: Places): Contender {
       const found = await call<Found>("getSessionAndUser", { sessionToken })
       return found && { session: withExpires(found.session), user: toUser(found.user) }
     },
+    updateSession: (session) => call<undefined>("updateSession", session),
     deleteSession: (sessionToken) => call<undefined>("deleteSession", { sessionToken }),
     async createVerificationToken(token) {
       await call("createVerificationToken", token)

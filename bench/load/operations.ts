@@ -45,6 +45,28 @@ export const operations = {
     }
   },
 
+  /** What lib/actions/session.js of @auth/core does with a session that is due: reads and extends it. */
+  "session that is due": ({ adapter, client, users, random }) => {
+    const any = () => anySession({ adapter, users, random })
+    if (client !== undefined) {
+      // Longer than the data lasts.
+      const extend = { maxAge: { seconds: 1_000_000_000n }, updateAge: {} }
+      return async () => {
+        const { session, user, extended } = await client.sessions.accessSession({ sessionToken: any(), extend })
+        if (!(session && user)) throw new Error("a look-up finds nothing")
+        // Another caller may have come for the same one in the same millisecond.
+        return extended
+      }
+    }
+    const get = method(adapter, "getSessionAndUser")
+    const update = method(adapter, "updateSession")
+    return async () => {
+      const token = any()
+      exists(await get(token))
+      await update({ sessionToken: token, expires: new Date(Date.now() + 2_592_000_000) })
+    }
+  },
+
   /** An e-mail link, from its making to its use. */
   "createVerificationToken + useVerificationToken": ({ adapter }) => {
     const create = method(adapter, "createVerificationToken")

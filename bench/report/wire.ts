@@ -23,6 +23,7 @@ const peerGoals: readonly PeerGoal[] = [
   { operation: "getSessionAndUser", peer: "rest", callers: 1, of: "p50", goal: 1.05 },
   { operation: "getSessionAndUser", peer: "rest", callers: 1, of: "p99", goal: 2 },
   { operation: "createSession + deleteSession", peer: "drizzle", callers: 32, of: "throughput", goal: 1 },
+  { operation: "session that is due", peer: "drizzle", callers: 32, of: "throughput", goal: 1 },
   { operation: "createSession + deleteSession", peer: "drizzle", callers: 1, of: "p50", goal: 1.5 },
 ]
 

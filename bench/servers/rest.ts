@@ -60,6 +60,8 @@ const methods: Record<string, (body: Body) => Promise<unknown>> = {
     const { userId, expires, ...user } = row
     return { session: { sessionToken, userId, expires }, user }
   },
+  updateSession: ({ sessionToken, expires }) =>
+    pool.execute("UPDATE session SET expires = ? WHERE sessionToken = ?", [date(expires) ?? null, sessionToken]),
   deleteSession: ({ sessionToken }) => pool.execute("DELETE FROM session WHERE sessionToken = ?", [sessionToken]),
   createVerificationToken: ({ identifier, token, expires }) =>
     insert("verificationToken", "identifier, token, expires", [identifier, token, date(expires)]),

@@ -1,6 +1,7 @@
 import type { Transport } from "@connectrpc/connect"
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
+import type { AdapterOptions } from "./adapter/session-access.js"
 import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./client.js"
 import { type ConnectionOptions, checkOptions, missingOf } from "./options.js"
 import { type FetchOptions, fetchAddress, fetchTransport } from "./transport/fetch.js"
@@ -10,6 +11,7 @@ import { tracedTransport } from "./transport/traced.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
+export type { AdapterOptions, SessionAgeOptions } from "./adapter/session-access.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
 export type { AccountLists, List, UserLists } from "./lists.js"
@@ -18,8 +20,8 @@ export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
 export type { FetchOptions } from "./transport/fetch.js"
 
-/** How to reach the service over fetch. */
-export interface AuthwireOptions extends ConnectionOptions, FetchOptions {}
+/** How to reach the service over fetch, and what the adapter does in another way. */
+export interface AuthwireOptions extends ConnectionOptions, FetchOptions, AdapterOptions {}
 
 /**
  * The adapter of Auth.js, as that of `@authwire/client`, for runtimes that have `fetch` and no sockets. It speaks to the

@@ -1,5 +1,6 @@
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
+import type { AdapterOptions } from "./adapter/session-access.js"
 import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./error.js"
 import { type ConnectionOptions, checkOptions, headersOf, missingOf } from "./options.js"
@@ -12,6 +13,7 @@ import { tracedTransport } from "./transport/traced.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
+export type { AdapterOptions, SessionAgeOptions } from "./adapter/session-access.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
 export type { AccountLists, List, UserLists } from "./lists.js"
@@ -22,8 +24,8 @@ export { SessionUnavailable } from "./sessions/unavailable.js"
 export { type GrpcTransport, grpcTransport } from "./transport/grpc.js"
 export type { GrpcTargetOptions, TlsOptions } from "./transport/grpc-target.js"
 
-/** How to reach the service over gRPC. */
-export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, PipelineOptions {}
+/** How to reach the service over gRPC, and what the adapter does in another way. */
+export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, PipelineOptions, AdapterOptions {}
 
 /**
  * The adapter of Auth.js that keeps its users, accounts, sessions, verification tokens and authenticators in Authwire.

@@ -85,6 +85,17 @@ describe.each(entries)("%s rejects", (_, create) => {
       "headers.authorization",
     ],
     ["a transport that is none", { url, transport: {} }, "transport must be a Transport"],
+    ["sessions that are none", { url, sessions: true }, "sessions must be an object"],
+    ...[0, -1, "3600", Number.NaN, 3_153_600_001].map((maxAge): [string, object, string] => [
+      `a maxAge of ${JSON.stringify(maxAge)}`,
+      { url, sessions: { maxAge } },
+      "sessions.maxAge must be a number of seconds from 0.001 to 3153600000",
+    ]),
+    ...[-1, Number.POSITIVE_INFINITY].map((updateAge): [string, object, string] => [
+      `an updateAge of ${updateAge}`,
+      { url, sessions: { updateAge } },
+      "sessions.updateAge must be a number of seconds from 0 to 3153600000",
+    ]),
   ])("%s", (_, options, rule) => {
     const error = failureOf(create, options)
     expect(error.code).toBe("INVALID_ARGUMENT")
@@ -98,6 +109,8 @@ describe.each(entries)("%s rejects", (_, create) => {
     create({ url, apiKey: "k-1", timeoutMs: 1, headers: { "X-Tenant": "a b" } }).close()
     create({ url, apiKey: undefined, timeoutMs: undefined, headers: undefined, transport: undefined }).close()
     create({ url, transport }).close()
+    create({ url, sessions: {} }).close()
+    create({ url, sessions: { maxAge: 0.001, updateAge: 0 } }).close()
   })
 })
 

@@ -97,6 +97,9 @@ function randomPart(random: Random, parent: DescMessage, desc: DescMessage, dept
   if (desc.typeName === "google.protobuf.Timestamp") {
     return { seconds: BigInt(random.below(4e9)), nanos: random.below(1000) * 1_000_000 }
   }
+  if (desc.typeName === "google.protobuf.Duration") {
+    return { seconds: BigInt(random.below(4e9)), nanos: random.below(1000) * 1_000_000 }
+  }
   if (desc.typeName === "google.protobuf.Struct") return randomObject(random, 0)
   if (desc.typeName === "google.protobuf.FieldMask") {
     return { paths: maskPaths(parent).filter(() => random.chance(0.5)) }

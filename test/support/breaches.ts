@@ -5,6 +5,7 @@ import { type FieldRules, field as fieldRules } from "../../gen/ts/src/buf/valid
 /** A way to break a rule of the schema. */
 export interface Breach {
   method: DescMethodUnary
+  /** Its name, or, within a field of ours, the path of it: `extend.max_age`. */
   field: string
   rule: string
   /** What the field then is; undefined if absent. */
@@ -13,9 +14,23 @@ export interface Breach {
 
 /** Every way to break a rule of a method's request, derived from the rules themselves. */
 export function breachesOf(method: DescMethodUnary): Breach[] {
-  return method.input.fields.flatMap((field) =>
-    broken(field).map(({ rule, value }): Breach => ({ method, field: field.name, rule, value })),
-  )
+  return brokenFields(method.input).map((breach) => ({ method, ...breach }))
+}
+
+function brokenFields(message: DescMessage): Omit<Breach, "method">[] {
+  return message.fields.flatMap((field) => [
+    ...broken(field).map((breach) => ({ field: field.name, ...breach })),
+    ...partsOf(field).map(({ field: inner, ...breach }) => ({ field: `${field.name}.${inner}`, ...breach })),
+  ])
+}
+
+/** What can be broken within a field that is a message of ours and always there. */
+function partsOf(field: DescField): Omit<Breach, "method">[] {
+  return isOurs(field) && rulesOf(field)?.required ? brokenFields(field.message) : []
+}
+
+function isOurs(field: DescField): field is Extract<DescField, { fieldKind: "message" }> {
+  return field.fieldKind === "message" && field.message.typeName.startsWith("authwire.")
 }
 
 /** The fields of a request that no value can break a rule of. */
@@ -27,8 +42,11 @@ export function unruledFields(message: DescMessage): string[] {
 export function brokenRequest(method: DescMethodUnary, ...breaches: Breach[]): Record<string, unknown> {
   const request = validRequest(method.input)
   for (const { field, value } of breaches) {
-    if (value === undefined) delete request[field]
-    else request[field] = value
+    const steps = field.split(".")
+    const name = steps.pop() as string
+    const part = steps.reduce((within, step) => within[step] as JsonObject, request)
+    if (value === undefined) delete part[name]
+    else part[name] = value
   }
   return fromPlain(method.input, request)
 }
@@ -39,9 +57,10 @@ function fromPlain(message: DescMessage, request: JsonObject): Record<string, un
   for (const field of message.fields) {
     const value = request[field.name]
     if (value === undefined) continue
-    const isTimestamp = field.message?.typeName === "google.protobuf.Timestamp"
-    const timestamp = value as { seconds: number; nanos: number }
-    result[field.localName] = isTimestamp ? { ...timestamp, seconds: BigInt(timestamp.seconds) } : value
+    const isTime = /^google\.protobuf\.(Timestamp|Duration)$/.test(field.message?.typeName ?? "")
+    const time = value as { seconds: number; nanos: number }
+    if (isOurs(field)) result[field.localName] = fromPlain(field.message, value as JsonObject)
+    else result[field.localName] = isTime ? { ...time, seconds: BigInt(time.seconds) } : value
   }
   return result
 }
@@ -56,6 +75,8 @@ function validRequest(message: DescMessage): JsonObject {
     else if (field.fieldKind === "enum") request[field.name] = 1
     else if (field.message?.typeName === "google.protobuf.Timestamp")
       request[field.name] = { seconds: 4_000_000_000, nanos: 0 }
+    else if (field.message?.typeName === "google.protobuf.Duration") request[field.name] = { seconds: 60, nanos: 0 }
+    else if (isOurs(field) && rulesOf(field)?.required) request[field.name] = validRequest(field.message)
     else if (field.message?.typeName === "google.protobuf.FieldMask") request[field.name] = { paths: ["extra"] }
   }
   return request
@@ -90,13 +111,15 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
       if (notContains !== "") found.push({ rule: "with NUL", value: `a${notContains}b` })
       break
     }
-    case "timestamp": {
+    case "timestamp":
+    case "duration": {
       const { greaterThan, lessThan } = rules.type.value
+      const [low, high] = rules.type.case === "timestamp" ? ["too early", "too late"] : ["too short", "too long"]
       if (greaterThan.case === "gte") {
-        found.push({ rule: "too early", value: { seconds: Number(greaterThan.value.seconds) - 1, nanos: 0 } })
+        found.push({ rule: low, value: { seconds: Number(greaterThan.value.seconds) - 1, nanos: 0 } })
       }
       if (lessThan.case === "lte") {
-        found.push({ rule: "too late", value: { seconds: Number(lessThan.value.seconds) + 1, nanos: 0 } })
+        found.push({ rule: high, value: { seconds: Number(lessThan.value.seconds) + 1, nanos: 0 } })
       }
       break
     }

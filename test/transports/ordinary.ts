@@ -72,6 +72,11 @@ export const ordinary: readonly Ordinary[] = [
   one(AccountService.method.listAccountsByUser, { userId, includeTokens: true }),
   one(SessionService.method.createSession, { sessionToken, userId, expires, extra }),
   one(SessionService.method.getSessionAndUser, { sessionToken }),
+  // Not due: what is extended has another expiry each time.
+  one(SessionService.method.accessSession, {
+    sessionToken,
+    extend: { maxAge: { seconds: 2_592_000n }, updateAge: { seconds: 86_400n } },
+  }),
   one(SessionService.method.updateSession, { sessionToken, extra: { a: 1 }, updateMask: { paths: ["extra"] } }),
   one(SessionService.method.deleteSession, { sessionToken }),
   one(VerificationTokenService.method.createVerificationToken, { ...verification, expires }),

@@ -68,6 +68,10 @@ export const rejections: readonly Rejection[] = [
     updateMask: { paths: ["expires"] },
   }),
   one("SESSION_NOT_FOUND", SessionService.method.deleteSession, { sessionToken: "none" }),
+  one("SESSION_NOT_FOUND", SessionService.method.accessSession, {
+    sessionToken: "none",
+    extend: { maxAge: { seconds: 60n }, updateAge: {} },
+  }),
   one("VERIFICATION_TOKEN_ALREADY_EXISTS", VerificationTokenService.method.createVerificationToken, link),
   one("VERIFICATION_TOKEN_NOT_FOUND", VerificationTokenService.method.useVerificationToken, {
     identifier: "i",

@@ -18,6 +18,7 @@ import type { Client } from "@connectrpc/connect"
 import { callError, isNotFound } from "../error.js"
 import * as convert from "./convert.js"
 import { counter, text } from "./field.js"
+import { type AdapterOptions, sessionAccess } from "./session-access.js"
 
 /** The typed clients of the generated services. */
 export interface ServiceClients {
@@ -41,11 +42,13 @@ type AccountKey = Pick<AdapterAccount, "provider" | "providerAccountId">
  *
  * @param clients - The clients to call.
  * @param address - Where the service is, for error messages.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
-export function createAdapter(clients: ServiceClients, address: string) {
+export function createAdapter(clients: ServiceClients, address: string, options: AdapterOptions = {}) {
   const { users, accounts, sessions, verificationTokens, authenticators } = clients
 
   const call = caller(address)
+  const access = options.sessions === undefined ? undefined : sessionAccess(sessions, options.sessions)
 
   /** A call whose answer may be that there is nothing, and with which reason the service says so. */
   async function find<T>(method: string, absence: keyof typeof ErrorReason, work: () => Promise<T>): Promise<T | null> {
@@ -134,9 +137,10 @@ export function createAdapter(clients: ServiceClients, address: string) {
         return convert.sessionFromWire(answer.session)
       }),
 
-    /** A session that has not expired and its user, or null. */
+    /** A session that has not expired and its user, or null. With the option `sessions` it is extended if that is due. */
     getSessionAndUser: (sessionToken: string) =>
       find("getSessionAndUser", "SESSION_NOT_FOUND", async () => {
+        if (access !== undefined) return access.get(text("sessionToken", sessionToken))
         const answer = await sessions.getSessionAndUser({ sessionToken: text("sessionToken", sessionToken) })
         return { session: convert.sessionFromWire(answer.session), user: convert.userFromWire(answer.user) }
       }),
@@ -144,6 +148,8 @@ export function createAdapter(clients: ServiceClients, address: string) {
     /** Changes the properties given, an undefined one is left alone. Null if the session was deleted or has expired. */
     updateSession: (session: Partial<AdapterSession> & Pick<AdapterSession, "sessionToken">) =>
       find("updateSession", "SESSION_NOT_FOUND", async () => {
+        const extended = access?.extended(session)
+        if (extended !== undefined) return extended
         const answer = await sessions.updateSession(convert.sessionUpdateToWire(session))
         return convert.sessionFromWire(answer.session)
       }),

@@ -162,6 +162,7 @@ export class ActiveCall implements Call {
   readonly #incoming: Incoming
   identity: Identity | undefined
   subject: string | undefined
+  wrote: boolean | undefined
   unit: object | undefined
   traceId: string | undefined
   spans: readonly Span[] | undefined
@@ -180,6 +181,7 @@ export class ActiveCall implements Call {
     this.connection = incoming.connection
     this.identity = undefined
     this.subject = undefined
+    this.wrote = undefined
     this.unit = undefined
     this.traceId = undefined
     this.spans = undefined

@@ -29,6 +29,8 @@ export interface Call extends Caller {
   identity: Identity | undefined
   /** The id of the user that it is about, for the audit log, once that is known. */
   subject: string | undefined
+  /** False for a call that has written nothing, of a method that does not always write: the audit log leaves it out. */
+  wrote: boolean | undefined
   /** See Waiter; given when the call is to be answered once. */
   unit: object | undefined
   /** The id of the trace that the call belongs to, for logs; undefined where nobody could find it by that. */

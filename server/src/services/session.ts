@@ -1,7 +1,8 @@
 import type { SessionService } from "@authwire/proto"
+import { requireScope } from "../auth/require-scope.js"
 import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
-import { found, fromSession, fromUser, toSession, toSessionPatch } from "./wire.js"
+import { found, fromSession, fromUser, required, toSession, toSessionExtension, toSessionPatch } from "./wire.js"
 
 /** The sessions of the store, on the wire. */
 export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {
@@ -20,6 +21,14 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
     },
     async deleteSession(request, call) {
       return { session: fromSession(found(await sessions.delete(call, request.sessionToken), "SESSION_NOT_FOUND")) }
+    },
+    async accessSession(request, call) {
+      requireScope(call.identity, "sessions:read")
+      const extension = toSessionExtension(required(request.extend, "extend"))
+      const accessed = await sessions.access(call, request.sessionToken, extension)
+      call.wrote = accessed?.extended ?? false
+      const { session, user, extended } = found(accessed, "SESSION_NOT_FOUND")
+      return { session: fromSession(session), user: fromUser(user), extended }
     },
   }
 }

@@ -7,6 +7,7 @@ import {
   type CreateUserRequest,
   type LinkAccountRequest,
   type ListUsersRequest,
+  type SessionExtension,
   type SessionSchema,
   type UpdateSessionRequest,
   type UpdateUserRequest,
@@ -14,7 +15,7 @@ import {
   type VerificationTokenSchema,
 } from "@authwire/proto"
 import type { DescMessage, JsonObject, Message, MessageInitShape } from "@bufbuild/protobuf"
-import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
+import { type Duration, type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { Failure, type Reason } from "../rpc/errors.js"
 import type * as domain from "../store/types.js"
 import { checkJson } from "./json.js"
@@ -40,6 +41,11 @@ export function found<T>(thing: T | null, reason: Extract<Reason, `${string}_NOT
 /** Fractions of a millisecond are dropped, also before 1970. */
 export function toDate(timestamp: Timestamp): Date {
   return new Date(Number(timestamp.seconds) * 1000 + Math.floor(timestamp.nanos / 1_000_000))
+}
+
+/** In milliseconds, without fractions. */
+function toMilliseconds({ seconds, nanos }: Duration): number {
+  return Number(seconds) * 1000 + Math.floor(nanos / 1_000_000)
 }
 
 export function toUser(request: CreateUserRequest, id: string): Whole<domain.User> {
@@ -162,6 +168,13 @@ export function toSessionPatch(request: UpdateSessionRequest): domain.SessionPat
     else throw unknownPath()
   }
   return patch
+}
+
+export function toSessionExtension(extension: SessionExtension): Whole<domain.SessionExtension> {
+  return {
+    maxAge: toMilliseconds(required(extension.maxAge, "extend.max_age")),
+    updateAge: toMilliseconds(required(extension.updateAge, "extend.update_age")),
+  }
 }
 
 export function fromSession(session: domain.Session): WholeMessage<typeof SessionSchema> {

@@ -1,5 +1,6 @@
 import type { Span } from "@opentelemetry/api"
 import type {
+  AccessedSession,
   Account,
   AccountKey,
   ApiKey,
@@ -10,6 +11,7 @@ import type {
   RepeatableRequest,
   Session,
   SessionAndUser,
+  SessionExtension,
   SessionPatch,
   Tenant,
   User,
@@ -152,6 +154,13 @@ export interface SessionStore {
   update(caller: Caller, sessionToken: string, patch: SessionPatch): Promise<Session | null>
   /** Returns the session as it was, expired or not. */
   delete(caller: Caller, sessionToken: string): Promise<Session | null>
+  /**
+   * Reads both as getWithUser does, and then lets the session expire `maxAge` from now if that is due: from `expires` -
+   * `maxAge` + `updateAge` on. Of any number of concurrent calls, on any number of processes, one extends it; the others
+   * return it as it is then. Never brings a session back, never makes an expiry earlier, and writes nothing when nothing is
+   * due. The user who is returned is the one whose session was extended.
+   */
+  access(caller: Caller, sessionToken: string, extension: SessionExtension): Promise<AccessedSession | null>
 }
 
 export interface VerificationTokenStore {

@@ -101,6 +101,20 @@ export interface SessionAndUser {
   user: User
 }
 
+/** When a session is extended, and for how long: both in milliseconds, `maxAge` above 0. */
+export interface SessionExtension {
+  /** How long the session lasts from when it is extended. */
+  maxAge: number
+  /** How long it is not extended again. */
+  updateAge: number
+}
+
+/** A session that was accessed. */
+export interface AccessedSession extends SessionAndUser {
+  /** Whether this access has extended it. */
+  extended: boolean
+}
+
 /** The two parts that name a verification token, compared byte for byte. */
 export interface VerificationTokenKey {
   identifier: string

@@ -20,6 +20,7 @@ const requests: Record<string, object> = {
   CreateSession: { sessionToken: "intruder", userId: "here", expires },
   UpdateSession: { sessionToken: "here", expires, updateMask: { paths: ["expires"] } },
   DeleteSession: { sessionToken: "here" },
+  AccessSession: { sessionToken: "here", extend: { maxAge: { seconds: 3_153_600_000n }, updateAge: {} } },
   CreateVerificationToken: { identifier: "j", token: "u", expires },
   UseVerificationToken: { identifier: "i", token: "t" },
   CreateAuthenticator: {

@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -465,11 +466,187 @@ func (x *DeleteSessionResponse) GetSession() *Session {
 	return nil
 }
 
+// Request of SessionService.AccessSession.
+type AccessSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Token of the session.
+	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	// When the session is extended, and for how long.
+	Extend        *SessionExtension `protobuf:"bytes,2,opt,name=extend,proto3" json:"extend,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessSessionRequest) Reset() {
+	*x = AccessSessionRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessSessionRequest) ProtoMessage() {}
+
+func (x *AccessSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessSessionRequest.ProtoReflect.Descriptor instead.
+func (*AccessSessionRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AccessSessionRequest) GetSessionToken() string {
+	if x != nil {
+		return x.SessionToken
+	}
+	return ""
+}
+
+func (x *AccessSessionRequest) GetExtend() *SessionExtension {
+	if x != nil {
+		return x.Extend
+	}
+	return nil
+}
+
+// When a session is extended, and for how long: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
+// millisecond are dropped.
+type SessionExtension struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long the session lasts from when it is extended. At most 36,500 days.
+	MaxAge *durationpb.Duration `protobuf:"bytes,1,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
+	// How long it is not extended again: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends it
+	// whenever it is accessed; more than `max_age` never extends it. At most 36,500 days.
+	UpdateAge     *durationpb.Duration `protobuf:"bytes,2,opt,name=update_age,json=updateAge,proto3" json:"update_age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SessionExtension) Reset() {
+	*x = SessionExtension{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SessionExtension) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SessionExtension) ProtoMessage() {}
+
+func (x *SessionExtension) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SessionExtension.ProtoReflect.Descriptor instead.
+func (*SessionExtension) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SessionExtension) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
+	}
+	return nil
+}
+
+func (x *SessionExtension) GetUpdateAge() *durationpb.Duration {
+	if x != nil {
+		return x.UpdateAge
+	}
+	return nil
+}
+
+// Answer of SessionService.AccessSession.
+type AccessSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session, with the expiry that it has now.
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// The user who is signed in.
+	User *User `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	// Whether this call has extended the session.
+	Extended      bool `protobuf:"varint,3,opt,name=extended,proto3" json:"extended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessSessionResponse) Reset() {
+	*x = AccessSessionResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessSessionResponse) ProtoMessage() {}
+
+func (x *AccessSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessSessionResponse.ProtoReflect.Descriptor instead.
+func (*AccessSessionResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *AccessSessionResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *AccessSessionResponse) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *AccessSessionResponse) GetExtended() bool {
+	if x != nil {
+		return x.Extended
+	}
+	return false
+}
+
 var File_authwire_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x03\n" +
+	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x03\n" +
 	"\x14CreateSessionRequest\x120\n" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12'\n" +
 	"\auser_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12[\n" +
@@ -502,12 +679,25 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x14DeleteSessionRequest\x120\n" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\"G\n" +
 	"\x15DeleteSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession2\x93\x04\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\x87\x01\n" +
+	"\x14AccessSessionRequest\x120\n" +
+	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12=\n" +
+	"\x06extend\x18\x02 \x01(\v2\x1d.authwire.v1.SessionExtensionB\x06\xbaH\x03\xc8\x01\x01R\x06extend\"\xae\x01\n" +
+	"\x10SessionExtension\x12K\n" +
+	"\amax_age\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\x17\xbaH\x14\xc8\x01\x01\xaa\x01\x0e\"\x06\b\x80\xbc\xe0\xdf\v2\x04\x10\xc0\x84=R\x06maxAge\x12M\n" +
+	"\n" +
+	"update_age\x18\x02 \x01(\v2\x19.google.protobuf.DurationB\x13\xbaH\x10\xc8\x01\x01\xaa\x01\n" +
+	"\"\x06\b\x80\xbc\xe0\xdf\v2\x00R\tupdateAge\"\x8a\x01\n" +
+	"\x15AccessSessionResponse\x12.\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\x12%\n" +
+	"\x04user\x18\x02 \x01(\v2\x11.authwire.v1.UserR\x04user\x12\x1a\n" +
+	"\bextended\x18\x03 \x01(\bR\bextended2\x96\x05\n" +
 	"\x0eSessionService\x12y\n" +
 	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x12x\n" +
 	"\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x02\x12\x84\x01\n" +
 	"\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
-	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02BO\n" +
+	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x80\x01\n" +
+	"\rAccessSession\x12!.authwire.v1.AccessSessionRequest\x1a\".authwire.v1.AccessSessionResponse\"(\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -522,7 +712,7 @@ func file_authwire_v1_session_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_session_service_proto_rawDescData
 }
 
-var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*CreateSessionRequest)(nil),      // 0: authwire.v1.CreateSessionRequest
 	(*CreateSessionResponse)(nil),     // 1: authwire.v1.CreateSessionResponse
@@ -532,36 +722,47 @@ var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*UpdateSessionResponse)(nil),     // 5: authwire.v1.UpdateSessionResponse
 	(*DeleteSessionRequest)(nil),      // 6: authwire.v1.DeleteSessionRequest
 	(*DeleteSessionResponse)(nil),     // 7: authwire.v1.DeleteSessionResponse
-	(*timestamppb.Timestamp)(nil),     // 8: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),           // 9: google.protobuf.Struct
-	(*Session)(nil),                   // 10: authwire.v1.Session
-	(*User)(nil),                      // 11: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),     // 12: google.protobuf.FieldMask
+	(*AccessSessionRequest)(nil),      // 8: authwire.v1.AccessSessionRequest
+	(*SessionExtension)(nil),          // 9: authwire.v1.SessionExtension
+	(*AccessSessionResponse)(nil),     // 10: authwire.v1.AccessSessionResponse
+	(*timestamppb.Timestamp)(nil),     // 11: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),           // 12: google.protobuf.Struct
+	(*Session)(nil),                   // 13: authwire.v1.Session
+	(*User)(nil),                      // 14: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),     // 15: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),       // 16: google.protobuf.Duration
 }
 var file_authwire_v1_session_service_proto_depIdxs = []int32{
-	8,  // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	9,  // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
-	10, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
-	10, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
-	11, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
-	8,  // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	9,  // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
-	12, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	10, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
-	10, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
-	0,  // 10: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
-	2,  // 11: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
-	4,  // 12: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
-	6,  // 13: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
-	1,  // 14: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
-	3,  // 15: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
-	5,  // 16: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
-	7,  // 17: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
-	14, // [14:18] is the sub-list for method output_type
-	10, // [10:14] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	11, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	12, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
+	13, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
+	13, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
+	14, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
+	11, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	12, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
+	15, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	13, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
+	13, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
+	9,  // 10: authwire.v1.AccessSessionRequest.extend:type_name -> authwire.v1.SessionExtension
+	16, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
+	16, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
+	13, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
+	14, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
+	0,  // 15: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
+	2,  // 16: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
+	4,  // 17: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
+	6,  // 18: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
+	8,  // 19: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
+	1,  // 20: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
+	3,  // 21: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
+	5,  // 22: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
+	7,  // 23: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
+	10, // 24: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
+	20, // [20:25] is the sub-list for method output_type
+	15, // [15:20] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_session_service_proto_init() }
@@ -580,7 +781,7 @@ func file_authwire_v1_session_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_session_service_proto_rawDesc), len(file_authwire_v1_session_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	SessionService_GetSessionAndUser_FullMethodName = "/authwire.v1.SessionService/GetSessionAndUser"
 	SessionService_UpdateSession_FullMethodName     = "/authwire.v1.SessionService/UpdateSession"
 	SessionService_DeleteSession_FullMethodName     = "/authwire.v1.SessionService/DeleteSession"
+	SessionService_AccessSession_FullMethodName     = "/authwire.v1.SessionService/AccessSession"
 )
 
 // SessionServiceClient is the client API for SessionService service.
@@ -32,6 +33,7 @@ const (
 // Sessions: who is signed in. The database holds only the SHA-256 of a session token.
 //
 // The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+// AccessSession takes none, because it may be repeated without one.
 type SessionServiceClient interface {
 	// Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
 	// same token it fails.
@@ -53,6 +55,24 @@ type SessionServiceClient interface {
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
+	// Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
+	// UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
+	// so that no clock that is set back ever lets it in again.
+	//
+	// The extension is one statement, on condition that the session is still there, belongs to the same user and is still
+	// due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
+	// deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
+	// are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+	//
+	// It may be repeated as it is: repeated, it returns the session that the first call has extended.
+	//
+	// It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
+	// for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
+	// and read by it who that is. The audit log has a line for it when it has extended a session.
+	//
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
+	AccessSession(ctx context.Context, in *AccessSessionRequest, opts ...grpc.CallOption) (*AccessSessionResponse, error)
 }
 
 type sessionServiceClient struct {
@@ -103,6 +123,16 @@ func (c *sessionServiceClient) DeleteSession(ctx context.Context, in *DeleteSess
 	return out, nil
 }
 
+func (c *sessionServiceClient) AccessSession(ctx context.Context, in *AccessSessionRequest, opts ...grpc.CallOption) (*AccessSessionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AccessSessionResponse)
+	err := c.cc.Invoke(ctx, SessionService_AccessSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SessionServiceServer is the server API for SessionService service.
 // All implementations must embed UnimplementedSessionServiceServer
 // for forward compatibility.
@@ -110,6 +140,7 @@ func (c *sessionServiceClient) DeleteSession(ctx context.Context, in *DeleteSess
 // Sessions: who is signed in. The database holds only the SHA-256 of a session token.
 //
 // The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+// AccessSession takes none, because it may be repeated without one.
 type SessionServiceServer interface {
 	// Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
 	// same token it fails.
@@ -131,6 +162,24 @@ type SessionServiceServer interface {
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
+	// Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
+	// UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
+	// so that no clock that is set back ever lets it in again.
+	//
+	// The extension is one statement, on condition that the session is still there, belongs to the same user and is still
+	// due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
+	// deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
+	// are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+	//
+	// It may be repeated as it is: repeated, it returns the session that the first call has extended.
+	//
+	// It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
+	// for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
+	// and read by it who that is. The audit log has a line for it when it has extended a session.
+	//
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
+	AccessSession(context.Context, *AccessSessionRequest) (*AccessSessionResponse, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }
 
@@ -152,6 +201,9 @@ func (UnimplementedSessionServiceServer) UpdateSession(context.Context, *UpdateS
 }
 func (UnimplementedSessionServiceServer) DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteSession not implemented")
+}
+func (UnimplementedSessionServiceServer) AccessSession(context.Context, *AccessSessionRequest) (*AccessSessionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AccessSession not implemented")
 }
 func (UnimplementedSessionServiceServer) mustEmbedUnimplementedSessionServiceServer() {}
 func (UnimplementedSessionServiceServer) testEmbeddedByValue()                        {}
@@ -246,6 +298,24 @@ func _SessionService_DeleteSession_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_AccessSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AccessSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).AccessSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_AccessSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).AccessSession(ctx, req.(*AccessSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SessionService_ServiceDesc is the grpc.ServiceDesc for SessionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -268,6 +338,10 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteSession",
 			Handler:    _SessionService_DeleteSession_Handler,
+		},
+		{
+			MethodName: "AccessSession",
+			Handler:    _SessionService_AccessSession_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -113,7 +113,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         isTold = isWrite(method)
         writes.set(method, isTold)
       }
-      if (!isTold && !isRejected) return
+      if ((!isTold || call.wrote === false) && !isRejected) return
       const { identity, subject } = call
       const who = { key: identity?.keyId, tenant: identity?.tenant }
       const outcome =

@@ -15,6 +15,8 @@ const name = fc.constantFrom("a", "b")
 const email = fc.constantFrom("a@example.com", "A@example.com", "b@example.com", undefined)
 const soon = new Date(Date.UTC(2031, 0, 1))
 const past = new Date(Date.UTC(2029, 0, 1))
+/** Extends `soon`, whenever it is. */
+const extension = { maxAge: 3_153_600_000_000, updateAge: 0 }
 
 function operation<T>(
   kind: string,
@@ -65,6 +67,7 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
     (store, caller, session, of) => store.sessions.create(caller, { ...session, extra: { of } }),
   ),
   operation("get session", name, (store, caller, token) => store.sessions.getWithUser(caller, token)),
+  operation("access session", name, (store, caller, token) => store.sessions.access(caller, token, extension)),
   operation("update session", fc.record({ token: name, userId: name }), (store, caller, { token, userId }) =>
     store.sessions.update(caller, token, { userId, extra: { touched: true } }),
   ),

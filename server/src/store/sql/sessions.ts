@@ -9,6 +9,7 @@ import type { ProvisionalUsers } from "./provisional-users.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 import type { Cell } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
+import { sessionAccess } from "./session-access.js"
 import { userNotFound } from "./user-not-found.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
@@ -38,6 +39,18 @@ export function sessionStore(
   /** The user of a session, whose row its foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
 
+  const getWithUser: SessionStore["getWithUser"] = async (caller, sessionToken) => {
+    const key = keyOf(caller, sessionToken)
+    const cells = await sessionAndUserByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
+    if (cells === undefined) return null
+    const session = { sessionToken, ...sessions.row(cells) }
+    const now = new Date(clock())
+    if (session.expires >= now) return { session, user: users.row(cells, sessions.width) }
+    const expired = { ...key, expires: now }
+    await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, expired))
+    return null
+  }
+
   return {
     async create(caller, session) {
       checkJsonSize("extra", session.extra)
@@ -53,17 +66,7 @@ export function sessionStore(
       }
     },
 
-    async getWithUser(caller, sessionToken) {
-      const key = keyOf(caller, sessionToken)
-      const cells = await sessionAndUserByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
-      if (cells === undefined) return null
-      const session = { sessionToken, ...sessions.row(cells) }
-      const now = new Date(clock())
-      if (session.expires >= now) return { session, user: users.row(cells, sessions.width) }
-      const expired = { ...key, expires: now }
-      await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, expired))
-      return null
-    },
+    getWithUser,
 
     update(caller, sessionToken, patch) {
       const key = keyOf(caller, sessionToken)
@@ -106,6 +109,8 @@ export function sessionStore(
         return null
       })
     },
+
+    access: sessionAccess(database, { clock, getWithUser, keyOf }),
   }
 }
 

@@ -26,12 +26,13 @@ from authwire.v1 import idempotency_pb2 as authwire_dot_v1_dot_idempotency__pb2
 from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
 from authwire.v1 import session_pb2 as authwire_dot_v1_dot_session__pb2
 from authwire.v1 import user_pb2 as authwire_dot_v1_dot_user__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/session_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x19\x61uthwire/v1/session.proto\x1a\x16\x61uthwire/v1/user.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x01\n\x14\x43reateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\"G\n\x15\x43reateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"?\n\x18GetSessionAndUserRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"r\n\x19GetSessionAndUserResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\x12%\n\x04user\x18\x02 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\x98\x02\n\x14UpdateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x1c\n\x07user_id\x18\x02 \x01(\tH\x00R\x06userId\x88\x01\x01\x12\x39\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x07\x65xpires\x88\x01\x01\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\n\n\x08_user_idB\n\n\x08_expires\"G\n\x15UpdateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\";\n\x14\x44\x65leteSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"G\n\x15\x44\x65leteSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session2\x93\x04\n\x0eSessionService\x12y\n\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12x\n\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x90\x02\x02\x9a\xb8\x18\rsessions:read\x12\x84\x01\n\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x12\x84\x01\n\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/session_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x19\x61uthwire/v1/session.proto\x1a\x16\x61uthwire/v1/user.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x01\n\x14\x43reateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\"G\n\x15\x43reateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"?\n\x18GetSessionAndUserRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"r\n\x19GetSessionAndUserResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\x12%\n\x04user\x18\x02 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\x98\x02\n\x14UpdateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x1c\n\x07user_id\x18\x02 \x01(\tH\x00R\x06userId\x88\x01\x01\x12\x39\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x07\x65xpires\x88\x01\x01\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\n\n\x08_user_idB\n\n\x08_expires\"G\n\x15UpdateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\";\n\x14\x44\x65leteSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"G\n\x15\x44\x65leteSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"r\n\x14\x41\x63\x63\x65ssSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x35\n\x06\x65xtend\x18\x02 \x01(\x0b\x32\x1d.authwire.v1.SessionExtensionR\x06\x65xtend\"\x80\x01\n\x10SessionExtension\x12\x32\n\x07max_age\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x06maxAge\x12\x38\n\nupdate_age\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\tupdateAge\"\x8a\x01\n\x15\x41\x63\x63\x65ssSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\x12%\n\x04user\x18\x02 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\x12\x1a\n\x08\x65xtended\x18\x03 \x01(\x08R\x08\x65xtended2\x96\x05\n\x0eSessionService\x12y\n\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12x\n\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x90\x02\x02\x9a\xb8\x18\rsessions:read\x12\x84\x01\n\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x12\x84\x01\n\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x12\x80\x01\n\rAccessSession\x12!.authwire.v1.AccessSessionRequest\x1a\".authwire.v1.AccessSessionResponse\"(\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_idBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,22 +48,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SESSIONSERVICE'].methods_by_name['UpdateSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id\250\270\030\001'
   _globals['_SESSIONSERVICE'].methods_by_name['DeleteSession']._loaded_options = None
   _globals['_SESSIONSERVICE'].methods_by_name['DeleteSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id\250\270\030\001'
-  _globals['_CREATESESSIONREQUEST']._serialized_start=260
-  _globals['_CREATESESSIONREQUEST']._serialized_end=445
-  _globals['_CREATESESSIONRESPONSE']._serialized_start=447
-  _globals['_CREATESESSIONRESPONSE']._serialized_end=518
-  _globals['_GETSESSIONANDUSERREQUEST']._serialized_start=520
-  _globals['_GETSESSIONANDUSERREQUEST']._serialized_end=583
-  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_start=585
-  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_end=699
-  _globals['_UPDATESESSIONREQUEST']._serialized_start=702
-  _globals['_UPDATESESSIONREQUEST']._serialized_end=982
-  _globals['_UPDATESESSIONRESPONSE']._serialized_start=984
-  _globals['_UPDATESESSIONRESPONSE']._serialized_end=1055
-  _globals['_DELETESESSIONREQUEST']._serialized_start=1057
-  _globals['_DELETESESSIONREQUEST']._serialized_end=1116
-  _globals['_DELETESESSIONRESPONSE']._serialized_start=1118
-  _globals['_DELETESESSIONRESPONSE']._serialized_end=1189
-  _globals['_SESSIONSERVICE']._serialized_start=1192
-  _globals['_SESSIONSERVICE']._serialized_end=1723
+  _globals['_SESSIONSERVICE'].methods_by_name['AccessSession']._loaded_options = None
+  _globals['_SESSIONSERVICE'].methods_by_name['AccessSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id'
+  _globals['_CREATESESSIONREQUEST']._serialized_start=292
+  _globals['_CREATESESSIONREQUEST']._serialized_end=477
+  _globals['_CREATESESSIONRESPONSE']._serialized_start=479
+  _globals['_CREATESESSIONRESPONSE']._serialized_end=550
+  _globals['_GETSESSIONANDUSERREQUEST']._serialized_start=552
+  _globals['_GETSESSIONANDUSERREQUEST']._serialized_end=615
+  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_start=617
+  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_end=731
+  _globals['_UPDATESESSIONREQUEST']._serialized_start=734
+  _globals['_UPDATESESSIONREQUEST']._serialized_end=1014
+  _globals['_UPDATESESSIONRESPONSE']._serialized_start=1016
+  _globals['_UPDATESESSIONRESPONSE']._serialized_end=1087
+  _globals['_DELETESESSIONREQUEST']._serialized_start=1089
+  _globals['_DELETESESSIONREQUEST']._serialized_end=1148
+  _globals['_DELETESESSIONRESPONSE']._serialized_start=1150
+  _globals['_DELETESESSIONRESPONSE']._serialized_end=1221
+  _globals['_ACCESSSESSIONREQUEST']._serialized_start=1223
+  _globals['_ACCESSSESSIONREQUEST']._serialized_end=1337
+  _globals['_SESSIONEXTENSION']._serialized_start=1340
+  _globals['_SESSIONEXTENSION']._serialized_end=1468
+  _globals['_ACCESSSESSIONRESPONSE']._serialized_start=1471
+  _globals['_ACCESSSESSIONRESPONSE']._serialized_end=1609
+  _globals['_SESSIONSERVICE']._serialized_start=1612
+  _globals['_SESSIONSERVICE']._serialized_end=2274
 # @@protoc_insertion_point(module_scope)

@@ -6,6 +6,7 @@ isort:skip_file
 from authwire.v1 import session_pb2 as _session_pb2
 from authwire.v1 import user_pb2 as _user_pb2
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
@@ -255,3 +256,99 @@ class DeleteSessionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteSessionResponse: _TypeAlias = DeleteSessionResponse  # noqa: Y015
+
+@_typing.final
+class AccessSessionRequest(_message.Message):
+    """Request of SessionService.AccessSession."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_TOKEN_FIELD_NUMBER: _builtins.int
+    EXTEND_FIELD_NUMBER: _builtins.int
+    session_token: _builtins.str
+    """Token of the session."""
+    @_builtins.property
+    def extend(self) -> Global___SessionExtension:
+        """When the session is extended, and for how long."""
+
+    def __init__(
+        self,
+        *,
+        session_token: _builtins.str = ...,
+        extend: Global___SessionExtension | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["extend", b"extend"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["extend", b"extend", "session_token", b"session_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AccessSessionRequest: _TypeAlias = AccessSessionRequest  # noqa: Y015
+
+@_typing.final
+class SessionExtension(_message.Message):
+    """When a session is extended, and for how long: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
+    millisecond are dropped.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MAX_AGE_FIELD_NUMBER: _builtins.int
+    UPDATE_AGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def max_age(self) -> _duration_pb2.Duration:
+        """How long the session lasts from when it is extended. At most 36,500 days."""
+
+    @_builtins.property
+    def update_age(self) -> _duration_pb2.Duration:
+        """How long it is not extended again: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends it
+        whenever it is accessed; more than `max_age` never extends it. At most 36,500 days.
+        """
+
+    def __init__(
+        self,
+        *,
+        max_age: _duration_pb2.Duration | None = ...,
+        update_age: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["max_age", b"max_age", "update_age", b"update_age"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_age", b"max_age", "update_age", b"update_age"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionExtension: _TypeAlias = SessionExtension  # noqa: Y015
+
+@_typing.final
+class AccessSessionResponse(_message.Message):
+    """Answer of SessionService.AccessSession."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    EXTENDED_FIELD_NUMBER: _builtins.int
+    extended: _builtins.bool
+    """Whether this call has extended the session."""
+    @_builtins.property
+    def session(self) -> _session_pb2.Session:
+        """The session, with the expiry that it has now."""
+
+    @_builtins.property
+    def user(self) -> _user_pb2.User:
+        """The user who is signed in."""
+
+    def __init__(
+        self,
+        *,
+        session: _session_pb2.Session | None = ...,
+        user: _user_pb2.User | None = ...,
+        extended: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session", "user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["extended", b"extended", "session", b"session", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AccessSessionResponse: _TypeAlias = AccessSessionResponse  # noqa: Y015

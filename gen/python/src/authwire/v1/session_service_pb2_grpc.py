@@ -29,6 +29,7 @@ class SessionServiceStub:
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
 
     The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    AccessSession takes none, because it may be repeated without one.
     """
 
     def __init__(self, channel):
@@ -57,12 +58,18 @@ class SessionServiceStub:
                 request_serializer=authwire_dot_v1_dot_session__service__pb2.DeleteSessionRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_session__service__pb2.DeleteSessionResponse.FromString,
                 _registered_method=True)
+        self.AccessSession = channel.unary_unary(
+                '/authwire.v1.SessionService/AccessSession',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.AccessSessionRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.AccessSessionResponse.FromString,
+                _registered_method=True)
 
 
 class SessionServiceServicer:
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
 
     The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    AccessSession takes none, because it may be repeated without one.
     """
 
     def CreateSession(self, request, context):
@@ -105,6 +112,29 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AccessSession(self, request, context):
+        """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
+        UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
+        so that no clock that is set back ever lets it in again.
+
+        The extension is one statement, on condition that the session is still there, belongs to the same user and is still
+        due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
+        deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
+        are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+
+        It may be repeated as it is: repeated, it returns the session that the first call has extended.
+
+        It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
+        for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
+        and read by it who that is. The audit log has a line for it when it has extended a session.
+
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+        SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SessionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +158,11 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     request_deserializer=authwire_dot_v1_dot_session__service__pb2.DeleteSessionRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_session__service__pb2.DeleteSessionResponse.SerializeToString,
             ),
+            'AccessSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.AccessSession,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.AccessSessionRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.AccessSessionResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'authwire.v1.SessionService', rpc_method_handlers)
@@ -140,6 +175,7 @@ class SessionService:
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
 
     The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    AccessSession takes none, because it may be repeated without one.
     """
 
     @staticmethod
@@ -240,6 +276,33 @@ class SessionService:
             '/authwire.v1.SessionService/DeleteSession',
             authwire_dot_v1_dot_session__service__pb2.DeleteSessionRequest.SerializeToString,
             authwire_dot_v1_dot_session__service__pb2.DeleteSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AccessSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/AccessSession',
+            authwire_dot_v1_dot_session__service__pb2.AccessSessionRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.AccessSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

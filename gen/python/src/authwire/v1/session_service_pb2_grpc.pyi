@@ -30,6 +30,7 @@ class SessionServiceStub:
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
 
     The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    AccessSession takes none, because it may be repeated without one.
     """
 
     @_typing.overload
@@ -60,12 +61,32 @@ class SessionServiceStub:
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
     """
+    AccessSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.AccessSessionRequest, _session_service_pb2.AccessSessionResponse]
+    """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
+    UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
+    so that no clock that is set back ever lets it in again.
+
+    The extension is one statement, on condition that the session is still there, belongs to the same user and is still
+    due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
+    deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
+    are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+
+    It may be repeated as it is: repeated, it returns the session that the first call has extended.
+
+    It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
+    for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
+    and read by it who that is. The audit log has a line for it when it has extended a session.
+
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+    SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
+    """
 
 @_typing.type_check_only
 class SessionServiceAsyncStub(SessionServiceStub):
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
 
     The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    AccessSession takes none, because it may be repeated without one.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -93,11 +114,31 @@ class SessionServiceAsyncStub(SessionServiceStub):
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
     """
+    AccessSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.AccessSessionRequest, _session_service_pb2.AccessSessionResponse]  # type: ignore[assignment]
+    """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
+    UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
+    so that no clock that is set back ever lets it in again.
+
+    The extension is one statement, on condition that the session is still there, belongs to the same user and is still
+    due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
+    deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
+    are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+
+    It may be repeated as it is: repeated, it returns the session that the first call has extended.
+
+    It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
+    for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
+    and read by it who that is. The audit log has a line for it when it has extended a session.
+
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+    SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
+    """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
 
     The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    AccessSession takes none, because it may be repeated without one.
     """
 
     @_abc_1.abstractmethod
@@ -146,6 +187,31 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         """Deletes a session and returns it as it was, expired or not.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
+        """
+
+    @_abc_1.abstractmethod
+    def AccessSession(
+        self,
+        request: _session_service_pb2.AccessSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.AccessSessionResponse, _abc.Awaitable[_session_service_pb2.AccessSessionResponse]]:
+        """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
+        UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
+        so that no clock that is set back ever lets it in again.
+
+        The extension is one statement, on condition that the session is still there, belongs to the same user and is still
+        due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
+        deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
+        are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+
+        It may be repeated as it is: repeated, it returns the session that the first call has extended.
+
+        It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
+        for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
+        and read by it who that is. The audit log has a line for it when it has extended a session.
+
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+        SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
         """
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

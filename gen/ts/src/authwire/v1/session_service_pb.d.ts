@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { Session } from "./session_pb.js";
 import type { User } from "./user_pb.js";
 
@@ -230,9 +230,100 @@ export declare type DeleteSessionResponse = Message<"authwire.v1.DeleteSessionRe
 export declare const DeleteSessionResponseSchema: GenMessage<DeleteSessionResponse>;
 
 /**
+ * Request of SessionService.AccessSession.
+ *
+ * @generated from message authwire.v1.AccessSessionRequest
+ */
+export declare type AccessSessionRequest = Message<"authwire.v1.AccessSessionRequest"> & {
+  /**
+   * Token of the session.
+   *
+   * @generated from field: string session_token = 1;
+   */
+  sessionToken: string;
+
+  /**
+   * When the session is extended, and for how long.
+   *
+   * @generated from field: authwire.v1.SessionExtension extend = 2;
+   */
+  extend?: SessionExtension | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.AccessSessionRequest.
+ * Use `create(AccessSessionRequestSchema)` to create a new message.
+ */
+export declare const AccessSessionRequestSchema: GenMessage<AccessSessionRequest>;
+
+/**
+ * When a session is extended, and for how long: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
+ * millisecond are dropped.
+ *
+ * @generated from message authwire.v1.SessionExtension
+ */
+export declare type SessionExtension = Message<"authwire.v1.SessionExtension"> & {
+  /**
+   * How long the session lasts from when it is extended. At most 36,500 days.
+   *
+   * @generated from field: google.protobuf.Duration max_age = 1;
+   */
+  maxAge?: Duration | undefined;
+
+  /**
+   * How long it is not extended again: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends it
+   * whenever it is accessed; more than `max_age` never extends it. At most 36,500 days.
+   *
+   * @generated from field: google.protobuf.Duration update_age = 2;
+   */
+  updateAge?: Duration | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.SessionExtension.
+ * Use `create(SessionExtensionSchema)` to create a new message.
+ */
+export declare const SessionExtensionSchema: GenMessage<SessionExtension>;
+
+/**
+ * Answer of SessionService.AccessSession.
+ *
+ * @generated from message authwire.v1.AccessSessionResponse
+ */
+export declare type AccessSessionResponse = Message<"authwire.v1.AccessSessionResponse"> & {
+  /**
+   * The session, with the expiry that it has now.
+   *
+   * @generated from field: authwire.v1.Session session = 1;
+   */
+  session?: Session | undefined;
+
+  /**
+   * The user who is signed in.
+   *
+   * @generated from field: authwire.v1.User user = 2;
+   */
+  user?: User | undefined;
+
+  /**
+   * Whether this call has extended the session.
+   *
+   * @generated from field: bool extended = 3;
+   */
+  extended: boolean;
+};
+
+/**
+ * Describes the message authwire.v1.AccessSessionResponse.
+ * Use `create(AccessSessionResponseSchema)` to create a new message.
+ */
+export declare const AccessSessionResponseSchema: GenMessage<AccessSessionResponse>;
+
+/**
  * Sessions: who is signed in. The database holds only the SHA-256 of a session token.
  *
  * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * AccessSession takes none, because it may be repeated without one.
  *
  * @generated from service authwire.v1.SessionService
  */
@@ -288,6 +379,32 @@ export declare const SessionService: GenService<{
     methodKind: "unary";
     input: typeof DeleteSessionRequestSchema;
     output: typeof DeleteSessionResponseSchema;
+  },
+  /**
+   * Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
+   * UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
+   * so that no clock that is set back ever lets it in again.
+   *
+   * The extension is one statement, on condition that the session is still there, belongs to the same user and is still
+   * due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
+   * deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
+   * are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+   *
+   * It may be repeated as it is: repeated, it returns the session that the first call has extended.
+   *
+   * It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
+   * for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
+   * and read by it who that is. The audit log has a line for it when it has extended a session.
+   *
+   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+   * SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
+   *
+   * @generated from rpc authwire.v1.SessionService.AccessSession
+   */
+  accessSession: {
+    methodKind: "unary";
+    input: typeof AccessSessionRequestSchema;
+    output: typeof AccessSessionResponseSchema;
   },
 }>;
 

@@ -1,0 +1,202 @@
+import { Auth } from "@auth/core"
+import { AuthwireAdapter, type AuthwireAdapterMethods, grpcTransport, throwOutages } from "@authwire/client"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import { sessionCookie } from "@authwire/test-support/sign-in.js"
+import { updateCounter } from "@authwire/test-support/update-counter.js"
+import type { Transport } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
+
+// Real Auth.js over a real socket. The calls are counted below the adapter, the writes by the database.
+const [hour, day] = [3_600, 86_400]
+
+describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %s", (target) => {
+  let authwire: Authwire
+  let writes: () => Promise<number>
+  let grpc: ReturnType<typeof grpcTransport>
+  let userId: string
+  const calls: string[] = []
+
+  beforeAll(async () => {
+    authwire = await startAuthwire(target)
+    writes = await updateCounter(authwire.database, "sessions")
+    grpc = grpcTransport({ url: authwire.server.grpcUrl })
+    const user = { id: crypto.randomUUID(), name: "Ada", email: "ada@example.com", emailVerified: null }
+    userId = (await authwire.adapter.createUser(user)).id
+  })
+  afterAll(async () => {
+    grpc.close()
+    await authwire.close()
+  })
+
+  /** Tells which calls it carries. */
+  const counting: Transport = {
+    unary(method, ...rest) {
+      calls.push(method.name)
+      return grpc.unary(method, ...rest)
+    },
+    stream: (...args) => grpc.stream(...args),
+  }
+  const adapterWith = (sessions?: { maxAge?: number; updateAge?: number }) =>
+    AuthwireAdapter({ url: authwire.server.grpcUrl, transport: counting, sessions })
+
+  /** Somebody who is signed in for so many seconds more, and how to ask Auth.js who that is. */
+  async function signedIn(seconds: number) {
+    const sessionToken = crypto.randomUUID()
+    const expires = new Date(Date.now() + seconds * 1000)
+    await authwire.adapter.createSession({ sessionToken, userId, expires, device: "phone" } as never)
+    return { sessionToken, expires }
+  }
+
+  const sessionsLeft = async () =>
+    Number((await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [userId]))[0]?.n)
+
+  /** What one request of a browser costs and answers. */
+  async function request(
+    sessionToken: string,
+    adapter: AuthwireAdapterMethods,
+    session: { maxAge?: number; updateAge?: number } = {},
+  ) {
+    calls.length = 0
+    const before = await writes()
+    const config = throwOutages({
+      adapter,
+      session: { strategy: "database" as const, ...session },
+      providers: [],
+      basePath: "/auth",
+      secret: "a secret of the application",
+      trustHost: true,
+    })
+    const cookie = `${sessionCookie}=${sessionToken}`
+    const answer = await Auth(new Request("http://localhost/auth/session", { headers: { cookie } }), config)
+    return {
+      body: (await answer.json()) as { user: { name: string }; expires: string } | null,
+      cookie: answer.headers.get("set-cookie") ?? "",
+      cost: { calls: [...calls], writes: (await writes()) - before },
+    }
+  }
+
+  test("without it, one request for a session that is due takes two calls", async () => {
+    const { sessionToken } = await signedIn(hour)
+    const { body, cost } = await request(sessionToken, adapterWith())
+    expect(body?.user.name).toBe("Ada")
+    expect(cost).toEqual({ calls: ["GetSessionAndUser", "UpdateSession"], writes: 1 })
+  })
+
+  test.each([
+    ["the ages of Auth.js by default", {}],
+    ["other ages", { maxAge: 7 * day, updateAge: hour }],
+    ["fractions of a second", { maxAge: 7 * day + 0.5, updateAge: 0.25 }],
+  ])("one request for a session that is due is one call and one write: %s", async (_, ages) => {
+    const { sessionToken } = await signedIn(hour)
+    const adapter = adapterWith(ages)
+    const asked = Date.now()
+    const { body, cookie, cost } = await request(sessionToken, adapter, ages)
+    expect(cost).toEqual({ calls: ["AccessSession"], writes: 1 })
+    expect(body?.user.name).toBe("Ada")
+    const extended = Date.parse(String(body?.expires)) - ((ages as { maxAge?: number }).maxAge ?? 30 * day) * 1000
+    expect(extended).toBeGreaterThanOrEqual(asked)
+    expect(extended).toBeLessThanOrEqual(Date.now())
+    expect(cookie).toContain(sessionToken)
+  })
+
+  test("one request for a session that is not due is one call and no write", async () => {
+    const { sessionToken, expires } = await signedIn(30 * day - hour)
+    const { body, cost } = await request(sessionToken, adapterWith({}))
+    expect(cost).toEqual({ calls: ["AccessSession"], writes: 0 })
+    expect(body).toMatchObject({ user: { name: "Ada" }, expires: expires.toISOString() })
+  })
+
+  test("with an updateAge of 0 each request is one call and one write", async () => {
+    const ages = { maxAge: 7 * day, updateAge: 0 }
+    const { sessionToken } = await signedIn(hour)
+    const adapter = adapterWith(ages)
+    for (const _ of [1, 2, 3]) {
+      expect((await request(sessionToken, adapter, ages)).cost).toEqual({ calls: ["AccessSession"], writes: 1 })
+    }
+  })
+
+  test("where the clock of the application is ahead, no request writes what is not due", async () => {
+    const ages = { maxAge: 7 * day, updateAge: hour }
+    // Due in three seconds, and by the clock of the application since four.
+    const { sessionToken } = await signedIn(7 * day - hour + 3)
+    const { now } = Date
+    const ahead = jest.spyOn(Date, "now").mockImplementation(() => now() + 7_000)
+    try {
+      expect((await request(sessionToken, adapterWith(ages), ages)).cost).toEqual({
+        calls: ["AccessSession"],
+        writes: 0,
+      })
+    } finally {
+      ahead.mockRestore()
+    }
+  })
+
+  test("20 requests at the same time write once", async () => {
+    const { sessionToken } = await signedIn(hour)
+    const adapter = adapterWith({})
+    const before = await writes()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => request(sessionToken, adapter)))
+    expect(new Set(answers.map(({ body }) => body?.expires)).size).toBe(1)
+    expect((await writes()) - before).toBe(1)
+  })
+
+  test.each(["deleted", "expired"])(
+    "nobody is signed in by a session that was %s, and none comes back",
+    async (how) => {
+      const there = await sessionsLeft()
+      const { sessionToken } = await signedIn(how === "expired" ? -1 : hour)
+      if (how === "deleted") await authwire.adapter.deleteSession(sessionToken)
+      const { body, cookie, cost } = await request(sessionToken, adapterWith({}))
+      expect([body, cost]).toEqual([null, { calls: ["AccessSession"], writes: 0 }])
+      expect(cookie).toMatch(/Max-Age=0/)
+      expect(await sessionsLeft()).toBe(there)
+    },
+  )
+
+  test("with other ages than those of Auth.js, Auth.js extends the session itself", async () => {
+    const { sessionToken } = await signedIn(hour)
+    const { body, cost } = await request(sessionToken, adapterWith({ maxAge: day, updateAge: hour }), {
+      maxAge: 30 * day,
+    })
+    expect(body?.user.name).toBe("Ada")
+    expect(cost).toEqual({ calls: ["AccessSession", "UpdateSession"], writes: 2 })
+  })
+
+  test("any other update of a session that was just read is made", async () => {
+    const ages = { maxAge: 7 * day, updateAge: 0 }
+    const { getSessionAndUser, updateSession } = adapterWith(ages)
+    const { sessionToken } = await signedIn(hour)
+    const found = await getSessionAndUser(sessionToken)
+    const inSevenDays = () => new Date(Date.now() + 7 * day * 1000)
+    calls.length = 0
+    expect(await updateSession({ sessionToken, expires: inSevenDays() })).toEqual(found?.session)
+    expect(calls).toEqual([])
+    const soon = new Date(Date.now() + 60_000)
+    expect(await updateSession({ sessionToken, expires: soon })).toEqual({ ...found?.session, expires: soon })
+    const named = { sessionToken, expires: inSevenDays(), device: "laptop" }
+    expect(await updateSession(named)).toMatchObject(named)
+    expect(await updateSession({ sessionToken })).toMatchObject(named)
+    const other = await signedIn(hour)
+    const expires = inSevenDays()
+    expect(await updateSession({ sessionToken: other.sessionToken, expires })).toMatchObject({ expires })
+    expect(calls).toEqual(["UpdateSession", "UpdateSession", "UpdateSession", "UpdateSession"])
+  })
+
+  test("an update as that of Auth.js is made when it is no longer part of the request that has read the session", async () => {
+    const ages = { maxAge: 7 * day, updateAge: 0 }
+    const { getSessionAndUser, updateSession } = adapterWith(ages)
+    const { sessionToken } = await signedIn(hour)
+    await getSessionAndUser(sessionToken)
+    const { now } = Date
+    const later = jest.spyOn(Date, "now").mockImplementation(() => now() + 5_001)
+    try {
+      const expires = new Date(Date.now() + 7 * day * 1000)
+      calls.length = 0
+      expect(await updateSession({ sessionToken, expires })).toMatchObject({ expires })
+      expect(calls).toEqual(["UpdateSession"])
+    } finally {
+      later.mockRestore()
+    }
+  })
+})
