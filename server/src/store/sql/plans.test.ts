@@ -207,7 +207,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     const update = recorded[1] as (typeof recorded)[0]
     expect(update[0]).toMatch(/^UPDATE/)
     // On SQLite nothing can be committed after a write was explained: the last test does it.
-    if (target !== "sqlite") for (const { key } of await planOf(update)) expect(key).toBe("PRIMARY")
+    if (target !== "sqlite") for (const { key } of await plans.of(update)) expect(key).toBe("PRIMARY")
   })
 
   describe("lists", () => {
