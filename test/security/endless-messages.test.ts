@@ -40,20 +40,23 @@ describe("messages that are never whole", () => {
     ["http", "application/proto"],
   ] as const
 
-  test.each(unary)(
-    "%s listener, %s: a call is gone five seconds after its longest deadline",
-    async (listener, type) => {
-      const connection = connect(listener, hasty)
-      const part = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
-      sendAllButTheLastByte(part.stream, { bytes: 100_000, isEnveloped: type.includes("grpc") })
-      const nothing = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
-      // One that has all that it needs, and is never half-closed.
-      const unclosed = connection.open(header(paths.check, { type: "application/grpc" }))
-      unclosed.stream.write(prefix(0))
-      const found = await Promise.all([part, nothing, unclosed].map((call) => endOf(call, 8_000)))
-      expect(found.filter((end) => end.endsWith("still open"))).toEqual([])
-    },
-  )
+  // All ways at once: each call stays for six seconds.
+  test("a call is gone five seconds after its longest deadline", async () => {
+    const stillOpen = await Promise.all(
+      unary.map(async ([listener, type]) => {
+        const connection = connect(listener, hasty)
+        const part = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
+        sendAllButTheLastByte(part.stream, { bytes: 100_000, isEnveloped: type.includes("grpc") })
+        const nothing = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
+        // One that has all that it needs, and is never half-closed.
+        const unclosed = connection.open(header(paths.check, { type: "application/grpc" }))
+        unclosed.stream.write(prefix(0))
+        const found = await Promise.all([part, nothing, unclosed].map((call) => endOf(call, 8_000)))
+        return found.filter((end) => end.endsWith("still open")).map((end) => `${listener}, ${type}: ${end}`)
+      }),
+    )
+    expect(stillOpen.flat()).toEqual([])
+  })
 
   test("a stream with a begun message is reset, one without stays", async () => {
     const half = symbolRequest("authwire.v1.UserService").subarray(0, 20)
@@ -157,7 +160,8 @@ describe("messages that are never whole", () => {
     const before = await target.heldBytes()
     const slow = open()
     slow.stream.write(prefix(100_000))
-    for (let sent = 0; sent < 400; sent++) {
+    // Twice what may be held, were what they came with kept.
+    for (let sent = 0; sent < 250; sent++) {
       const other = open()
       slow.stream.write(Buffer.alloc(1))
       other.stream.end(Buffer.alloc(60 * 1024))

@@ -12,7 +12,7 @@ import type { SqlEngine } from "./engine/engine.js"
 import { openPostgresEngine } from "./engine/postgres.js"
 import { sqliteEngine } from "./engine/sqlite.js"
 import { storeError } from "./engine/statement-error.js"
-import { parseDatabaseUrl } from "./engine/url.js"
+import { type DatabaseLocation, parseDatabaseUrl } from "./engine/url.js"
 import { expiredStore } from "./expired.js"
 import { idempotencyStore } from "./idempotency-keys.js"
 import { leaseStore } from "./leases.js"
@@ -108,27 +108,31 @@ export function sqlStore(
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
   const { queueLimit = 1000, random = Math.random, onRetry, observer, tracer } = options
   try {
-    const writer = await openEngine(options)
-    const reader = options.readUrl === undefined ? undefined : await openReadEngine(options.readUrl, writer, options)
+    // The URLs are read before anything is opened.
+    const places = locationsOf(options.url)
+    const readPlaces = options.readUrl === undefined ? undefined : serversOf(locationsOf(options.readUrl))
+    const writer = await openEngine(places, options)
+    const older = { ...limitsOf(options), freshness: "older" } as const
+    const reader = readPlaces && (await openReader(readPlaces, writer, older))
     return database(writer, { queueLimit, random, onRetry, reader, observer, tracer })
   } catch (error) {
     throw storeError(error)
   }
 }
 
-async function openEngine(options: SqlDatabaseOptions): Promise<SqlEngine> {
-  const locations = urlsOfHosts(options.url).map(parseDatabaseUrl)
+function locationsOf(url: string): DatabaseLocation[] {
+  return urlsOfHosts(url).map(parseDatabaseUrl)
+}
+
+function serversOf(locations: readonly DatabaseLocation[]) {
+  return locations.filter((location) => location.kind === "server")
+}
+
+async function openEngine(locations: readonly DatabaseLocation[], options: SqlDatabaseOptions): Promise<SqlEngine> {
   const [first] = locations
   if (first?.kind === "sqlite") return sqliteEngine(await openSqliteDataSource(first.path))
   if (first?.kind === "postgres") return openPostgresEngine(first, limitsOf(options))
-  const servers = locations.filter((location) => location.kind === "server")
-  return openWriter(servers, { ...limitsOf(options), freshness: "fresh", onChange: options.onMember })
-}
-
-async function openReadEngine(url: string, writer: SqlEngine, options: SqlDatabaseOptions): Promise<SqlEngine> {
-  const locations = urlsOfHosts(url).map(parseDatabaseUrl)
-  const servers = locations.filter((location) => location.kind === "server")
-  return openReader(servers, writer, { ...limitsOf(options), freshness: "older" })
+  return openWriter(serversOf(locations), { ...limitsOf(options), freshness: "fresh", onChange: options.onMember })
 }
 
 function limitsOf({ poolSize = 10, statementTimeoutMs = 5000, connectTimeoutMs = 5000 }: SqlDatabaseOptions) {

@@ -145,6 +145,15 @@ describeServers(
       expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
     })
 
+    test("where the URL for reads is wrong, nothing is opened", async () => {
+      const url = urlOver(proxies.map(({ port }) => port))
+      const accepted = proxies[0].accepted
+      await store.close()
+      const opening = openSqlStore({ encryptionKeys, url, readUrl: `${url}?nothing=1` })
+      await expect(opening).rejects.toThrow("unknown parameter: nothing")
+      expect(proxies[0].accepted).toBe(accepted)
+    })
+
     test("neither is there when the store opens: DATABASE_UNAVAILABLE, which says why of each", async () => {
       for (const proxy of proxies) await proxy.cut()
       await expect(open(urlOver(proxies.map(({ port }) => port)))).rejects.toMatchObject({
