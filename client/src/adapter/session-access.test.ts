@@ -1,0 +1,69 @@
+import { SessionService } from "@authwire/proto"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { createRouterTransport } from "@connectrpc/connect"
+import { afterEach, expect, jest, test } from "@jest/globals"
+import { AuthwireAdapter, type SessionAgeOptions } from "../index.js"
+
+afterEach(() => jest.restoreAllMocks())
+
+/** An adapter of a service that extends every session, and what the service was asked. */
+function adapterWith(sessions: SessionAgeOptions) {
+  const asked: { name: string; request: unknown }[] = []
+  const expires = timestampFromMs(Date.now() + 3_600_000)
+  const transport = createRouterTransport(({ service }) =>
+    service(SessionService, {
+      accessSession(request) {
+        asked.push({ name: "AccessSession", request })
+        const session = { sessionToken: request.sessionToken, userId: "u1", expires }
+        return { session, user: { id: "u1" }, extended: true }
+      },
+      updateSession(request) {
+        asked.push({ name: "UpdateSession", request })
+        return { session: { sessionToken: request.sessionToken, userId: "u1", expires } }
+      },
+    }),
+  )
+  return { ...AuthwireAdapter({ url: "http://authwire.test:50051", transport, sessions }), asked }
+}
+
+test.each<[SessionAgeOptions, object]>([
+  [{}, { maxAge: { seconds: 2_592_000n, nanos: 0 }, updateAge: { seconds: 86_400n, nanos: 0 } }],
+  [
+    { maxAge: 3_600, updateAge: 0 },
+    { maxAge: { seconds: 3_600n, nanos: 0 }, updateAge: { seconds: 0n, nanos: 0 } },
+  ],
+  [
+    { maxAge: 0.29, updateAge: 1.9996 },
+    { maxAge: { seconds: 0n, nanos: 290_000_000 }, updateAge: { seconds: 2n, nanos: 0 } },
+  ],
+])("%p goes over the wire to the millisecond", async (ages, extend) => {
+  const { getSessionAndUser, asked } = adapterWith(ages)
+  await getSessionAndUser("s1")
+  expect(asked).toMatchObject([{ name: "AccessSession", request: { sessionToken: "s1", extend } }])
+})
+
+test("of the sessions that Auth.js may still extend the last 1,000 are remembered", async () => {
+  // However long the calls take here: it is as if they were made at the same time.
+  jest.spyOn(Date, "now").mockReturnValue(Date.now())
+  const { getSessionAndUser, updateSession, asked } = adapterWith({ maxAge: 3_600, updateAge: 0 })
+  for (let n = 0; n < 1_001; n++) await getSessionAndUser(`s${n}`)
+  // One that is read again is among the last again.
+  await getSessionAndUser("s1")
+  await getSessionAndUser("s1001")
+  asked.length = 0
+  for (const sessionToken of ["s1", "s3", "s1001"]) {
+    await updateSession({ sessionToken, expires: new Date(Date.now() + 3_600_000) })
+  }
+  expect(asked).toEqual([])
+  for (const sessionToken of ["s0", "s2"]) {
+    await updateSession({ sessionToken, expires: new Date(Date.now() + 3_600_000) })
+  }
+  expect(asked.map(({ name }) => name)).toEqual(["UpdateSession", "UpdateSession"])
+})
+
+test("sessions that are far from due are not remembered", async () => {
+  const { getSessionAndUser, updateSession, asked } = adapterWith({ maxAge: 3_600, updateAge: 60 })
+  await getSessionAndUser("s1")
+  await updateSession({ sessionToken: "s1", expires: new Date(Date.now() + 3_600_000) })
+  expect(asked.map(({ name }) => name)).toEqual(["AccessSession", "UpdateSession"])
+})
