@@ -13,7 +13,7 @@ import { plainSql } from "@authwire/test-support/plain-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newUser, range } from "../../conformance/context.js"
+import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "../index.js"
 
@@ -116,6 +116,30 @@ describeServers(
       await proxies[0].restore()
       await until(() => proxies[0].open === 0)
       expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
+    })
+
+    test.each([
+      ["commits", "COMMIT"],
+      ["writes", "INSERT INTO `idempotency_keys`"],
+    ])("is lost while a write with an idempotency key %s: it is done once, and its caller does not notice", async (_, sql) => {
+      const created = newUser()
+      let runs = 0
+      let written = false
+      proxies[0].mute(sql)
+      const request = { owner: "owner", key: newId(), digest: () => "digest" }
+      const writing = store.once(anyone, request, async (unit) => {
+        runs++
+        const { id } = await store.users.create({ ...anyone, unit }, created)
+        written = true
+        return Buffer.from(id)
+      })
+      const count = async () => (await database.sql("SELECT id FROM users WHERE id = ?", [created.id])).length
+      await until(async () => (sql === "COMMIT" ? (await count()) === 1 : written))
+      await proxies[0].cut()
+      expect(String(await writing)).toBe(created.id)
+      expect(runs).toBe(2)
+      expect(await count()).toBe(1)
+      expect(String(await store.once(anyone, request, () => Promise.reject(new Error("it is known"))))).toBe(created.id)
     })
 
     test("both are lost: calls wait, and succeed when one is back", async () => {

@@ -33,8 +33,9 @@ export interface UnitsOfWork {
   /** Gives the work its place and a connection. What it throws comes out as a store's error. */
   run<T>(unit: UnitOfWork, work: (attempt: Attempt) => Promise<T>): Promise<T>
   /**
-   * The same for work that names its rows only on its way. All of it runs again when it conflicts with others; its
-   * turns stay its own meanwhile.
+   * The same for work that names its rows only on its way. All of it runs again when it conflicts with others, and on another
+   * member of a cluster when its connection is lost; its turns stay its own meanwhile. What it commits it must not be able to
+   * commit twice.
    */
   onItsWay<T>(unit: Omit<UnitOfWork, "kind">, work: (enter: Enter) => Promise<T>): Promise<T>
   /** The same for work that has a connection of its own. */
@@ -139,7 +140,6 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       }
       const attempt = async (tries: number) => {
         const places: Place[] = []
-        let mayBeDone = false
         const enterOnce = async (more: readonly string[]): Promise<Lease> => {
           await takeTurns(more)
           const [place] = places
@@ -149,7 +149,6 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           places.push({ lease, leave })
           await orAborted(lease.open(), signal)
           waited(begun, unit, observation)
-          mayBeDone = true
           return lease
         }
         let entering: Promise<unknown> | undefined
@@ -160,7 +159,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
             return lease
           })
         } catch (error) {
-          throw engine.hasOtherMembers ? elsewhere(error, mayBeDone) : error
+          // What was committed although its answer was lost is not done twice: see the contract.
+          throw engine.hasOtherMembers ? elsewhere(error, false) : error
         } finally {
           // Whoever gave up the work may have done so while it was on its way in.
           await entering
