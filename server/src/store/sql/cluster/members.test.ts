@@ -118,6 +118,27 @@ describeServers(
       expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
     })
 
+    test("is cut: the writes that were active go on over the other at the same time, as those who have met no lock", async () => {
+      const count = 3
+      const entered = [0, 0]
+      const writing = range(count).map(() => {
+        let run = 0
+        return store.database.together(anyone, [], async (unit) => {
+          const read = () => unit.run([], (sql) => sql.read(plainSql("SELECT 1"), []))
+          await read()
+          const now = Math.min(run++, 1)
+          entered[now] = (entered[now] ?? 0) + 1
+          await until(() => entered[now] === count)
+          if (now === 0) await until(() => proxies[0].open === 0)
+          await read()
+        })
+      })
+      await until(() => entered[0] === count)
+      await proxies[0].cut()
+      await Promise.all(writing)
+      expect(entered).toEqual([count, count])
+    })
+
     test.each([
       ["commits", "COMMIT"],
       ["writes", "INSERT INTO `idempotency_keys`"],
@@ -244,6 +265,7 @@ describeServers(
 
     test("neither takes any: the service is not ready, and calls fail with DATABASE_UNAVAILABLE in time", async () => {
       await setReadOnly(1, 1)
+      await until(() => members.at(-1) === undefined)
       await expect(store.ping({ signal: AbortSignal.timeout(1000) })).rejects.toMatchObject({ name: "TimeoutError" })
       await expect(store.users.create(anyone, newUser())).rejects.toMatchObject(unavailable)
       await setReadOnly(1, 0)

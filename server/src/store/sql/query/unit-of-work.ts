@@ -70,6 +70,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   const again = gate(waiting, { places: few, writers: few })
   const rowTurns = turns(waiting, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
+  /** @param isAgain whether it has met a lock. Who only moves on to another member comes with all the others who do. */
   async function enter(unit: UnitOfWork, isAgain: boolean): Promise<Place> {
     const { kind, signal, aside = (waited) => waited } = unit
     if (isAgain) await aside(again.enter(kind, signal))
@@ -95,6 +96,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       const turns = kind === "write" && !engine.locksRows ? everything : rows
       const endTurn = turns.length === 0 ? undefined : await rowTurns.take(turns, unit)
       let place: Place | undefined
+      let hasMetLock = false
       const leave = async () => {
         const left = place
         place = undefined
@@ -102,12 +104,12 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       }
       try {
         return await work((once) =>
-          backoff(unit, async (tries) => {
+          backoff(unit, async () => {
             let mayBeDone = false
             try {
               if (place === undefined) {
                 const begun = performance.now()
-                place = await enter(unit, tries > 1)
+                place = await enter(unit, hasMetLock)
                 await orAborted(place.lease.open(), signal)
                 waited(begun, unit, observation)
               }
@@ -115,6 +117,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
               return await once(place.lease)
             } catch (error) {
               const failure = engine.hasOtherMembers ? elsewhere(error, mayBeDone) : error
+              hasMetLock ||= metLock(failure)
               if (isForAgain.some((one) => failsBy(failure, one))) await leave()
               throw failure
             }
@@ -138,14 +141,15 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         endTurns.push(await rowTurns.take(turns, unit))
         for (const row of turns) taken.add(row)
       }
-      const attempt = async (tries: number) => {
+      let hasMetLock = false
+      const attempt = async () => {
         const places: Place[] = []
         const enterOnce = async (more: readonly string[]): Promise<Lease> => {
           await takeTurns(more)
           const [place] = places
           if (place !== undefined) return place.lease
           const begun = performance.now()
-          const { lease, leave } = await enter(unit, tries > 1)
+          const { lease, leave } = await enter(unit, hasMetLock)
           places.push({ lease, leave })
           await orAborted(lease.open(), signal)
           waited(begun, unit, observation)
@@ -160,7 +164,9 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           })
         } catch (error) {
           // What was committed although its answer was lost is not done twice: see the contract.
-          throw engine.hasOtherMembers ? elsewhere(error, false) : error
+          const failure = engine.hasOtherMembers ? elsewhere(error, false) : error
+          hasMetLock ||= metLock(failure)
+          throw failure
         } finally {
           // Whoever gave up the work may have done so while it was on its way in.
           await entering
@@ -199,6 +205,10 @@ const isForAgain = ["conflict", "locked", "moved"] as const
 function elsewhere(error: unknown, mayBeDone: boolean): unknown {
   const isUndone = failsBy(error, "read-only") || (failsBy(error, "unavailable") && !mayBeDone)
   return isUndone ? new StatementError("moved", error.message, error.code) : error
+}
+
+function metLock(failure: unknown): boolean {
+  return failsBy(failure, "conflict") || failsBy(failure, "locked")
 }
 
 /** A shorter wait for a connection is none, and has no span: in milliseconds. */
