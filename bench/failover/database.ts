@@ -7,6 +7,8 @@ import { connectTo, type Rows } from "./rows.ts"
 
 const execute = promisify(execFile)
 
+const maxJoinMs = 120_000
+
 export type Action = "kill" | "stop" | "rejoin" | "pause" | "resume"
 
 /** A database server, or the members of a cluster, that can be killed, stopped, frozen and started again. */
@@ -17,6 +19,7 @@ export interface Database {
   readonly urls: readonly string[]
   /** The member at HOST:PORT, from 1. */
   numberOf(member: string | undefined): number
+  /** Resolves after "rejoin" when the member is one of its cluster again. */
   run(action: Action, member: number): Promise<void>
   /** Resolves when another member than the given one is the primary of the group, with the time; NaN if there is no group. */
   electedBeside(member: number, signal: AbortSignal): Promise<number>
@@ -42,12 +45,13 @@ export function clusterAt(url: string, command: string): Database {
       for (let tries = 1; ; tries++) {
         try {
           await execute(program, args, { timeout: 120_000 })
-          return
+          break
         } catch (error) {
           if (tries === 10) throw error
           await delay(1000)
         }
       }
+      if (action === "rejoin") await isOnline(urls[member - 1] as string)
     },
 
     async electedBeside(member, signal) {
@@ -83,6 +87,25 @@ export function clusterAt(url: string, command: string): Database {
     },
 
     close: async () => {},
+  }
+}
+
+/** Resolves when a member of a group has what the others have; at once where there is no group. */
+async function isOnline(url: string): Promise<void> {
+  const connection = await connectTo(url)
+  try {
+    const [[, group] = []] = await connection.read("SHOW VARIABLES LIKE 'group_replication_group_name'")
+    if (!group) return
+    const state = async () => {
+      const [[state] = []] = await connection.read(
+        `SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid`,
+      )
+      return state
+    }
+    const end = Date.now() + maxJoinMs
+    while (["RECOVERING", "OFFLINE"].includes(String(await state())) && Date.now() < end) await delay(100)
+  } finally {
+    connection.close()
   }
 }
 

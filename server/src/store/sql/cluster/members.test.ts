@@ -118,7 +118,7 @@ describeServers(
       expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
     })
 
-    test("is cut: the writes that were active go on over the other at the same time, as those who have met no lock", async () => {
+    test("is cut: writes that were active go on over the other, all at the same time", async () => {
       const count = 3
       const entered = [0, 0]
       const writing = range(count).map(() => {
@@ -142,7 +142,7 @@ describeServers(
     test.each([
       ["commits", "COMMIT"],
       ["writes", "INSERT INTO `idempotency_keys`"],
-    ])("is lost while a write with an idempotency key %s: it is done once, and its caller does not notice", async (_, sql) => {
+    ])("is lost while a write with an idempotency key %s: it is done once, and succeeds", async (_, sql) => {
       const created = newUser()
       let runs = 0
       let written = false
