@@ -1,89 +1,107 @@
-// Does a sign-in that was acknowledged survive whatever is killed? Callers sign people in over two replicas of the service
-// while the replicas and the members of the database are killed (SIGKILL) in turn, or restarted one by one (`--rolling`).
-// At the end every member is compared with what the callers noted: nothing may be lost, and nothing may be there twice. It
-// starts no database: it is given one, and a command that kills, stops and starts its members.
+// Does a sign-in that was acknowledged survive whatever goes wrong? Callers sign people in over two replicas of the service,
+// and meanwhile every ten seconds (`--trouble`)
 //
+//   kill      a replica, or the member of the database that it uses, is killed (SIGKILL) and started again, in turn
+//   restart   the members are stopped and started one by one, each is made the primary, and the replicas are restarted: as
+//             for an upgrade. No call may fail, beside what the client repeats by itself
+//   pause     the member in use is frozen (SIGSTOP) for ten seconds
+//
+// At the end every member is compared with what the callers noted: nothing may be lost, and nothing may be there twice.
+//
+//   node bench/failover.ts --own postgres       # a server that is started for the run; or mysql, mariadb: only to be killed
 //   node bench/failover.ts --database-url mysql://root@h1:3306,h2:3306,h3:3306/test \
-//     --command "…/cluster {action} {n}"   # action: kill, stop, rejoin; n: the number of the host in the URL
-//     [--sign-ins 10000] [--callers 50] [--per-second 80] [--every 10] [--rolling]
+//     --command "…/cluster {action} {n}"   # action: kill, stop, rejoin, pause, resume; n: the number of the host in the URL
+//     [--trouble kill] [--sign-ins 10000] [--callers 50] [--per-second 80] [--every 10] [--read-url mysql://…]
 //
-// The database of the URL must be empty. Exits with 1 when something was lost, doubled, wrong or given up.
+// The database of the URL must be empty. With --read-url users are listed all the time, and the longest time without a list
+// is told. Exits with 1 when something was lost, doubled, wrong or given up.
 
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { caller, type Record } from "./failover/caller.ts"
-import { members } from "./failover/database.ts"
-import { type Replica, startReplica } from "./failover/replica.ts"
+import type { ServerEngine } from "@authwire/test-support/servers.js"
+import { applicationClient, caller, type Record } from "./failover/caller.ts"
+import { compare } from "./failover/compare.ts"
+import { clusterAt, ownServer } from "./failover/database.ts"
+import { type Replica, startReplicas } from "./failover/replica.ts"
 
 const { values } = parseArgs({
   options: {
+    own: { type: "string" },
     "database-url": { type: "string" },
+    "read-url": { type: "string" },
     command: { type: "string" },
+    trouble: { type: "string", default: "kill" },
     "sign-ins": { type: "string", default: "10000" },
     callers: { type: "string", default: "50" },
     "per-second": { type: "string", default: "80" },
     every: { type: "string", default: "10" },
-    rolling: { type: "boolean", default: false },
   },
 })
-const { "database-url": url, command, rolling } = values
-if (!url || !command) throw new Error("--database-url and --command are required: see the comment of this file")
-const [total, callers, perSecond, everySeconds] = [
-  values["sign-ins"],
-  values.callers,
-  values["per-second"],
-  values.every,
-].map(Number) as [number, number, number, number]
-
-const [, before, hosts, after] = /^(mysql:\/\/(?:[^/]*@)?)([^/]*)(\/.*)$/.exec(url) ?? []
-const database = members(
-  (hosts ?? "").split(",").map((host) => `${before}${host}${after}`),
-  command,
-)
-const replicas = [await startReplica(url), await startReplica(url)] as const
-const record: Record = { signIns: [], writes: [], retried: new Map(), failed: [], wrong: [], longestCallMs: 0 }
-const say = (text: string) => process.stdout.write(`${text}\n`)
+const { own, "database-url": url, command, "read-url": readUrl } = values
+const [total, callers, perSecond] = [values["sign-ins"], values.callers, values["per-second"]].map(Number) as [
+  number,
+  number,
+  number,
+]
+const everyMs = Number(values.every) * 1000
+const troubles = { kill: killInTurn, restart: restartAll, pause: pauseInTurn }
+const bringTrouble = troubles[values.trouble as keyof typeof troubles]
+if (bringTrouble === undefined || !(own || (url && command))) throw new Error("see the comment of this file")
 
 const maxElectionMs = 60_000
+const say = (text: string) => process.stdout.write(`${text}\n`)
+
+const database = own === undefined ? clusterAt(url as string, command as string) : await ownServer(own as ServerEngine)
+const replicas = await startReplicas(2, { databaseUrl: database.url, readUrl })
+const client = applicationClient(replicas)
+const record: Record = { signIns: [], writes: [], retried: new Map(), failed: [], wrong: [], longestCallMs: 0 }
+
 let begun = 0
+let isTroubleOver = false
+let isCallingOver = false
 const start = Date.now()
-const isOver = () => begun >= total
+const isOver = () => begun >= total && (values.trouble !== "restart" || isTroubleOver)
 const calling = Array.from({ length: callers }, async () => {
-  const one = caller(
-    replicas.map((replica) => replica.url),
-    record,
-  )
+  const one = caller(client, record)
   while (!isOver()) {
     const due = start + (begun++ / perSecond) * 1000
     await delay(Math.max(0, due - Date.now()))
     // It is noted.
     await one.signIn().catch(() => {})
   }
-  one.close()
 })
-const trouble = rolling ? restartAll() : killInTurn()
+const listing = readUrl === undefined ? undefined : listAgainAndAgain()
+const trouble = bringTrouble().finally(() => {
+  isTroubleOver = true
+})
 await Promise.all(calling)
 const seconds = (Date.now() - start) / 1000
 await trouble
+isCallingOver = true
+await listing
+client.close()
 for (const replica of replicas) await replica.end("SIGTERM")
 
-const problems = [...(await database.compare(record.signIns)), ...record.wrong, ...record.failed]
+const compared = await Promise.all(database.urls.map((one) => compare(one, record.signIns, record.writes.length)))
+const problems = [...compared.flat(), ...record.wrong, ...record.failed]
 say(`${record.signIns.length} sign-ins in ${seconds.toFixed(0)} s, ${record.writes.length} acknowledged writes`)
-say(`calls made again: ${[...record.retried].map(([what, count]) => `${what} ${count}`).join(", ") || "none"}`)
+const retried = [...record.retried].map(([what, count]) => `\n  ${count} ${what}`)
+say(`calls that failed and were made again: ${retried.join("") || "none"}`)
 say(`longest call, with its repetitions: ${record.longestCallMs.toFixed(0)} ms`)
 say(problems.length === 0 ? "nothing lost, nothing twice, nothing given up" : problems.slice(0, 20).join("\n"))
-process.exit(problems.length === 0 ? 0 : 1)
+await database.close()
+process.exit(problems.length === 0 && (values.trouble !== "restart" || retried.length === 0) ? 0 : 1)
 
 /** A replica, the member that it uses, the other replica, the member that this one uses, and so on. */
 async function killInTurn(): Promise<void> {
   for (let turn = 0; ; turn++) {
-    await delay(everySeconds * 1000)
+    await delay(everyMs)
     if (isOver()) return
-    const replica = replicas[(turn >> 1) % 2] as Replica
+    const replica = replicas[(turn >> 1) % replicas.length] as Replica
     if (turn % 2 === 0) {
       await replica.end("SIGKILL")
       await replica.start()
-      say(`killed a replica: no write acknowledged for ${longestGap(Date.now() - everySeconds * 1000)} ms`)
+      sayGap("killed a replica", Date.now() - everyMs)
     } else await killMember(database.numberOf(replica.member()))
   }
 }
@@ -93,34 +111,74 @@ async function killMember(number: number): Promise<void> {
   const electing = database.electedBeside(number, AbortSignal.timeout(maxElectionMs)).catch(() => Number.NaN)
   const killed = Date.now()
   await database.run("kill", number)
-  if (database.count > 1) await Promise.all([electing, delay(everySeconds * 1000)])
+  if (database.urls.length > 1) await Promise.all([electing, delay(everyMs)])
   await database.run("rejoin", number)
   const elected = (await electing) - killed
-  const gap = longestGap(killed)
-  const relative = Number.isNaN(elected) ? "" : `; a new primary after ${elected} ms`
-  say(`killed member ${number}: no write acknowledged for ${gap} ms${relative}`)
+  sayGap(`killed member ${number}`, killed, Number.isNaN(elected) ? "" : `; a new primary after ${elected} ms`)
 }
 
-/** The members one by one, then the replicas: what an upgrade does. */
+/** The members one by one, the role of the primary, then the replicas: what an upgrade does. */
 async function restartAll(): Promise<void> {
-  for (let number = 1; number <= database.count; number++) {
+  const numbers = database.urls.map((_, index) => index + 1)
+  for (const number of numbers) {
+    await delay(everyMs)
     const stopped = Date.now()
     await database.run("stop", number)
     await database.run("rejoin", number)
-    await delay(everySeconds * 1000)
-    say(`restarted member ${number}: no write acknowledged for ${longestGap(stopped)} ms`)
+    await delay(everyMs)
+    sayGap(`restarted member ${number}`, stopped)
+  }
+  for (const number of numbers) {
+    const switched = Date.now()
+    if (!(await database.makePrimary(number))) break
+    await delay(everyMs)
+    sayGap(`made member ${number} the primary`, switched)
   }
   for (const replica of replicas) {
     const stopped = Date.now()
     await replica.end("SIGTERM")
     await replica.start()
-    await delay(1000)
-    say(`restarted a replica: no write acknowledged for ${longestGap(stopped)} ms`)
+    await delay(everyMs)
+    sayGap("restarted a replica", stopped)
   }
 }
 
-/** The longest time since a moment in which no write was acknowledged. */
-function longestGap(since: number): number {
+async function pauseInTurn(): Promise<void> {
+  for (let turn = 0; ; turn++) {
+    await delay(everyMs)
+    if (isOver()) return
+    const number = database.numberOf(replicas[turn % replicas.length]?.member())
+    const paused = Date.now()
+    await database.run("pause", number)
+    await delay(everyMs)
+    await database.run("resume", number)
+    sayGap(`froze member ${number} for ${Date.now() - paused} ms`, paused)
+  }
+}
+
+/** Reads what may be somewhat older, and tells the longest time in which nobody got it. */
+async function listAgainAndAgain(): Promise<void> {
+  let [lists, longestMs, last] = [0, 0, Date.now()]
+  const failures = new Map<string, number>()
+  while (!isCallingOver) {
+    try {
+      await client.users.listUsers({ pageSize: 1 })
+      longestMs = Math.max(longestMs, Date.now() - last)
+      last = Date.now()
+      lists++
+    } catch (error) {
+      failures.set(String(error), (failures.get(String(error)) ?? 0) + 1)
+    }
+    await delay(20)
+  }
+  const failed = [...failures].map(([what, count]) => `, ${count} failed by ${what}`).join("")
+  say(`${lists} lists of users by --database-read-url${failed}; the longest time without one: ${longestMs} ms`)
+}
+
+/** The longest time since a moment in which no write was acknowledged, and how many calls had failed by then. */
+function sayGap(what: string, since: number, more = ""): void {
   const times = [since, ...record.writes.filter((time) => time >= since), Date.now()]
-  return Math.max(...times.slice(1).map((time, index) => time - (times[index] as number)))
+  const gap = Math.max(...times.slice(1).map((time, index) => time - (times[index] as number)))
+  const failed = [...record.retried.values()].reduce((sum, count) => sum + count, 0)
+  say(`${what}: no write acknowledged for ${gap} ms${more}; ${failed} calls failed so far`)
 }

@@ -1,10 +1,14 @@
 import { randomUUID } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
-import { AuthwireError, createAuthwireClient } from "@authwire/client"
+import { AuthwireError } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
+import { clientOver } from "../../client/dist/client.js"
+import { headersOf } from "../../client/dist/options.js"
+import { pipelineTransport } from "../../client/dist/pipeline/transport.js"
 import { apiKey } from "../servers/key.ts"
+import type { Replica } from "./replica.ts"
 
 /** A sign-in of which every call was answered. */
 export interface SignIn {
@@ -18,7 +22,7 @@ export interface Record {
   readonly signIns: SignIn[]
   /** When a write was acknowledged, in milliseconds since the epoch. */
   readonly writes: number[]
-  /** Calls that failed and were made again, by what they failed with. */
+  /** Calls that failed, after what the client repeats by itself, and were made again: by what they failed with. */
   readonly retried: Map<string, number>
   /** Calls that were given up. */
   readonly failed: string[]
@@ -30,7 +34,15 @@ export interface Record {
 const patienceMs = 30_000
 const pauseMs = 100
 
-type Client = ReturnType<typeof createAuthwireClient>
+/** The client of an application that knows all replicas by one name. */
+export type Client = ReturnType<typeof applicationClient>
+
+export function applicationClient(replicas: readonly Replica[]) {
+  const options = { url: `dns:///authwire.test:${replicas[0]?.port}`, apiKey }
+  const header = headersOf(options)
+  const transport = pipelineTransport({ ...options, header, resolve: async () => replicas.map(({ host }) => host) })
+  return { ...clientOver(transport, "the service", options, header), close: transport.close }
+}
 
 /** What names a write and its repetitions, at whichever replica. */
 interface OfWrite {
@@ -38,19 +50,16 @@ interface OfWrite {
 }
 
 /**
- * Signs people in, as Auth.js does with a provider of OpenID Connect. A call that the service answers with UNAVAILABLE or
- * not in time is made again at the next replica for 30 seconds. Whether a write was done is unknown then: so it has the same
+ * Signs people in, as Auth.js does with a provider of OpenID Connect. A call that the client fails with UNAVAILABLE, after
+ * its second try, or not in time, is made again for 30 seconds. Whether a write was done is unknown then: so it has the same
  * idempotency key each time.
  */
-export function caller(urls: readonly string[], record: Record) {
-  const clients = urls.map((url) => createAuthwireClient({ url, apiKey, timeoutMs: 8_000 }))
-  let turn = 0
-
-  async function repeat<T>(name: string, call: (client: Client) => Promise<T>): Promise<T> {
+export function caller({ adapter, users, accounts, sessions }: Client, record: Record) {
+  async function repeat<T>(name: string, call: () => Promise<T>): Promise<T> {
     const begun = performance.now()
     for (;;) {
       try {
-        return await call(clients[turn++ % clients.length] as Client)
+        return await call()
       } catch (error) {
         const code = codeOf(error)
         if (!code.startsWith("UNAVAILABLE") && !code.startsWith("DEADLINE_EXCEEDED")) {
@@ -69,9 +78,9 @@ export function caller(urls: readonly string[], record: Record) {
     }
   }
 
-  async function write(name: string, call: (client: Client, options: OfWrite) => Promise<unknown>): Promise<void> {
+  async function write(name: string, call: (options: OfWrite) => Promise<unknown>): Promise<void> {
     const options = { headers: { "idempotency-key": randomUUID() } }
-    await repeat(name, (client) => call(client, options))
+    await repeat(name, () => call(options))
     record.writes.push(Date.now())
   }
 
@@ -79,32 +88,25 @@ export function caller(urls: readonly string[], record: Record) {
     async signIn(): Promise<void> {
       const [userId, providerAccountId, sessionToken] = [randomUUID(), randomUUID(), randomUUID()]
       const provider = "oidc"
-      const before = await repeat("getUserByAccount", ({ adapter }) =>
-        adapter.getUserByAccount({ provider, providerAccountId }),
-      )
+      const before = await repeat("getUserByAccount", () => adapter.getUserByAccount({ provider, providerAccountId }))
       if (before !== null) record.wrong.push("an account that nobody had linked")
-      await write("createUser", ({ users }, options) =>
-        users.createUser({ id: userId, email: `${userId}@example.com` }, options),
-      )
+      const user = { id: userId, email: `${userId}@example.com` }
+      await write("createUser", (options) => users.createUser(user, options))
       const account = { userId, type: AccountType.OIDC, provider, providerAccountId, accessToken: randomUUID() }
-      await write("linkAccount", ({ accounts }, options) => accounts.linkAccount(account, options))
+      await write("linkAccount", (options) => accounts.linkAccount(account, options))
       const expires = timestampFromDate(new Date(Date.now() + 86_400_000))
-      await write("createSession", ({ sessions }, options) =>
-        sessions.createSession({ sessionToken, userId, expires }, options),
-      )
-      const found = await repeat("getSessionAndUser", ({ adapter }) => adapter.getSessionAndUser(sessionToken))
+      await write("createSession", (options) => sessions.createSession({ sessionToken, userId, expires }, options))
+      const found = await repeat("getSessionAndUser", () => adapter.getSessionAndUser(sessionToken))
       if (found?.user.id !== userId) record.wrong.push("a session that was created is not there")
       record.signIns.push({ userId, providerAccountId, sessionToken })
-    },
-    close() {
-      for (const client of clients) client.close()
     },
   }
 }
 
-/** The name of the status, and the reason where there is one. */
+/** The status, the reason where there is one, and what is said. */
 function codeOf(error: unknown): string {
-  if (error instanceof AuthwireError) return `${error.code} ${error.reason ?? ""}`
+  if (error instanceof AuthwireError) return `${error.code} ${error.reason ?? ""} ${error.message}`
   if (!(error instanceof ConnectError)) return String(error)
-  return Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()
+  const code = Code[error.code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase()
+  return `${code} ${error.rawMessage}`
 }

@@ -1,97 +1,139 @@
 import { execFile } from "node:child_process"
-import { createHash } from "node:crypto"
+import { rmSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
 import { promisify } from "node:util"
-import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise"
-import type { SignIn } from "./caller.ts"
+import { createRunFolder, createServerProcess, type ServerEngine } from "@authwire/test-support/servers.js"
+import { connectTo, type Rows } from "./rows.ts"
 
 const execute = promisify(execFile)
 
-/** A database, or the members of a cluster, that a command kills, stops and starts again. */
-export interface Members {
-  readonly count: number
+const maxJoinMs = 120_000
+
+export type Action = "kill" | "stop" | "rejoin" | "pause" | "resume"
+
+/** A database server, or the members of a cluster, that can be killed, stopped, frozen and started again. */
+export interface Database {
+  /** What the service is given. */
+  readonly url: string
+  /** One of each member. */
+  readonly urls: readonly string[]
   /** The member at HOST:PORT, from 1. */
   numberOf(member: string | undefined): number
-  run(action: "kill" | "stop" | "rejoin", member: number): Promise<void>
-  /** Resolves when another member than the given one is the primary of the group, with the time; else never. */
+  /** Resolves after "rejoin" when the member is one of its cluster again. */
+  run(action: Action, member: number): Promise<void>
+  /** Resolves when another member than the given one is the primary of the group, with the time; NaN if there is no group. */
   electedBeside(member: number, signal: AbortSignal): Promise<number>
-  /** What each member has of the sign-ins that were acknowledged, as sentences; none when all is well. */
-  compare(signIns: readonly SignIn[]): Promise<string[]>
+  /** Makes a member the primary of its group, as before a planned stop; false where there is no group with one primary. */
+  makePrimary(member: number): Promise<boolean>
+  close(): Promise<void>
 }
 
-export function members(urls: readonly string[], command: string): Members {
-  const hosts = urls.map((url) => new URL(url).host)
-
-  /** Tried again: a group takes nobody back before it has noticed that he is gone. */
-  async function run(action: string, member: number): Promise<void> {
-    const [program = "", ...args] = command.replace("{action}", action).replace("{n}", String(member)).split(" ")
-    for (let tries = 1; ; tries++) {
-      try {
-        await execute(program, args, { timeout: 120_000 })
-        return
-      } catch (error) {
-        if (tries === 10) throw error
-        await delay(1000)
-      }
-    }
-  }
-
-  async function compareOn(connection: Connection, host: string, signIns: readonly SignIn[]): Promise<string[]> {
-    const [users] = await connection.query<RowDataPacket[]>("SELECT CAST(id AS CHAR) AS id FROM users")
-    const [accounts] = await connection.query<RowDataPacket[]>(
-      "SELECT CAST(provider_account_id AS CHAR) AS id, CAST(user_id AS CHAR) AS user FROM accounts",
-    )
-    const [sessions] = await connection.query<RowDataPacket[]>(
-      "SELECT HEX(token_hash) AS id, CAST(user_id AS CHAR) AS user FROM sessions",
-    )
-    const userIds = new Set(users.map(({ id }) => id))
-    const owners = (rows: RowDataPacket[]) => new Map(rows.map(({ id, user }) => [id, user]))
-    const [linked, signedIn] = [owners(accounts), owners(sessions)]
-    const hashOf = (token: string) => createHash("sha256").update(token).digest("hex").toUpperCase()
-    const lost = {
-      users: signIns.filter(({ userId }) => !userIds.has(userId)).length,
-      accounts: signIns.filter(({ userId, providerAccountId }) => linked.get(providerAccountId) !== userId).length,
-      sessions: signIns.filter(({ userId, sessionToken }) => signedIn.get(hashOf(sessionToken)) !== userId).length,
-    }
-    const there = { users: users.length, accounts: accounts.length, sessions: sessions.length }
-    return (["users", "accounts", "sessions"] as const).flatMap((table) => [
-      ...(lost[table] === 0 ? [] : [`${host}: ${lost[table]} ${table} are lost`]),
-      ...(there[table] === signIns.length ? [] : [`${host}: ${there[table]} ${table} of ${signIns.length} sign-ins`]),
-    ])
-  }
+/** The members of a cluster that runs, at the hosts of a URL: a command kills, stops and starts them. */
+export function clusterAt(url: string, command: string): Database {
+  const [, before, hosts = "", after] = /^(mysql:\/\/(?:[^/]*@)?)([^/]*)(\/.*)$/.exec(url) ?? []
+  const names = hosts.split(",")
+  const urls = names.map((host) => `${before}${host}${after}`)
 
   return {
-    count: urls.length,
-    numberOf: (member) => Math.max(0, hosts.indexOf(member ?? "")) + 1,
-    run,
+    url,
+    urls,
+    numberOf: (member) => Math.max(0, names.indexOf(member ?? "")) + 1,
+
+    /** Tried again: a group takes nobody back before it has noticed that he is gone. */
+    async run(action, member) {
+      const [program = "", ...args] = command.replace("{action}", action).replace("{n}", String(member)).split(" ")
+      for (let tries = 1; ; tries++) {
+        try {
+          await execute(program, args, { timeout: 120_000 })
+          break
+        } catch (error) {
+          if (tries === 10) throw error
+          await delay(1000)
+        }
+      }
+      if (action === "rejoin") await isOnline(urls[member - 1] as string)
+    },
+
     async electedBeside(member, signal) {
-      const others = urls.filter((_, index) => index + 1 !== member)
-      const connections = await Promise.all(others.map((url) => createConnection(url)))
+      const connections: Rows[] = []
       try {
+        for (const [index, one] of urls.entries()) if (index + 1 !== member) connections.push(await connectTo(one))
         while (!signal.aborted) {
           for (const connection of connections) {
-            const [rows] = await connection.query<RowDataPacket[]>(
-              `SELECT member_port AS port FROM performance_schema.replication_group_members
+            const [[port] = []] = await connection.read(
+              `SELECT member_port FROM performance_schema.replication_group_members
                 WHERE member_state = 'ONLINE' AND member_role = 'PRIMARY'`,
             )
-            const [row] = rows
-            if (row !== undefined && !hosts[member - 1]?.endsWith(`:${row.port}`)) return Date.now()
+            if (port !== undefined && !names[member - 1]?.endsWith(`:${port}`)) return Date.now()
           }
           await delay(20, undefined, { signal }).catch(() => {})
         }
         return Number.NaN
       } finally {
-        for (const connection of connections) connection.destroy()
+        for (const connection of connections) connection.close()
       }
     },
-    async compare(signIns) {
-      const found: string[] = []
-      for (const url of urls) {
-        const connection = await createConnection(url)
-        found.push(...(await compareOn(connection, new URL(url).host, signIns)))
-        await connection.end()
+
+    async makePrimary(member) {
+      const connection = await connectTo(urls[member - 1] as string)
+      try {
+        const [[, mode] = []] = await connection.read("SHOW VARIABLES LIKE 'group_replication_single_primary_mode'")
+        if (mode !== "ON") return false
+        await connection.read("SELECT group_replication_set_as_primary(@@server_uuid)")
+        return true
+      } finally {
+        connection.close()
       }
-      return found
+    },
+
+    close: async () => {},
+  }
+}
+
+/** Resolves when a member of a group has what the others have; at once where there is no group. */
+async function isOnline(url: string): Promise<void> {
+  const connection = await connectTo(url)
+  try {
+    const [[, group] = []] = await connection.read("SHOW VARIABLES LIKE 'group_replication_group_name'")
+    if (!group) return
+    const state = async () => {
+      const [[state] = []] = await connection.read(
+        `SELECT member_state FROM performance_schema.replication_group_members WHERE member_id = @@server_uuid`,
+      )
+      return state
+    }
+    const end = Date.now() + maxJoinMs
+    while (["RECOVERING", "OFFLINE"].includes(String(await state())) && Date.now() < end) await delay(100)
+  } finally {
+    connection.close()
+  }
+}
+
+/** A server that is started for this run. */
+export async function ownServer(engine: ServerEngine): Promise<Database> {
+  const folder = createRunFolder()
+  const server = await createServerProcess(engine, folder)
+  let { url } = server
+  if (engine !== "postgres") {
+    const connection = await connectTo(url)
+    await connection.read("CREATE DATABASE test")
+    connection.close()
+    url += "test"
+  }
+  return {
+    url,
+    urls: [url],
+    numberOf: () => 1,
+    async run(action) {
+      if (action === "kill") return server.kill()
+      if (action === "rejoin") return server.start()
+      throw new Error(`a server of its own cannot ${action}`)
+    },
+    electedBeside: async () => Number.NaN,
+    makePrimary: async () => false,
+    async close() {
+      await server.remove()
+      rmSync(folder, { recursive: true, force: true })
     },
   }
 }

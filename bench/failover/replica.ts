@@ -4,9 +4,10 @@ import { fileURLToPath } from "node:url"
 import { freePort } from "@authwire/test-support/servers.js"
 import { apiKeyEntry } from "../servers/key.ts"
 
-/** A replica of the service, always at the same port. */
+/** A replica of the service, always at the same address. */
 export interface Replica {
-  readonly url: string
+  readonly host: string
+  readonly port: number
   /** The member of the database that it uses, as HOST:PORT, if its log has said so. */
   member(): string | undefined
   start(): Promise<void>
@@ -16,14 +17,25 @@ export interface Replica {
 
 const authwire = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 
-export async function startReplica(databaseUrl: string): Promise<Replica> {
+/** What the replicas use; `readUrl`: for what may be somewhat older. */
+export interface ReplicaOptions {
+  readonly databaseUrl: string
+  readonly readUrl: string | undefined
+}
+
+/** Starts replicas at the same port of addresses of their own, so that one name may have them all. */
+export async function startReplicas(count: number, options: ReplicaOptions): Promise<Replica[]> {
   const port = await freePort()
-  const url = `http://127.0.0.1:${port}`
+  const hosts = Array.from({ length: count }, (_, index) => `127.0.0.${index + 11}`)
+  return Promise.all(hosts.map((host) => startReplica(host, port, options)))
+}
+
+async function startReplica(host: string, port: number, { databaseUrl, readUrl }: ReplicaOptions): Promise<Replica> {
   let child: ChildProcess
   let member: string | undefined
 
   async function start(): Promise<void> {
-    const listeners = [`--grpc-addr=127.0.0.1:${port}`, "--http-addr=off"]
+    const listeners = [`--grpc-addr=${host}:${port}`, "--http-addr=off", "--drain-delay-ms=1000"]
     child = spawn(
       process.execPath,
       [authwire, "serve", "--migrate", "--log-format=json", "--log-level=info", ...listeners],
@@ -34,6 +46,7 @@ export async function startReplica(databaseUrl: string): Promise<Replica> {
           AUTH_SECRET: "a-secret-of-the-measurements-only",
           AUTHWIRE_API_KEYS: apiKeyEntry,
           AUTHWIRE_RATE_LIMIT: "1000000000",
+          ...(readUrl !== undefined && { AUTHWIRE_DATABASE_READ_URL: readUrl }),
         },
         stdio: ["ignore", "pipe", "pipe"],
       },
@@ -58,7 +71,8 @@ export async function startReplica(databaseUrl: string): Promise<Replica> {
   process.once("exit", () => child.kill("SIGKILL"))
   await start()
   return {
-    url,
+    host,
+    port,
     member: () => member,
     start,
     async end(signal) {

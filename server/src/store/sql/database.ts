@@ -45,7 +45,9 @@ export interface Database {
   transaction<T>(waiter: Waiter, rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T>
   /**
    * Runs work whose `writes` and transactions commit together: those that are told the unit as that of their waiter. When
-   * they conflict with others, the work runs again from its beginning. It does not read by `statements` between them.
+   * they conflict with others, the work runs again from its beginning. So it does in a cluster when the connection is lost,
+   * although it may have been committed: it has to write something that is unique, by which it fails when it was. It does not
+   * read by `statements` between them.
    */
   together<T>(waiter: Waiter, rows: readonly string[], work: (unit: JointUnit) => Promise<T>): Promise<T>
   /** Reads past the queue, on a connection that is there for it: what decides who may come in must not wait for those who are. */

@@ -6,11 +6,15 @@ export type Cluster = "galera" | "single-primary" | "multi-primary"
 
 /** What a server says of itself. A reason that is undefined means that nothing is in the way. */
 export interface MemberState {
+  /** What it is configured to be a member of. */
+  cluster: Cluster | undefined
   /** Why it takes no writes. */
   noWrites: string | undefined
   /** Why even what may be somewhat older should not be read from it. */
   noReads: string | undefined
 }
+
+type Reasons = Omit<MemberState, "cluster">
 
 const names = [
   "group_replication_group_name",
@@ -32,11 +36,11 @@ export async function clusterOf(connection: Connection): Promise<Cluster | undef
 export async function memberState(connection: Connection): Promise<MemberState> {
   const settings = await show(connection, "VARIABLES", names)
   const kind = kindOf(settings)
-  let state: MemberState = { noWrites: undefined, noReads: undefined }
+  let state: Reasons = { noWrites: undefined, noReads: undefined }
   if (kind === "galera") state = await galeraState(connection)
   else if (kind !== undefined) state = await groupState(connection, settings.get("server_uuid"))
   const isReadOnly = settings.get("read_only") !== "OFF"
-  return { ...state, noWrites: state.noWrites ?? (isReadOnly ? "it is read-only" : undefined) }
+  return { ...state, cluster: kind, noWrites: state.noWrites ?? (isReadOnly ? "it is read-only" : undefined) }
 }
 
 function kindOf(settings: ReadonlyMap<string, string>): Cluster | undefined {
@@ -45,14 +49,14 @@ function kindOf(settings: ReadonlyMap<string, string>): Cluster | undefined {
   return settings.get("group_replication_single_primary_mode") === "ON" ? "single-primary" : "multi-primary"
 }
 
-async function galeraState(connection: Connection): Promise<MemberState> {
+async function galeraState(connection: Connection): Promise<Reasons> {
   const status = await show(connection, "STATUS", ["wsrep_cluster_status", "wsrep_ready"])
   const isReady = status.get("wsrep_ready") === "ON" && status.get("wsrep_cluster_status") === "Primary"
   const reason = isReady ? undefined : "it is not in the primary component of its cluster, or not ready yet"
   return { noWrites: reason, noReads: reason }
 }
 
-async function groupState(connection: Connection, ownId: string | undefined): Promise<MemberState> {
+async function groupState(connection: Connection, ownId: string | undefined): Promise<Reasons> {
   const members = await groupMembers(connection)
   const own = members.find(({ id }) => id === ownId)
   const reachable = members.filter(({ state }) => state !== "UNREACHABLE").length
@@ -62,7 +66,7 @@ async function groupState(connection: Connection, ownId: string | undefined): Pr
   return { noWrites: own.role === "PRIMARY" ? undefined : "it is a secondary", noReads: undefined }
 }
 
-function neither(reason: string): MemberState {
+function neither(reason: string): Reasons {
   return { noWrites: reason, noReads: reason }
 }
 

@@ -13,7 +13,7 @@ import { plainSql } from "@authwire/test-support/plain-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newUser, range } from "../../conformance/context.js"
+import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "../index.js"
 
@@ -133,6 +133,51 @@ describeServers(
       proxies[1].reset()
     })
 
+    test("is cut: writes that were active go on over the other, all at the same time", async () => {
+      const count = 3
+      const entered = [0, 0]
+      const writing = range(count).map(() => {
+        let run = 0
+        return store.database.together(anyone, [], async (unit) => {
+          const read = () => unit.run([], (sql) => sql.read(plainSql("SELECT 1"), []))
+          await read()
+          const now = Math.min(run++, 1)
+          entered[now] = (entered[now] ?? 0) + 1
+          await until(() => entered[now] === count)
+          if (now === 0) await until(() => proxies[0].open === 0)
+          await read()
+        })
+      })
+      await until(() => entered[0] === count)
+      await proxies[0].cut()
+      await Promise.all(writing)
+      expect(entered).toEqual([count, count])
+    })
+
+    test.each([
+      ["commits", "COMMIT"],
+      ["writes", "INSERT INTO `idempotency_keys`"],
+    ])("is lost while a write with an idempotency key %s: it is done once, and succeeds", async (_, sql) => {
+      const created = newUser()
+      let runs = 0
+      let written = false
+      proxies[0].mute(sql)
+      const request = { owner: "owner", key: newId(), digest: () => "digest" }
+      const writing = store.once(anyone, request, async (unit) => {
+        runs++
+        const { id } = await store.users.create({ ...anyone, unit }, created)
+        written = true
+        return Buffer.from(id)
+      })
+      const count = async () => (await database.sql("SELECT id FROM users WHERE id = ?", [created.id])).length
+      await until(async () => (sql === "COMMIT" ? (await count()) === 1 : written))
+      await proxies[0].cut()
+      expect(String(await writing)).toBe(created.id)
+      expect(runs).toBe(2)
+      expect(await count()).toBe(1)
+      expect(String(await store.once(anyone, request, () => Promise.reject(new Error("it is known"))))).toBe(created.id)
+    })
+
     test("both are lost: calls wait, and succeed when one is back", async () => {
       for (const proxy of proxies) await proxy.cut()
       const reading = readAll()
@@ -244,6 +289,7 @@ describeServers(
 
     test("neither takes any: the service is not ready, and calls fail with DATABASE_UNAVAILABLE in time", async () => {
       await setReadOnly(1, 1)
+      await until(() => members.at(-1) === undefined)
       await expect(store.ping({ signal: AbortSignal.timeout(1000) })).rejects.toMatchObject({ name: "TimeoutError" })
       await expect(store.users.create(anyone, newUser())).rejects.toMatchObject(unavailable)
       await setReadOnly(1, 0)

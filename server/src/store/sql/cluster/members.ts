@@ -4,7 +4,7 @@ import type { MysqlEngine } from "../engine/mysql.js"
 import { failsBy, StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
 import { locate } from "./locate.js"
-import { connectToMember, type MemberConnection } from "./member-connection.js"
+import { connectToMember, type MemberConnection, silentMs } from "./member-connection.js"
 import type { MemberState } from "./member-state.js"
 
 /** The member that is in use from now on, as HOST:PORT; undefined: there is none. */
@@ -19,6 +19,8 @@ export interface MembersOptions {
   named: readonly ServerLocation[]
   /** Why a member is of no use here. */
   unfit: (state: MemberState) => string | undefined
+  /** Whether no other member can be fit as long as this one is. */
+  isOnlyFit: (state: MemberState) => boolean
   /** Opens what runs statements on a member. */
   open: (location: ServerLocation) => Promise<MysqlEngine>
   /** How long who asks for a member waits while there is none, in milliseconds. */
@@ -53,11 +55,19 @@ const lastAnswersMs = 1_000
 
 /**
  * Keeps to one member until it says that it is not fit or cannot be reached; one that is silent, until another one is fit: it
- * may only be slow. Its connections are ended before the next one is taken: the first in the order in which they were named,
+ * may only be slow. As silent counts one that says it is fit while its statements stand still, where only one can be: a primary
+ * that shuts down says so for seconds after its group has elected another one. Its connections are ended before the next one is taken: the first in the order in which they were named,
  * and the one that was left last of all. While there is none, all are asked again and again. Throws StatementError when
  * nobody answers at the start and `waitMs` is not 0.
  */
-export async function followMembers({ named, unfit, open, waitMs, onChange }: MembersOptions): Promise<Members> {
+export async function followMembers({
+  named,
+  unfit,
+  isOnlyFit,
+  open,
+  waitMs,
+  onChange,
+}: MembersOptions): Promise<Members> {
   let inUse: Member | undefined
   let left: ServerLocation | undefined
   let next = nextMember()
@@ -84,7 +94,9 @@ export async function followMembers({ named, unfit, open, waitMs, onChange }: Me
 
   async function stateOf(member: Member): Promise<"fit" | "unfit" | "silent" | "gone"> {
     try {
-      return unfit(await member.connection.ask()) === undefined ? "fit" : "unfit"
+      const state = await member.connection.ask()
+      if (unfit(state) !== undefined) return "unfit"
+      return isOnlyFit(state) && member.engine.oldestMs() > silentMs ? "silent" : "fit"
     } catch (error) {
       if (failsBy(error, "timeout")) return "silent"
     }

@@ -14,7 +14,11 @@ export type ClusterOptions = ServerOptions & Pick<MembersOptions, "onChange">
 export async function openWriter(named: readonly ServerLocation[], options: ClusterOptions): Promise<SqlEngine> {
   const [only, ...others] = await locate(named)
   if (only !== undefined && others.length === 0) return openServer(only, options)
-  const members = await follow(named, options, { unfit: ({ noWrites }) => noWrites, waitMs: options.connectTimeoutMs })
+  const members = await follow(named, options, {
+    unfit: ({ noWrites }) => noWrites,
+    isOnlyFit: ({ cluster }) => cluster === "single-primary",
+    waitMs: options.connectTimeoutMs,
+  })
   try {
     return clusterEngine(await members.engine(), members)
   } catch (error) {
@@ -33,7 +37,11 @@ export async function openReader(
   writer: SqlEngine,
   options: ClusterOptions,
 ): Promise<SqlEngine> {
-  const members = await follow(named, options, { unfit: ({ noReads }) => noReads, waitMs: 0 })
+  const members = await follow(named, options, {
+    unfit: ({ noReads }) => noReads,
+    isOnlyFit: () => false,
+    waitMs: 0,
+  })
   // Who does not get it here asks the writer, rather than to wait.
   return { ...clusterEngine(writer, members), hasOtherMembers: false }
 }
@@ -41,11 +49,11 @@ export async function openReader(
 async function follow(
   named: readonly ServerLocation[],
   options: ClusterOptions,
-  { unfit, waitMs }: Pick<MembersOptions, "unfit" | "waitMs">,
+  fitness: Pick<MembersOptions, "unfit" | "isOnlyFit" | "waitMs">,
 ) {
   let suspect = () => {}
   const open = (location: ServerLocation) => openServer(location, { ...options, onTrouble: () => suspect() })
-  const members = await followMembers({ named, unfit, open, waitMs, onChange: options.onChange })
+  const members = await followMembers({ named, ...fitness, open, onChange: options.onChange })
   suspect = members.suspect
   return members
 }

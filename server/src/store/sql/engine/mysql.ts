@@ -23,6 +23,12 @@ export interface MysqlEngineOptions {
   onTrouble?: (() => void) | undefined
 }
 
+/** A statement that waits for its answer, since when, and what ends it. */
+interface Active {
+  readonly begun: number
+  end(): void
+}
+
 /** A connection of mysql2 as it is, beside what its types tell. */
 type MysqlConnection = PoolConnection & { readonly stream: Socket }
 
@@ -35,6 +41,8 @@ const schemaLockSeconds = 60
 export interface MysqlEngine extends SqlEngine {
   /** Resolves when no statement is active, and after so many milliseconds at the latest. */
   idle(ms: number): Promise<void>
+  /** How long the oldest of the statements has been active, in milliseconds; 0 when none is. */
+  oldestMs(): number
 }
 
 export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
@@ -57,8 +65,8 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
       ...consistency,
     ].join(", ")}`,
   ]
-  /** Every connection, and what ends the one thing that it does. */
-  const open = new Map<MysqlConnection, (() => void) | undefined>()
+  /** Every connection, and the one thing that it does. */
+  const open = new Map<MysqlConnection, Active | undefined>()
 
   /** Has the connection do one thing; ends the connection when that takes too long. */
   function exchange(
@@ -81,7 +89,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
         reject(new StatementError(failure, message))
       }
       const timer = setTimeout(() => giveUp("timeout", "no answer in time"), statementTimeoutMs + graceMs)
-      open.set(connection, () => giveUp("unavailable", "the store is closed"))
+      open.set(connection, { begun: performance.now(), end: () => giveUp("unavailable", "the store is closed") })
       const done = (error: QueryError | null, result?: unknown) => {
         end()
         if (error === null) return resolve(resultOf(result))
@@ -192,11 +200,16 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
 
     async idle(ms) {
       const end = performance.now() + ms
-      while (performance.now() < end && [...open.values()].some((interrupt) => interrupt !== undefined)) await delay(10)
+      while (performance.now() < end && [...open.values()].some((active) => active !== undefined)) await delay(10)
+    },
+
+    oldestMs() {
+      const now = performance.now()
+      return Math.max(0, ...[...open.values()].map((active) => (active === undefined ? 0 : now - active.begun)))
     },
 
     async close() {
-      for (const interrupt of open.values()) interrupt?.()
+      for (const active of open.values()) active?.end()
       await dataSource.destroy().catch(() => {})
       for (const connection of open.keys()) destroy(connection)
     },

@@ -33,8 +33,9 @@ export interface UnitsOfWork {
   /** Gives the work its place and a connection. What it throws comes out as a store's error. */
   run<T>(unit: UnitOfWork, work: (attempt: Attempt) => Promise<T>): Promise<T>
   /**
-   * The same for work that names its rows only on its way. All of it runs again when it conflicts with others; its
-   * turns stay its own meanwhile, until it names further rows.
+   * The same for work that names its rows only on its way. All of it runs again when it conflicts with others, and on
+   * another member of a cluster when its connection is lost; its turns stay its own meanwhile, until it names further
+   * rows. What it commits it must not be able to commit twice.
    */
   onItsWay<T>(unit: Omit<UnitOfWork, "kind">, work: (enter: Enter) => Promise<T>): Promise<T>
   /** The same for work that has a connection of its own. */
@@ -73,6 +74,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   const again = gate(waiting, { places: few, writers: few })
   const rowTurns = turns(waiting, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
+  /** @param isAgain whether it has met a lock. Who only moves on to another member comes with all the others who do. */
   async function enter(unit: UnitOfWork, isAgain: boolean): Promise<Place> {
     const { kind, signal, aside = (waited) => waited } = unit
     if (isAgain) await aside(again.enter(kind, signal))
@@ -98,6 +100,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       const turns = kind === "write" && !engine.locksRows ? everything : rows
       const endTurn = turns.length === 0 ? undefined : await rowTurns.take(turns, unit)
       let place: Place | undefined
+      let hasMetLock = false
       const leave = async () => {
         const left = place
         place = undefined
@@ -105,12 +108,12 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       }
       try {
         return await work((once) =>
-          backoff(unit, async (tries) => {
+          backoff(unit, async () => {
             let mayBeDone = false
             try {
               if (place === undefined) {
                 const begun = performance.now()
-                place = await enter(unit, tries > 1)
+                place = await enter(unit, hasMetLock)
                 await orAborted(place.lease.open(), signal)
                 waited(begun, unit, observation)
               }
@@ -118,6 +121,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
               return await once(place.lease)
             } catch (error) {
               const failure = engine.hasOtherMembers ? elsewhere(error, mayBeDone) : error
+              hasMetLock ||= metLock(failure)
               if (isForAgain.some((one) => failsBy(failure, one))) await leave()
               throw failure
             }
@@ -143,9 +147,9 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         endTurns = await rowTurns.take(all, unit)
         taken = all
       }
-      const attempt = async (tries: number) => {
+      let hasMetLock = false
+      const attempt = async () => {
         let place: Place | undefined
-        let mayBeDone = false
         const leave = async () => {
           const left = place
           place = undefined
@@ -161,11 +165,10 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           }
           if (place !== undefined) return place.lease
           const begun = performance.now()
-          place = await enter(unit, tries > 1)
+          place = await enter(unit, hasMetLock)
           const { lease } = place
           await orAborted(lease.open(), signal)
           waited(begun, unit, observation)
-          mayBeDone = true
           return lease
         }
         let entering: Promise<unknown> | undefined
@@ -176,7 +179,10 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
             return lease
           })
         } catch (error) {
-          throw engine.hasOtherMembers ? elsewhere(error, mayBeDone) : error
+          // What was committed although its answer was lost is not done twice: see the contract.
+          const failure = engine.hasOtherMembers ? elsewhere(error, false) : error
+          hasMetLock ||= metLock(failure)
+          throw failure
         } finally {
           // Whoever gave up the work may have done so while it was on its way in.
           await entering
@@ -215,6 +221,10 @@ const isForAgain = ["conflict", "locked", "moved"] as const
 function elsewhere(error: unknown, mayBeDone: boolean): unknown {
   const isUndone = failsBy(error, "read-only") || (failsBy(error, "unavailable") && !mayBeDone)
   return isUndone ? new StatementError("moved", error.message, error.code) : error
+}
+
+function metLock(failure: unknown): boolean {
+  return failsBy(failure, "conflict") || failsBy(failure, "locked")
 }
 
 /** A shorter wait for a connection is none, and has no span: in milliseconds. */

@@ -1,0 +1,28 @@
+import { createConnection, type RowDataPacket } from "mysql2/promise"
+import { Client } from "pg"
+
+/** A connection that asks, whichever the database is. */
+export interface Rows {
+  /** Each row as its cells, as the driver gives them. */
+  read(sql: string): Promise<unknown[][]>
+  close(): void
+}
+
+/** @param url `mysql://…` or `postgres://…`, of one host. */
+export async function connectTo(url: string): Promise<Rows> {
+  if (url.startsWith("postgres:")) {
+    const client = new Client({ connectionString: url })
+    client.on("error", () => {})
+    await client.connect()
+    return {
+      read: async (text) => (await client.query({ text, rowMode: "array" })).rows,
+      close: () => void client.end().catch(() => {}),
+    }
+  }
+  const connection = await createConnection(url)
+  connection.on("error", () => {})
+  return {
+    read: async (sql) => (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }))[0],
+    close: () => connection.destroy(),
+  }
+}
