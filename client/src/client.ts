@@ -8,6 +8,7 @@ import {
 } from "@authwire/proto/slim"
 import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter/adapter.js"
+import type { AdapterOptions } from "./adapter/context.js"
 import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
 import { type AccountLists, type UserLists, withLists } from "./lists.js"
@@ -47,14 +48,14 @@ export interface AuthwireClient extends ServiceClients {
 export function clientOver(
   transport: Transport,
   address: string,
-  options: ConnectionOptions,
+  options: ConnectionOptions & AdapterOptions,
   header: Headers = headersOf(options),
 ) {
   const calls = callsOver(transport, options, header)
   const clients = clientsOver(calls)
   const tokens = createClient(TokenService, calls)
   return {
-    adapter: createAdapter(clients, address),
+    adapter: createAdapter(clients, address, options),
     jwt: createRemoteJwt(tokens, address),
     tokens,
     ...withLists(clients),
@@ -62,8 +63,12 @@ export function clientOver(
 }
 
 /** The adapter of that client alone: whoever bundles it bundles nothing else of the client. */
-export function adapterOver(transport: Transport, address: string, options: ConnectionOptions): AuthwireAdapterMethods {
-  return createAdapter(clientsOver(callsOver(transport, options)), address)
+export function adapterOver(
+  transport: Transport,
+  address: string,
+  options: ConnectionOptions & AdapterOptions,
+): AuthwireAdapterMethods {
+  return createAdapter(clientsOver(callsOver(transport, options)), address, options)
 }
 
 /** The same for `jwt`. */

@@ -1,5 +1,6 @@
 import type { Transport } from "@connectrpc/connect"
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
+import type { AdapterOptions } from "./adapter/context.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./client.js"
 import { type ConnectionOptions, checkOptions, missingOf } from "./options.js"
@@ -9,6 +10,7 @@ import { callTracer } from "./transport/trace.js"
 import { tracedTransport } from "./transport/traced.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
+export type { AdapterOptions, SessionContext } from "./adapter/context.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
@@ -19,7 +21,7 @@ export { SessionUnavailable } from "./sessions/unavailable.js"
 export type { FetchOptions } from "./transport/fetch.js"
 
 /** How to reach the service over fetch. */
-export interface AuthwireOptions extends ConnectionOptions, FetchOptions {}
+export interface AuthwireOptions extends ConnectionOptions, FetchOptions, AdapterOptions {}
 
 /**
  * The adapter of Auth.js, as that of `@authwire/client`, for runtimes that have `fetch` and no sockets. It speaks to the

@@ -1,4 +1,5 @@
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
+import type { AdapterOptions } from "./adapter/context.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./error.js"
@@ -11,6 +12,7 @@ import { callTracer } from "./transport/trace.js"
 import { tracedTransport } from "./transport/traced.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
+export type { AdapterOptions, SessionContext } from "./adapter/context.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
@@ -23,7 +25,7 @@ export { type GrpcTransport, grpcTransport } from "./transport/grpc.js"
 export type { GrpcTargetOptions, TlsOptions } from "./transport/grpc-target.js"
 
 /** How to reach the service over gRPC. */
-export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, PipelineOptions {}
+export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, PipelineOptions, AdapterOptions {}
 
 /**
  * The adapter of Auth.js that keeps its users, accounts, sessions, verification tokens and authenticators in Authwire.

@@ -68,6 +68,7 @@ export const rejections: readonly Rejection[] = [
     updateMask: { paths: ["expires"] },
   }),
   one("SESSION_NOT_FOUND", SessionService.method.deleteSession, { sessionToken: "none" }),
+  one("SESSION_NOT_FOUND", SessionService.method.getSession, { id: "none" }),
   one("VERIFICATION_TOKEN_ALREADY_EXISTS", VerificationTokenService.method.createVerificationToken, link),
   one("VERIFICATION_TOKEN_NOT_FOUND", VerificationTokenService.method.useVerificationToken, {
     identifier: "i",

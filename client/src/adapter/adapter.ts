@@ -16,6 +16,7 @@ import type {
 } from "@authwire/proto/slim"
 import type { Client } from "@connectrpc/connect"
 import { callError, isNotFound } from "../error.js"
+import { type AdapterOptions, contextToWire } from "./context.js"
 import * as convert from "./convert.js"
 import { counter, text } from "./field.js"
 
@@ -42,7 +43,7 @@ type AccountKey = Pick<AdapterAccount, "provider" | "providerAccountId">
  * @param clients - The clients to call.
  * @param address - Where the service is, for error messages.
  */
-export function createAdapter(clients: ServiceClients, address: string) {
+export function createAdapter(clients: ServiceClients, address: string, { context }: AdapterOptions = {}) {
   const { users, accounts, sessions, verificationTokens, authenticators } = clients
 
   const call = caller(address)
@@ -130,7 +131,9 @@ export function createAdapter(clients: ServiceClients, address: string) {
     /** Creates a session for a user. */
     createSession: (session: AdapterSession) =>
       call("createSession", async () => {
-        const answer = await sessions.createSession(convert.sessionToWire(session))
+        const request = convert.sessionToWire(session)
+        const origin = context && contextToWire(await context())
+        const answer = await sessions.createSession({ ...request, ...origin })
         return convert.sessionFromWire(answer.session)
       }),
 

@@ -1,14 +1,25 @@
 import type { SessionService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
-import { found, fromSession, fromUser, toSession, toSessionPatch } from "./wire.js"
+import {
+  found,
+  fromListedSession,
+  fromSession,
+  fromUser,
+  toKeptSessions,
+  toPage,
+  toSession,
+  toSessionFilter,
+  toSessionOrigin,
+  toSessionPatch,
+} from "./wire.js"
 
 /** The sessions of the store, on the wire. */
 export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {
   const { sessions } = deps
   return {
     async createSession(request, call) {
-      return { session: fromSession(await sessions.create(call, toSession(request))) }
+      return { session: fromSession(await sessions.create(call, toSession(request), toSessionOrigin(request))) }
     },
     async getSessionAndUser(request, call) {
       const { session, user } = found(await sessions.getWithUser(call, request.sessionToken), "SESSION_NOT_FOUND")
@@ -20,6 +31,24 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
     },
     async deleteSession(request, call) {
       return { session: fromSession(found(await sessions.delete(call, request.sessionToken), "SESSION_NOT_FOUND")) }
+    },
+    async listSessions(request, call) {
+      const { items, nextToken } = await sessions.list(call, toSessionFilter(request), toPage(request))
+      return { sessions: items.map((item) => fromListedSession(item)), nextPageToken: nextToken ?? "" }
+    },
+    async getSession(request, call) {
+      return { session: fromListedSession(found(await sessions.get(call, request.id), "SESSION_NOT_FOUND")) }
+    },
+    async revokeSession(request, call) {
+      const session = await sessions.revoke(call, request.id)
+      return { session: session === null ? undefined : fromListedSession(session) }
+    },
+    async revokeUserSessions(request, call) {
+      return { revoked: BigInt(await sessions.revokeOfUser(call, request.userId, toKeptSessions(request))) }
+    },
+    async revokeSessions({ userIds }, call) {
+      const { processed, revoked } = await sessions.revokeOfUsers(call, userIds)
+      return { processed, more: processed < userIds.length, revoked: BigInt(revoked) }
     },
   }
 }

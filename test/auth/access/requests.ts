@@ -20,6 +20,9 @@ const requests: Record<string, object> = {
   CreateSession: { sessionToken: "intruder", userId: "here", expires },
   UpdateSession: { sessionToken: "here", expires, updateMask: { paths: ["expires"] } },
   DeleteSession: { sessionToken: "here" },
+  RevokeSession: { id: "none" },
+  RevokeUserSessions: { userId: "here" },
+  RevokeSessions: { userIds: ["here"] },
   CreateVerificationToken: { identifier: "j", token: "u", expires },
   UseVerificationToken: { identifier: "i", token: "t" },
   CreateAuthenticator: {

@@ -31,7 +31,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/session_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x19\x61uthwire/v1/session.proto\x1a\x16\x61uthwire/v1/user.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x01\n\x14\x43reateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\"G\n\x15\x43reateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"?\n\x18GetSessionAndUserRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"r\n\x19GetSessionAndUserResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\x12%\n\x04user\x18\x02 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\x98\x02\n\x14UpdateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x1c\n\x07user_id\x18\x02 \x01(\tH\x00R\x06userId\x88\x01\x01\x12\x39\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x07\x65xpires\x88\x01\x01\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\n\n\x08_user_idB\n\n\x08_expires\"G\n\x15UpdateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\";\n\x14\x44\x65leteSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"G\n\x15\x44\x65leteSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session2\x93\x04\n\x0eSessionService\x12y\n\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12x\n\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x90\x02\x02\x9a\xb8\x18\rsessions:read\x12\x84\x01\n\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x12\x84\x01\n\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/session_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x19\x61uthwire/v1/session.proto\x1a\x16\x61uthwire/v1/user.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa6\x03\n\x14\x43reateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12\x13\n\x02ip\x18\x08 \x01(\tH\x00R\x02ip\x88\x01\x01\x12\"\n\nuser_agent\x18\t \x01(\tH\x01R\tuserAgent\x88\x01\x01\x12$\n\x0b\x61uth_method\x18\n \x01(\tH\x02R\nauthMethod\x88\x01\x01\x12\x1f\n\x08provider\x18\x0b \x01(\tH\x03R\x08provider\x88\x01\x01\x12\'\n\x0cimpersonator\x18\x0c \x01(\tH\x04R\x0cimpersonator\x88\x01\x01\x42\x05\n\x03_ipB\r\n\x0b_user_agentB\x0e\n\x0c_auth_methodB\x0b\n\t_providerB\x0f\n\r_impersonator\"G\n\x15\x43reateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"?\n\x18GetSessionAndUserRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"r\n\x19GetSessionAndUserResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\x12%\n\x04user\x18\x02 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\x98\x02\n\x14UpdateSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x1c\n\x07user_id\x18\x02 \x01(\tH\x00R\x06userId\x88\x01\x01\x12\x39\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x07\x65xpires\x88\x01\x01\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0bupdate_mask\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMaskB\n\n\x08_user_idB\n\n\x08_expires\"G\n\x15UpdateSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\";\n\x14\x44\x65leteSessionRequest\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\"G\n\x15\x44\x65leteSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"\x81\x02\n\x13ListSessionsRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n\tpage_size\x18\x02 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\x12\x1b\n\x06\x61\x63tive\x18\x04 \x01(\x08H\x00R\x06\x61\x63tive\x88\x01\x01\x12\x1f\n\x08provider\x18\x05 \x01(\tH\x01R\x08provider\x88\x01\x01\x12?\n\rcreated_since\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0c\x63reatedSinceB\t\n\x07_activeB\x0b\n\t_provider\"p\n\x14ListSessionsResponse\x12\x30\n\x08sessions\x18\x01 \x03(\x0b\x32\x14.authwire.v1.SessionR\x08sessions\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"#\n\x11GetSessionRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\"D\n\x12GetSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"&\n\x14RevokeSessionRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\"G\n\x15RevokeSessionResponse\x12.\n\x07session\x18\x01 \x01(\x0b\x32\x14.authwire.v1.SessionR\x07session\"\xa8\x01\n\x19RevokeUserSessionsRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12\x1c\n\x07kept_id\x18\x02 \x01(\tH\x00R\x06keptId\x88\x01\x01\x12\x31\n\x12kept_session_token\x18\x03 \x01(\tH\x01R\x10keptSessionToken\x88\x01\x01\x42\n\n\x08_kept_idB\x15\n\x13_kept_session_token\"6\n\x1aRevokeUserSessionsResponse\x12\x18\n\x07revoked\x18\x01 \x01(\x03R\x07revoked\"2\n\x15RevokeSessionsRequest\x12\x19\n\x08user_ids\x18\x01 \x03(\tR\x07userIds\"d\n\x16RevokeSessionsResponse\x12\x1c\n\tprocessed\x18\x01 \x01(\x05R\tprocessed\x12\x12\n\x04more\x18\x02 \x01(\x08R\x04more\x12\x18\n\x07revoked\x18\x03 \x01(\x03R\x07revoked2\xee\x08\n\x0eSessionService\x12y\n\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12x\n\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x90\x02\x02\x9a\xb8\x18\rsessions:read\x12\x84\x01\n\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x12\x84\x01\n\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x12i\n\x0cListSessions\x12 .authwire.v1.ListSessionsRequest\x1a!.authwire.v1.ListSessionsResponse\"\x14\x90\x02\x01\x9a\xb8\x18\rsessions:read\x12\x63\n\nGetSession\x12\x1e.authwire.v1.GetSessionRequest\x1a\x1f.authwire.v1.GetSessionResponse\"\x14\x90\x02\x01\x9a\xb8\x18\rsessions:read\x12\x84\x01\n\rRevokeSession\x12!.authwire.v1.RevokeSessionRequest\x1a\".authwire.v1.RevokeSessionResponse\",\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x12\x8b\x01\n\x12RevokeUserSessions\x12&.authwire.v1.RevokeUserSessionsRequest\x1a\'.authwire.v1.RevokeUserSessionsResponse\"$\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12t\n\x0eRevokeSessions\x12\".authwire.v1.RevokeSessionsRequest\x1a#.authwire.v1.RevokeSessionsResponse\"\x19\x90\x02\x02\x9a\xb8\x18\x0esessions:write\xa8\xb8\x18\x01\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,22 +47,52 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SESSIONSERVICE'].methods_by_name['UpdateSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id\250\270\030\001'
   _globals['_SESSIONSERVICE'].methods_by_name['DeleteSession']._loaded_options = None
   _globals['_SESSIONSERVICE'].methods_by_name['DeleteSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id\250\270\030\001'
+  _globals['_SESSIONSERVICE'].methods_by_name['ListSessions']._loaded_options = None
+  _globals['_SESSIONSERVICE'].methods_by_name['ListSessions']._serialized_options = b'\220\002\001\232\270\030\rsessions:read'
+  _globals['_SESSIONSERVICE'].methods_by_name['GetSession']._loaded_options = None
+  _globals['_SESSIONSERVICE'].methods_by_name['GetSession']._serialized_options = b'\220\002\001\232\270\030\rsessions:read'
+  _globals['_SESSIONSERVICE'].methods_by_name['RevokeSession']._loaded_options = None
+  _globals['_SESSIONSERVICE'].methods_by_name['RevokeSession']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\017session.user_id\250\270\030\001'
+  _globals['_SESSIONSERVICE'].methods_by_name['RevokeUserSessions']._loaded_options = None
+  _globals['_SESSIONSERVICE'].methods_by_name['RevokeUserSessions']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\242\270\030\007user_id\250\270\030\001'
+  _globals['_SESSIONSERVICE'].methods_by_name['RevokeSessions']._loaded_options = None
+  _globals['_SESSIONSERVICE'].methods_by_name['RevokeSessions']._serialized_options = b'\220\002\002\232\270\030\016sessions:write\250\270\030\001'
   _globals['_CREATESESSIONREQUEST']._serialized_start=260
-  _globals['_CREATESESSIONREQUEST']._serialized_end=445
-  _globals['_CREATESESSIONRESPONSE']._serialized_start=447
-  _globals['_CREATESESSIONRESPONSE']._serialized_end=518
-  _globals['_GETSESSIONANDUSERREQUEST']._serialized_start=520
-  _globals['_GETSESSIONANDUSERREQUEST']._serialized_end=583
-  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_start=585
-  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_end=699
-  _globals['_UPDATESESSIONREQUEST']._serialized_start=702
-  _globals['_UPDATESESSIONREQUEST']._serialized_end=982
-  _globals['_UPDATESESSIONRESPONSE']._serialized_start=984
-  _globals['_UPDATESESSIONRESPONSE']._serialized_end=1055
-  _globals['_DELETESESSIONREQUEST']._serialized_start=1057
-  _globals['_DELETESESSIONREQUEST']._serialized_end=1116
-  _globals['_DELETESESSIONRESPONSE']._serialized_start=1118
-  _globals['_DELETESESSIONRESPONSE']._serialized_end=1189
-  _globals['_SESSIONSERVICE']._serialized_start=1192
-  _globals['_SESSIONSERVICE']._serialized_end=1723
+  _globals['_CREATESESSIONREQUEST']._serialized_end=682
+  _globals['_CREATESESSIONRESPONSE']._serialized_start=684
+  _globals['_CREATESESSIONRESPONSE']._serialized_end=755
+  _globals['_GETSESSIONANDUSERREQUEST']._serialized_start=757
+  _globals['_GETSESSIONANDUSERREQUEST']._serialized_end=820
+  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_start=822
+  _globals['_GETSESSIONANDUSERRESPONSE']._serialized_end=936
+  _globals['_UPDATESESSIONREQUEST']._serialized_start=939
+  _globals['_UPDATESESSIONREQUEST']._serialized_end=1219
+  _globals['_UPDATESESSIONRESPONSE']._serialized_start=1221
+  _globals['_UPDATESESSIONRESPONSE']._serialized_end=1292
+  _globals['_DELETESESSIONREQUEST']._serialized_start=1294
+  _globals['_DELETESESSIONREQUEST']._serialized_end=1353
+  _globals['_DELETESESSIONRESPONSE']._serialized_start=1355
+  _globals['_DELETESESSIONRESPONSE']._serialized_end=1426
+  _globals['_LISTSESSIONSREQUEST']._serialized_start=1429
+  _globals['_LISTSESSIONSREQUEST']._serialized_end=1686
+  _globals['_LISTSESSIONSRESPONSE']._serialized_start=1688
+  _globals['_LISTSESSIONSRESPONSE']._serialized_end=1800
+  _globals['_GETSESSIONREQUEST']._serialized_start=1802
+  _globals['_GETSESSIONREQUEST']._serialized_end=1837
+  _globals['_GETSESSIONRESPONSE']._serialized_start=1839
+  _globals['_GETSESSIONRESPONSE']._serialized_end=1907
+  _globals['_REVOKESESSIONREQUEST']._serialized_start=1909
+  _globals['_REVOKESESSIONREQUEST']._serialized_end=1947
+  _globals['_REVOKESESSIONRESPONSE']._serialized_start=1949
+  _globals['_REVOKESESSIONRESPONSE']._serialized_end=2020
+  _globals['_REVOKEUSERSESSIONSREQUEST']._serialized_start=2023
+  _globals['_REVOKEUSERSESSIONSREQUEST']._serialized_end=2191
+  _globals['_REVOKEUSERSESSIONSRESPONSE']._serialized_start=2193
+  _globals['_REVOKEUSERSESSIONSRESPONSE']._serialized_end=2247
+  _globals['_REVOKESESSIONSREQUEST']._serialized_start=2249
+  _globals['_REVOKESESSIONSREQUEST']._serialized_end=2299
+  _globals['_REVOKESESSIONSRESPONSE']._serialized_start=2301
+  _globals['_REVOKESESSIONSRESPONSE']._serialized_end=2401
+  _globals['_SESSIONSERVICE']._serialized_start=2404
+  _globals['_SESSIONSERVICE']._serialized_end=3538
 # @@protoc_insertion_point(module_scope)
