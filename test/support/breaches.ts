@@ -72,6 +72,7 @@ function validRequest(message: DescMessage): JsonObject {
     if (field.name === "page_token") continue
     if (field.fieldKind === "scalar" && typeof field.scalar === "number" && isString(field))
       request[field.name] = "valid"
+    else if (field.fieldKind === "list" && minItemsOf(field) > 0) request[field.name] = ["valid"]
     else if (field.fieldKind === "enum") request[field.name] = 1
     else if (field.message?.typeName === "google.protobuf.Timestamp")
       request[field.name] = { seconds: 4_000_000_000, nanos: 0 }
@@ -84,6 +85,11 @@ function validRequest(message: DescMessage): JsonObject {
 
 function isString(field: DescField): boolean {
   return rulesOf(field)?.type.case === "string"
+}
+
+function minItemsOf(field: DescField): number {
+  const type = rulesOf(field)?.type
+  return type?.case === "repeated" ? Number(type.value.minItems) : 0
 }
 
 function rulesOf(field: DescField): FieldRules | undefined {
@@ -140,6 +146,7 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
       const one = field.message === undefined ? "valid" : validRequest(field.message)
       const items = Array.from({ length: Number(rules.type.value.maxItems) + 1 }, () => one)
       found.push({ rule: "too many", value: items })
+      if (minItemsOf(field) > 0) found.push({ rule: "too few", value: [] })
       if (field.message === undefined) found.push({ rule: "with an empty one", value: ["valid", ""] })
       break
     }
@@ -165,6 +172,9 @@ function contractNames(message: DescMessage): string[] {
     /^(access_token|token_type|id_token|refresh_token|scope|expires_in|expires_at|authorization_details)$/
   // These are about the call, and name no property.
   const others = ["extra", "update_mask", "provisional"]
+  // A session of Auth.js has no such properties; one that an application adds is its own.
+  if (message.name === "CreateSessionRequest")
+    others.push("ip", "user_agent", "auth_method", "provider", "impersonator")
   return message.fields
     .filter(({ name }) => !others.includes(name))
     .map(({ name, jsonName }) => (asTheyAre.test(name) ? name : jsonName.replace(/^credentialId$/, "credentialID")))

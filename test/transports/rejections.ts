@@ -72,6 +72,7 @@ export const rejections: readonly Rejection[] = [
     sessionToken: "none",
     extend: { maxAge: { seconds: 60n }, updateAge: {} },
   }),
+  one("SESSION_NOT_FOUND", SessionService.method.getSession, { id: "none" }),
   one("VERIFICATION_TOKEN_ALREADY_EXISTS", VerificationTokenService.method.createVerificationToken, link),
   one("VERIFICATION_TOKEN_NOT_FOUND", VerificationTokenService.method.useVerificationToken, {
     identifier: "i",

@@ -16,9 +16,11 @@ import type {
 } from "@authwire/proto/slim"
 import type { Client } from "@connectrpc/connect"
 import { callError, isNotFound } from "../error.js"
+import { contextToWire } from "./context.js"
 import * as convert from "./convert.js"
 import { counter, text } from "./field.js"
-import { type AdapterOptions, sessionAccess } from "./session-access.js"
+import type { AdapterOptions } from "./options.js"
+import { sessionAccess } from "./session-access.js"
 
 /** The typed clients of the generated services. */
 export interface ServiceClients {
@@ -133,7 +135,9 @@ export function createAdapter(clients: ServiceClients, address: string, options:
     /** Creates a session for a user. */
     createSession: (session: AdapterSession) =>
       call("createSession", async () => {
-        const answer = await sessions.createSession(convert.sessionToWire(session))
+        const request = convert.sessionToWire(session)
+        const origin = options.context && contextToWire(await options.context())
+        const answer = await sessions.createSession({ ...request, ...origin })
         return convert.sessionFromWire(answer.session)
       }),
 

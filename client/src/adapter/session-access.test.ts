@@ -4,7 +4,7 @@ import { createRouterTransport } from "@connectrpc/connect"
 import { afterEach, expect, jest, test } from "@jest/globals"
 import { AuthwireAdapter, type SessionAgeOptions } from "../index.js"
 
-afterEach(() => jest.restoreAllMocks())
+afterEach(() => void jest.restoreAllMocks())
 
 /** An adapter of a service that extends every session, and what the service was asked. */
 function adapterWith(sessions: SessionAgeOptions) {

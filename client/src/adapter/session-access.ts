@@ -15,18 +15,6 @@ export interface SessionAgeOptions {
   updateAge?: number | undefined
 }
 
-/** What an adapter does in another way than by default. */
-export interface AdapterOptions {
-  /**
-   * Reads and extends a session by one call, AccessSession, where Auth.js makes two. `getSessionAndUser` then returns the
-   * session as it is after that, and the `updateSession` that Auth.js may still make for the same request is answered
-   * without a call. Give it the ages that `session` of the configuration of Auth.js has; `{}` if that has none. With other
-   * ages Auth.js extends the session by a call of its own. The API key needs the scopes `sessions:read` and
-   * `sessions:write`. Default: two calls.
-   */
-  sessions?: SessionAgeOptions | undefined
-}
-
 /** The longest age that the service takes: 36,500 days. */
 const longest = 3_153_600_000
 

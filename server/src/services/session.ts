@@ -2,14 +2,27 @@ import type { SessionService } from "@authwire/proto"
 import { requireScope } from "../auth/require-scope.js"
 import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
-import { found, fromSession, fromUser, required, toSession, toSessionExtension, toSessionPatch } from "./wire.js"
+import {
+  found,
+  fromListedSession,
+  fromSession,
+  fromUser,
+  required,
+  toKeptSessions,
+  toPage,
+  toSession,
+  toSessionExtension,
+  toSessionFilter,
+  toSessionOrigin,
+  toSessionPatch,
+} from "./wire.js"
 
 /** The sessions of the store, on the wire. */
 export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {
   const { sessions } = deps
   return {
     async createSession(request, call) {
-      return { session: fromSession(await sessions.create(call, toSession(request))) }
+      return { session: fromSession(await sessions.create(call, toSession(request), toSessionOrigin(request))) }
     },
     async getSessionAndUser(request, call) {
       const { session, user } = found(await sessions.getWithUser(call, request.sessionToken), "SESSION_NOT_FOUND")
@@ -29,6 +42,24 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
       call.wrote = accessed?.extended ?? false
       const { session, user, extended } = found(accessed, "SESSION_NOT_FOUND")
       return { session: fromSession(session), user: fromUser(user), extended }
+    },
+    async listSessions(request, call) {
+      const { items, nextToken } = await sessions.list(call, toSessionFilter(request), toPage(request))
+      return { sessions: items.map((item) => fromListedSession(item)), nextPageToken: nextToken ?? "" }
+    },
+    async getSession(request, call) {
+      return { session: fromListedSession(found(await sessions.get(call, request.id), "SESSION_NOT_FOUND")) }
+    },
+    async revokeSession(request, call) {
+      const session = await sessions.revoke(call, request.id)
+      return { session: session === null ? undefined : fromListedSession(session) }
+    },
+    async revokeUserSessions(request, call) {
+      return { revoked: BigInt(await sessions.revokeOfUser(call, request.userId, toKeptSessions(request))) }
+    },
+    async revokeSessions({ userIds }, call) {
+      const { processed, revoked } = await sessions.revokeOfUsers(call, userIds)
+      return { processed, more: processed < userIds.length, revoked: BigInt(revoked) }
     },
   }
 }

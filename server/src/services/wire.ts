@@ -6,7 +6,9 @@ import {
   type CreateSessionRequest,
   type CreateUserRequest,
   type LinkAccountRequest,
+  type ListSessionsRequest,
   type ListUsersRequest,
+  type RevokeUserSessionsRequest,
   type SessionExtension,
   type SessionSchema,
   type UpdateSessionRequest,
@@ -150,13 +152,27 @@ export function fromAccount(account: domain.Account): WholeMessage<typeof Accoun
   }
 }
 
-export function toSession(request: CreateSessionRequest): Whole<domain.Session> {
+export function toSession(request: CreateSessionRequest): Whole<Omit<domain.Session, "id">> {
   return {
     sessionToken: request.sessionToken,
     userId: request.userId,
     expires: toDate(required(request.expires, "expires")),
     extra: toExtra(request.extra),
   }
+}
+
+export function toSessionOrigin(request: CreateSessionRequest): Whole<domain.SessionOrigin> {
+  const { ip, userAgent, authMethod, provider, impersonator } = request
+  return { ip, userAgent, authMethod, provider, impersonator }
+}
+
+export function toSessionFilter(request: ListSessionsRequest): Whole<domain.SessionFilter> {
+  const { userId, active, provider, createdSince } = request
+  return { userId, active, provider, createdSince: createdSince && toDate(createdSince) }
+}
+
+export function toKeptSessions(request: RevokeUserSessionsRequest): Whole<domain.KeptSessions> {
+  return { id: request.keptId, sessionToken: request.keptSessionToken }
 }
 
 export function toSessionPatch(request: UpdateSessionRequest): domain.SessionPatch {
@@ -178,11 +194,27 @@ export function toSessionExtension(extension: SessionExtension): Whole<domain.Se
 }
 
 export function fromSession(session: domain.Session): WholeMessage<typeof SessionSchema> {
+  return fromListedSession(session, session.sessionToken)
+}
+
+/** A session without its token, unless that is given. */
+export function fromListedSession(
+  session: Partial<Omit<domain.ListedSession, "id">> & Omit<domain.Session, "sessionToken">,
+  sessionToken = "",
+): WholeMessage<typeof SessionSchema> {
   return {
-    sessionToken: session.sessionToken,
+    sessionToken,
     userId: session.userId,
     expires: timestampFromDate(session.expires),
     extra: fromExtra(session.extra),
+    id: session.id ?? "",
+    createTime: session.created && timestampFromDate(session.created),
+    lastSeenTime: session.lastSeen && timestampFromDate(session.lastSeen),
+    ip: session.ip,
+    userAgent: session.userAgent,
+    authMethod: session.authMethod,
+    provider: session.provider,
+    impersonator: session.impersonator,
   }
 }
 

@@ -10,6 +10,7 @@ import { idempotencyContract } from "./conformance/idempotency.js"
 import { leaseContract } from "./conformance/leases.js"
 import { provisionalUserContract } from "./conformance/provisional-users.js"
 import { sessionAccessContract } from "./conformance/session-access.js"
+import { sessionListContract } from "./conformance/session-lists.js"
 import { sessionContract } from "./conformance/sessions.js"
 import { tenantContract } from "./conformance/tenants.js"
 import { userChangeContract } from "./conformance/user-changes.js"
@@ -59,6 +60,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("accounts", () => accountListContract(context))
     describe("sessions", () => sessionContract(context))
     describe("sessions", () => sessionAccessContract(context))
+    describe("sessions", () => sessionListContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))
     describe("idempotency keys", () => idempotencyContract(context))

@@ -5,13 +5,18 @@ import type {
   AccountKey,
   ApiKey,
   Authenticator,
+  KeptSessions,
+  ListedSession,
   ListedUser,
   Page,
   PageRequest,
   RepeatableRequest,
+  RevokedSessions,
   Session,
   SessionAndUser,
   SessionExtension,
+  SessionFilter,
+  SessionOrigin,
   SessionPatch,
   Tenant,
   User,
@@ -143,9 +148,15 @@ export interface AccountStore {
 
 /** Sessions. The database holds only the SHA-256 of a token. A session is expired once `expires` lies before the clock. */
 export interface SessionStore {
-  /** Throws USER_NOT_FOUND, SESSION_ALREADY_EXISTS and INVALID_FIELD (`extra`). An `expires` in the past is kept too. */
-  create(caller: Caller, session: Session): Promise<Session>
-  /** Reads both in one statement. An expired session is removed, unless it was extended meanwhile, and null returned. */
+  /**
+   * Returns the session with its `id`. Throws USER_NOT_FOUND, SESSION_ALREADY_EXISTS and INVALID_FIELD (`extra`). An
+   * `expires` in the past is kept too.
+   */
+  create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
+  /**
+   * Reads both in one statement. An expired session is removed, unless it was extended meanwhile, and null returned. That
+   * the session was seen is written later, together with others; while the database does not take it, it is forgotten.
+   */
   getWithUser(caller: Caller, sessionToken: string): Promise<SessionAndUser | null>
   /**
    * Changes a session that exists and has not expired; never brings one back. Throws USER_NOT_FOUND (the new user) and
@@ -161,6 +172,26 @@ export interface SessionStore {
    * due. The user who is returned is the one whose session was extended.
    */
   access(caller: Caller, sessionToken: string, extension: SessionExtension): Promise<AccessedSession | null>
+  /**
+   * A page of a user's, those created last first; of the same millisecond in the reverse byte order of their ids. None for an
+   * unknown user. See Pages; a page may also cost as much as those that the filter leaves out. Expired ones are there until
+   * they are cleaned away.
+   */
+  list(caller: Caller, filter: SessionFilter, page: PageRequest): Promise<Page<ListedSession>>
+  /** The session with an id, expired or not. */
+  get(caller: Caller, id: string): Promise<ListedSession | null>
+  /** Deletes the session with an id, and returns it as it was. */
+  revoke(caller: Caller, id: string): Promise<ListedSession | null>
+  /**
+   * Deletes the sessions that a user has, but for those to keep, in one statement. Returns how many. One that is created at the
+   * same time may stay.
+   */
+  revokeOfUser(caller: Caller, userId: string, kept: KeptSessions): Promise<number>
+  /**
+   * Deletes the sessions of users, in the order of their ids here: of some users at a time, each time committed by itself. Ends
+   * once so many sessions are deleted that the caller had better ask again. At least one user is processed.
+   */
+  revokeOfUsers(caller: Caller, userIds: readonly string[]): Promise<RevokedSessions>
 }
 
 export interface VerificationTokenStore {

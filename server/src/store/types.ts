@@ -82,10 +82,57 @@ export interface Account extends AccountKey {
 
 /** The sign-in of a user on one device. */
 export interface Session {
+  /** What it is called by who does not have the token: random, unique in the tenant. The store makes it. */
+  id?: string | undefined
   sessionToken: string
   userId: string
   expires: Date
   extra: Extra
+}
+
+/** How a session began, as far as the application has said it. */
+export interface SessionOrigin {
+  /** Address of the client. */
+  ip?: string | undefined
+  userAgent?: string | undefined
+  /** How the user was authenticated: `passkey`, `email`, … */
+  authMethod?: string | undefined
+  provider?: string | undefined
+  /** Who is signed in as the user. */
+  impersonator?: string | undefined
+}
+
+/** A session as others than its holder see it: without the token. */
+export interface ListedSession extends Omit<Session, "sessionToken">, SessionOrigin {
+  id: string
+  created: Date
+  /** When somebody came with it last, to about a minute; undefined: not since that is kept. */
+  lastSeen?: Date | undefined
+}
+
+/** Which sessions of a user are meant: those that each of the filters that are given lets through. */
+export interface SessionFilter {
+  userId: string
+  /** Only those that have not expired, or only those that have. */
+  active?: boolean | undefined
+  /** Only those that began at this provider. */
+  provider?: string | undefined
+  /** Only those that were created at this moment or later. */
+  createdSince?: Date | undefined
+}
+
+/** Which sessions of a user stay when the others are revoked; neither: none. */
+export interface KeptSessions {
+  id?: string | undefined
+  sessionToken?: string | undefined
+}
+
+/** How far a revocation of many users' sessions has come. */
+export interface RevokedSessions {
+  /** How many of the users, from the first one on, have none any more of those that they had. */
+  processed: number
+  /** How many sessions were deleted. */
+  revoked: number
 }
 
 /** What to change of a session: undefined leaves a field alone; `extra` is merged key by key. */

@@ -21,6 +21,9 @@ const requests: Record<string, object> = {
   UpdateSession: { sessionToken: "here", expires, updateMask: { paths: ["expires"] } },
   DeleteSession: { sessionToken: "here" },
   AccessSession: { sessionToken: "here", extend: { maxAge: { seconds: 3_153_600_000n }, updateAge: {} } },
+  RevokeSession: { id: "none" },
+  RevokeUserSessions: { userId: "here" },
+  RevokeSessions: { userIds: ["here"] },
   CreateVerificationToken: { identifier: "j", token: "u", expires },
   UseVerificationToken: { identifier: "i", token: "t" },
   CreateAuthenticator: {

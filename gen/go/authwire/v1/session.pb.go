@@ -26,14 +26,31 @@ const (
 // The sign-in of a user on one device (AdapterSession).
 type Session struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token that the request named: the service keeps only its SHA-256.
+	// The token that the request named: the service keeps only its SHA-256. Empty where the request named none.
 	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	// Identifier of the user who is signed in.
 	UserId string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// When the session expires, to the millisecond.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`
 	// Properties beyond the named ones, returned as they were given.
-	Extra         *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
+	Extra *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
+	// What the session is called by who does not have its token: random, no part of the token, unique in the tenant.
+	Id string `protobuf:"bytes,5,opt,name=id,proto3" json:"id,omitempty"`
+	// When the session was created. Of one that is older than this field: when the service was updated. Only answered where
+	// the request has no token (ListSessions, GetSession, RevokeSession), as all that follows.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// When somebody came with the session last, to about a minute. Absent: not since the service keeps it.
+	LastSeenTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=last_seen_time,json=lastSeenTime,proto3" json:"last_seen_time,omitempty"`
+	// Address of the client that the session was created for, as the application said it.
+	Ip *string `protobuf:"bytes,8,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
+	// User agent of that client, as the application said it. It is the client's own word.
+	UserAgent *string `protobuf:"bytes,9,opt,name=user_agent,json=userAgent,proto3,oneof" json:"user_agent,omitempty"`
+	// How the user was authenticated, as the application said it: `passkey`, `email`, …
+	AuthMethod *string `protobuf:"bytes,10,opt,name=auth_method,json=authMethod,proto3,oneof" json:"auth_method,omitempty"`
+	// Identifier of the provider that the user signed in with, as the application said it.
+	Provider *string `protobuf:"bytes,11,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
+	// Who is signed in as the user, as the application said it: an identifier of a member of staff, say. Absent: the user.
+	Impersonator  *string `protobuf:"bytes,12,opt,name=impersonator,proto3,oneof" json:"impersonator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -96,16 +113,89 @@ func (x *Session) GetExtra() *structpb.Struct {
 	return nil
 }
 
+func (x *Session) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Session) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Session) GetLastSeenTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeenTime
+	}
+	return nil
+}
+
+func (x *Session) GetIp() string {
+	if x != nil && x.Ip != nil {
+		return *x.Ip
+	}
+	return ""
+}
+
+func (x *Session) GetUserAgent() string {
+	if x != nil && x.UserAgent != nil {
+		return *x.UserAgent
+	}
+	return ""
+}
+
+func (x *Session) GetAuthMethod() string {
+	if x != nil && x.AuthMethod != nil {
+		return *x.AuthMethod
+	}
+	return ""
+}
+
+func (x *Session) GetProvider() string {
+	if x != nil && x.Provider != nil {
+		return *x.Provider
+	}
+	return ""
+}
+
+func (x *Session) GetImpersonator() string {
+	if x != nil && x.Impersonator != nil {
+		return *x.Impersonator
+	}
+	return ""
+}
+
 var File_authwire_v1_session_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x19authwire/v1/session.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x01\n" +
+	"\x19authwire/v1/session.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\x04\n" +
 	"\aSession\x12#\n" +
 	"\rsession_token\x18\x01 \x01(\tR\fsessionToken\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x124\n" +
 	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12-\n" +
-	"\x05extra\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05extraBO\n" +
+	"\x05extra\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05extra\x12\x0e\n" +
+	"\x02id\x18\x05 \x01(\tR\x02id\x12;\n" +
+	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12@\n" +
+	"\x0elast_seen_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\flastSeenTime\x12\x13\n" +
+	"\x02ip\x18\b \x01(\tH\x00R\x02ip\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"user_agent\x18\t \x01(\tH\x01R\tuserAgent\x88\x01\x01\x12$\n" +
+	"\vauth_method\x18\n" +
+	" \x01(\tH\x02R\n" +
+	"authMethod\x88\x01\x01\x12\x1f\n" +
+	"\bprovider\x18\v \x01(\tH\x03R\bprovider\x88\x01\x01\x12'\n" +
+	"\fimpersonator\x18\f \x01(\tH\x04R\fimpersonator\x88\x01\x01B\x05\n" +
+	"\x03_ipB\r\n" +
+	"\v_user_agentB\x0e\n" +
+	"\f_auth_methodB\v\n" +
+	"\t_providerB\x0f\n" +
+	"\r_impersonatorBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -129,11 +219,13 @@ var file_authwire_v1_session_proto_goTypes = []any{
 var file_authwire_v1_session_proto_depIdxs = []int32{
 	1, // 0: authwire.v1.Session.expires:type_name -> google.protobuf.Timestamp
 	2, // 1: authwire.v1.Session.extra:type_name -> google.protobuf.Struct
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	1, // 2: authwire.v1.Session.create_time:type_name -> google.protobuf.Timestamp
+	1, // 3: authwire.v1.Session.last_seen_time:type_name -> google.protobuf.Timestamp
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_session_proto_init() }
@@ -141,6 +233,7 @@ func file_authwire_v1_session_proto_init() {
 	if File_authwire_v1_session_proto != nil {
 		return
 	}
+	file_authwire_v1_session_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

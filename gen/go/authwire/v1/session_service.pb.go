@@ -36,7 +36,17 @@ type CreateSessionRequest struct {
 	// When the session expires. Fractions of a millisecond are dropped.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`
 	// See Session.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
-	Extra         *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
+	Extra *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
+	// See Session.ip.
+	Ip *string `protobuf:"bytes,8,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
+	// See Session.user_agent.
+	UserAgent *string `protobuf:"bytes,9,opt,name=user_agent,json=userAgent,proto3,oneof" json:"user_agent,omitempty"`
+	// See Session.auth_method.
+	AuthMethod *string `protobuf:"bytes,10,opt,name=auth_method,json=authMethod,proto3,oneof" json:"auth_method,omitempty"`
+	// See Session.provider.
+	Provider *string `protobuf:"bytes,11,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
+	// See Session.impersonator.
+	Impersonator  *string `protobuf:"bytes,12,opt,name=impersonator,proto3,oneof" json:"impersonator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -97,6 +107,41 @@ func (x *CreateSessionRequest) GetExtra() *structpb.Struct {
 		return x.Extra
 	}
 	return nil
+}
+
+func (x *CreateSessionRequest) GetIp() string {
+	if x != nil && x.Ip != nil {
+		return *x.Ip
+	}
+	return ""
+}
+
+func (x *CreateSessionRequest) GetUserAgent() string {
+	if x != nil && x.UserAgent != nil {
+		return *x.UserAgent
+	}
+	return ""
+}
+
+func (x *CreateSessionRequest) GetAuthMethod() string {
+	if x != nil && x.AuthMethod != nil {
+		return *x.AuthMethod
+	}
+	return ""
+}
+
+func (x *CreateSessionRequest) GetProvider() string {
+	if x != nil && x.Provider != nil {
+		return *x.Provider
+	}
+	return ""
+}
+
+func (x *CreateSessionRequest) GetImpersonator() string {
+	if x != nil && x.Impersonator != nil {
+		return *x.Impersonator
+	}
+	return ""
 }
 
 // Answer of SessionService.CreateSession.
@@ -642,17 +687,582 @@ func (x *AccessSessionResponse) GetExtended() bool {
 	return false
 }
 
+// Request of SessionService.ListSessions.
+type ListSessionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The most sessions that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
+	// its sessions take more than 512 KiB in the database.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the page begins: `next_page_token` of the page before it, of the same user with the same filters. Empty: the
+	// first page.
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// true: only sessions that have not expired. false: only those that have. Absent: all.
+	Active *bool `protobuf:"varint,4,opt,name=active,proto3,oneof" json:"active,omitempty"`
+	// Only sessions that began at this provider. Absent: all.
+	Provider *string `protobuf:"bytes,5,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
+	// Only sessions that were created at this moment or later. Fractions of a millisecond are dropped. Absent: all.
+	CreatedSince  *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_since,json=createdSince,proto3" json:"created_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSessionsRequest) Reset() {
+	*x = ListSessionsRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSessionsRequest) ProtoMessage() {}
+
+func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
+func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ListSessionsRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *ListSessionsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListSessionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListSessionsRequest) GetActive() bool {
+	if x != nil && x.Active != nil {
+		return *x.Active
+	}
+	return false
+}
+
+func (x *ListSessionsRequest) GetProvider() string {
+	if x != nil && x.Provider != nil {
+		return *x.Provider
+	}
+	return ""
+}
+
+func (x *ListSessionsRequest) GetCreatedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedSince
+	}
+	return nil
+}
+
+// Answer of SessionService.ListSessions.
+type ListSessionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sessions.
+	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	// Asks for the next page, as that of ListUsers. Empty: there is none.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSessionsResponse) Reset() {
+	*x = ListSessionsResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSessionsResponse) ProtoMessage() {}
+
+func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
+func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListSessionsResponse) GetSessions() []*Session {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+func (x *ListSessionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Request of SessionService.GetSession.
+type GetSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// See Session.id.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSessionRequest) Reset() {
+	*x = GetSessionRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSessionRequest) ProtoMessage() {}
+
+func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
+func (*GetSessionRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GetSessionRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Answer of SessionService.GetSession.
+type GetSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session.
+	Session       *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSessionResponse) Reset() {
+	*x = GetSessionResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSessionResponse) ProtoMessage() {}
+
+func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
+func (*GetSessionResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetSessionResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+// Request of SessionService.RevokeSession.
+type RevokeSessionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// See Session.id.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeSessionRequest) Reset() {
+	*x = RevokeSessionRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeSessionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeSessionRequest) ProtoMessage() {}
+
+func (x *RevokeSessionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeSessionRequest.ProtoReflect.Descriptor instead.
+func (*RevokeSessionRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RevokeSessionRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Answer of SessionService.RevokeSession.
+type RevokeSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session as it was. Absent: there was none, or it had been revoked before.
+	Session       *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeSessionResponse) Reset() {
+	*x = RevokeSessionResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeSessionResponse) ProtoMessage() {}
+
+func (x *RevokeSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeSessionResponse.ProtoReflect.Descriptor instead.
+func (*RevokeSessionResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RevokeSessionResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+// Request of SessionService.RevokeUserSessions.
+type RevokeUserSessionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// Id of a session that stays, if the user has it: that of the device that asks. Absent: none.
+	KeptId *string `protobuf:"bytes,2,opt,name=kept_id,json=keptId,proto3,oneof" json:"kept_id,omitempty"`
+	// The same by its token. Both may be given, and both stay.
+	KeptSessionToken *string `protobuf:"bytes,3,opt,name=kept_session_token,json=keptSessionToken,proto3,oneof" json:"kept_session_token,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *RevokeUserSessionsRequest) Reset() {
+	*x = RevokeUserSessionsRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeUserSessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeUserSessionsRequest) ProtoMessage() {}
+
+func (x *RevokeUserSessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeUserSessionsRequest.ProtoReflect.Descriptor instead.
+func (*RevokeUserSessionsRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RevokeUserSessionsRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *RevokeUserSessionsRequest) GetKeptId() string {
+	if x != nil && x.KeptId != nil {
+		return *x.KeptId
+	}
+	return ""
+}
+
+func (x *RevokeUserSessionsRequest) GetKeptSessionToken() string {
+	if x != nil && x.KeptSessionToken != nil {
+		return *x.KeptSessionToken
+	}
+	return ""
+}
+
+// Answer of SessionService.RevokeUserSessions.
+type RevokeUserSessionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many sessions were deleted.
+	Revoked       int64 `protobuf:"varint,1,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeUserSessionsResponse) Reset() {
+	*x = RevokeUserSessionsResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeUserSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeUserSessionsResponse) ProtoMessage() {}
+
+func (x *RevokeUserSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeUserSessionsResponse.ProtoReflect.Descriptor instead.
+func (*RevokeUserSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *RevokeUserSessionsResponse) GetRevoked() int64 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
+// Request of SessionService.RevokeSessions.
+type RevokeSessionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifiers of the users.
+	UserIds       []string `protobuf:"bytes,1,rep,name=user_ids,json=userIds,proto3" json:"user_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeSessionsRequest) Reset() {
+	*x = RevokeSessionsRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeSessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeSessionsRequest) ProtoMessage() {}
+
+func (x *RevokeSessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeSessionsRequest.ProtoReflect.Descriptor instead.
+func (*RevokeSessionsRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RevokeSessionsRequest) GetUserIds() []string {
+	if x != nil {
+		return x.UserIds
+	}
+	return nil
+}
+
+// Answer of SessionService.RevokeSessions.
+type RevokeSessionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many users are done, from the first of the request on; at least one.
+	Processed int32 `protobuf:"varint,1,opt,name=processed,proto3" json:"processed,omitempty"`
+	// Whether users are left, because those before them had many sessions: ask again with those behind `processed`.
+	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	// How many sessions were deleted.
+	Revoked       int64 `protobuf:"varint,3,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeSessionsResponse) Reset() {
+	*x = RevokeSessionsResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeSessionsResponse) ProtoMessage() {}
+
+func (x *RevokeSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeSessionsResponse.ProtoReflect.Descriptor instead.
+func (*RevokeSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RevokeSessionsResponse) GetProcessed() int32 {
+	if x != nil {
+		return x.Processed
+	}
+	return 0
+}
+
+func (x *RevokeSessionsResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *RevokeSessionsResponse) GetRevoked() int64 {
+	if x != nil {
+		return x.Revoked
+	}
+	return 0
+}
+
 var File_authwire_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x03\n" +
+	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc8\x05\n" +
 	"\x14CreateSessionRequest\x120\n" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12'\n" +
 	"\auser_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12[\n" +
 	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB%\xbaH\"\xc8\x01\x01\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\aexpires\x12\xc6\x01\n" +
 	"\x05extra\x18\x04 \x01(\v2\x17.google.protobuf.StructB\x96\x01\xbaH\x92\x01\xba\x01\x8e\x01\n" +
-	"\x14extra.contract_names\x12:extra must not hold a property that has a field of its own\x1a:this.all(k, !(k in ['sessionToken', 'userId', 'expires']))R\x05extra\"G\n" +
+	"\x14extra.contract_names\x12:extra must not hold a property that has a field of its own\x1a:this.all(k, !(k in ['sessionToken', 'userId', 'expires']))R\x05extra\x12 \n" +
+	"\x02ip\x18\b \x01(\tB\v\xbaH\br\x06\x18@\xba\x01\x01\x00H\x00R\x02ip\x88\x01\x01\x120\n" +
+	"\n" +
+	"user_agent\x18\t \x01(\tB\f\xbaH\tr\a\x18\x80\x04\xba\x01\x01\x00H\x01R\tuserAgent\x88\x01\x01\x121\n" +
+	"\vauth_method\x18\n" +
+	" \x01(\tB\v\xbaH\br\x06\x18@\xba\x01\x01\x00H\x02R\n" +
+	"authMethod\x88\x01\x01\x12-\n" +
+	"\bprovider\x18\v \x01(\tB\f\xbaH\tr\a(\xff\x01\xba\x01\x01\x00H\x03R\bprovider\x88\x01\x01\x125\n" +
+	"\fimpersonator\x18\f \x01(\tB\f\xbaH\tr\a(\xff\x01\xba\x01\x01\x00H\x04R\fimpersonator\x88\x01\x01B\x05\n" +
+	"\x03_ipB\r\n" +
+	"\v_user_agentB\x0e\n" +
+	"\f_auth_methodB\v\n" +
+	"\t_providerB\x0f\n" +
+	"\r_impersonator\"G\n" +
 	"\x15CreateSessionResponse\x12.\n" +
 	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"L\n" +
 	"\x18GetSessionAndUserRequest\x120\n" +
@@ -691,13 +1301,60 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x15AccessSessionResponse\x12.\n" +
 	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\x12%\n" +
 	"\x04user\x18\x02 \x01(\v2\x11.authwire.v1.UserR\x04user\x12\x1a\n" +
-	"\bextended\x18\x03 \x01(\bR\bextended2\x96\x05\n" +
+	"\bextended\x18\x03 \x01(\bR\bextended\"\xe0\x02\n" +
+	"\x13ListSessionsRequest\x12'\n" +
+	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\r\xbaH\n" +
+	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\x12\x1b\n" +
+	"\x06active\x18\x04 \x01(\bH\x00R\x06active\x88\x01\x01\x12/\n" +
+	"\bprovider\x18\x05 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x01R\bprovider\x88\x01\x01\x12c\n" +
+	"\rcreated_since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\fcreatedSinceB\t\n" +
+	"\a_activeB\v\n" +
+	"\t_provider\"p\n" +
+	"\x14ListSessionsResponse\x120\n" +
+	"\bsessions\x18\x01 \x03(\v2\x14.authwire.v1.SessionR\bsessions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
+	"\x11GetSessionRequest\x12\x1d\n" +
+	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
+	"r\b \x01( \xba\x01\x01\x00R\x02id\"D\n" +
+	"\x12GetSessionResponse\x12.\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"5\n" +
+	"\x14RevokeSessionRequest\x12\x1d\n" +
+	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
+	"r\b \x01( \xba\x01\x01\x00R\x02id\"G\n" +
+	"\x15RevokeSessionResponse\x12.\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\xd4\x01\n" +
+	"\x19RevokeUserSessionsRequest\x12'\n" +
+	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12+\n" +
+	"\akept_id\x18\x02 \x01(\tB\r\xbaH\n" +
+	"r\b \x01( \xba\x01\x01\x00H\x00R\x06keptId\x88\x01\x01\x12>\n" +
+	"\x12kept_session_token\x18\x03 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01H\x01R\x10keptSessionToken\x88\x01\x01B\n" +
+	"\n" +
+	"\b_kept_idB\x15\n" +
+	"\x13_kept_session_token\"6\n" +
+	"\x1aRevokeUserSessionsResponse\x12\x18\n" +
+	"\arevoked\x18\x01 \x01(\x03R\arevoked\"L\n" +
+	"\x15RevokeSessionsRequest\x123\n" +
+	"\buser_ids\x18\x01 \x03(\tB\x18\xbaH\x15\x92\x01\x12\b\x01\x10\xf4\x03\"\vr\t \x01(\xff\x01\xba\x01\x01\x00R\auserIds\"d\n" +
+	"\x16RevokeSessionsResponse\x12\x1c\n" +
+	"\tprocessed\x18\x01 \x01(\x05R\tprocessed\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\x12\x18\n" +
+	"\arevoked\x18\x03 \x01(\x03R\arevoked2\xf1\t\n" +
 	"\x0eSessionService\x12y\n" +
 	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x12x\n" +
 	"\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x02\x12\x84\x01\n" +
 	"\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
 	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x80\x01\n" +
-	"\rAccessSession\x12!.authwire.v1.AccessSessionRequest\x1a\".authwire.v1.AccessSessionResponse\"(\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\x90\x02\x02BO\n" +
+	"\rAccessSession\x12!.authwire.v1.AccessSessionRequest\x1a\".authwire.v1.AccessSessionResponse\"(\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\x90\x02\x02\x12i\n" +
+	"\fListSessions\x12 .authwire.v1.ListSessionsRequest\x1a!.authwire.v1.ListSessionsResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12c\n" +
+	"\n" +
+	"GetSession\x12\x1e.authwire.v1.GetSessionRequest\x1a\x1f.authwire.v1.GetSessionResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12\x84\x01\n" +
+	"\rRevokeSession\x12!.authwire.v1.RevokeSessionRequest\x1a\".authwire.v1.RevokeSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x8b\x01\n" +
+	"\x12RevokeUserSessions\x12&.authwire.v1.RevokeUserSessionsRequest\x1a'.authwire.v1.RevokeUserSessionsResponse\"$\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x90\x02\x02\x12t\n" +
+	"\x0eRevokeSessions\x12\".authwire.v1.RevokeSessionsRequest\x1a#.authwire.v1.RevokeSessionsResponse\"\x19\x9a\xb8\x18\x0esessions:write\xa8\xb8\x18\x01\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -712,57 +1369,81 @@ func file_authwire_v1_session_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_session_service_proto_rawDescData
 }
 
-var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_authwire_v1_session_service_proto_goTypes = []any{
-	(*CreateSessionRequest)(nil),      // 0: authwire.v1.CreateSessionRequest
-	(*CreateSessionResponse)(nil),     // 1: authwire.v1.CreateSessionResponse
-	(*GetSessionAndUserRequest)(nil),  // 2: authwire.v1.GetSessionAndUserRequest
-	(*GetSessionAndUserResponse)(nil), // 3: authwire.v1.GetSessionAndUserResponse
-	(*UpdateSessionRequest)(nil),      // 4: authwire.v1.UpdateSessionRequest
-	(*UpdateSessionResponse)(nil),     // 5: authwire.v1.UpdateSessionResponse
-	(*DeleteSessionRequest)(nil),      // 6: authwire.v1.DeleteSessionRequest
-	(*DeleteSessionResponse)(nil),     // 7: authwire.v1.DeleteSessionResponse
-	(*AccessSessionRequest)(nil),      // 8: authwire.v1.AccessSessionRequest
-	(*SessionExtension)(nil),          // 9: authwire.v1.SessionExtension
-	(*AccessSessionResponse)(nil),     // 10: authwire.v1.AccessSessionResponse
-	(*timestamppb.Timestamp)(nil),     // 11: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),           // 12: google.protobuf.Struct
-	(*Session)(nil),                   // 13: authwire.v1.Session
-	(*User)(nil),                      // 14: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),     // 15: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),       // 16: google.protobuf.Duration
+	(*CreateSessionRequest)(nil),       // 0: authwire.v1.CreateSessionRequest
+	(*CreateSessionResponse)(nil),      // 1: authwire.v1.CreateSessionResponse
+	(*GetSessionAndUserRequest)(nil),   // 2: authwire.v1.GetSessionAndUserRequest
+	(*GetSessionAndUserResponse)(nil),  // 3: authwire.v1.GetSessionAndUserResponse
+	(*UpdateSessionRequest)(nil),       // 4: authwire.v1.UpdateSessionRequest
+	(*UpdateSessionResponse)(nil),      // 5: authwire.v1.UpdateSessionResponse
+	(*DeleteSessionRequest)(nil),       // 6: authwire.v1.DeleteSessionRequest
+	(*DeleteSessionResponse)(nil),      // 7: authwire.v1.DeleteSessionResponse
+	(*AccessSessionRequest)(nil),       // 8: authwire.v1.AccessSessionRequest
+	(*SessionExtension)(nil),           // 9: authwire.v1.SessionExtension
+	(*AccessSessionResponse)(nil),      // 10: authwire.v1.AccessSessionResponse
+	(*ListSessionsRequest)(nil),        // 11: authwire.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),       // 12: authwire.v1.ListSessionsResponse
+	(*GetSessionRequest)(nil),          // 13: authwire.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),         // 14: authwire.v1.GetSessionResponse
+	(*RevokeSessionRequest)(nil),       // 15: authwire.v1.RevokeSessionRequest
+	(*RevokeSessionResponse)(nil),      // 16: authwire.v1.RevokeSessionResponse
+	(*RevokeUserSessionsRequest)(nil),  // 17: authwire.v1.RevokeUserSessionsRequest
+	(*RevokeUserSessionsResponse)(nil), // 18: authwire.v1.RevokeUserSessionsResponse
+	(*RevokeSessionsRequest)(nil),      // 19: authwire.v1.RevokeSessionsRequest
+	(*RevokeSessionsResponse)(nil),     // 20: authwire.v1.RevokeSessionsResponse
+	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),            // 22: google.protobuf.Struct
+	(*Session)(nil),                    // 23: authwire.v1.Session
+	(*User)(nil),                       // 24: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),      // 25: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),        // 26: google.protobuf.Duration
 }
 var file_authwire_v1_session_service_proto_depIdxs = []int32{
-	11, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	12, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
-	13, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
-	13, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
-	14, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
-	11, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	12, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
-	15, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	13, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
-	13, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
+	21, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	22, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
+	23, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
+	23, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
+	24, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
+	21, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	22, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
+	25, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	23, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
+	23, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
 	9,  // 10: authwire.v1.AccessSessionRequest.extend:type_name -> authwire.v1.SessionExtension
-	16, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
-	16, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
-	13, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
-	14, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
-	0,  // 15: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
-	2,  // 16: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
-	4,  // 17: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
-	6,  // 18: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
-	8,  // 19: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
-	1,  // 20: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
-	3,  // 21: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
-	5,  // 22: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
-	7,  // 23: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
-	10, // 24: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
-	20, // [20:25] is the sub-list for method output_type
-	15, // [15:20] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	26, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
+	26, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
+	23, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
+	24, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
+	21, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
+	23, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
+	23, // 17: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
+	23, // 18: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
+	0,  // 19: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
+	2,  // 20: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
+	4,  // 21: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
+	6,  // 22: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
+	8,  // 23: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
+	11, // 24: authwire.v1.SessionService.ListSessions:input_type -> authwire.v1.ListSessionsRequest
+	13, // 25: authwire.v1.SessionService.GetSession:input_type -> authwire.v1.GetSessionRequest
+	15, // 26: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
+	17, // 27: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
+	19, // 28: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
+	1,  // 29: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
+	3,  // 30: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
+	5,  // 31: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
+	7,  // 32: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
+	10, // 33: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
+	12, // 34: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
+	14, // 35: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
+	16, // 36: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
+	18, // 37: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
+	20, // 38: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
+	29, // [29:39] is the sub-list for method output_type
+	19, // [19:29] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_session_service_proto_init() }
@@ -774,14 +1455,17 @@ func file_authwire_v1_session_service_proto_init() {
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_session_proto_init()
 	file_authwire_v1_user_proto_init()
+	file_authwire_v1_session_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[4].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[11].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_session_service_proto_rawDesc), len(file_authwire_v1_session_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,11 +19,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	SessionService_CreateSession_FullMethodName     = "/authwire.v1.SessionService/CreateSession"
-	SessionService_GetSessionAndUser_FullMethodName = "/authwire.v1.SessionService/GetSessionAndUser"
-	SessionService_UpdateSession_FullMethodName     = "/authwire.v1.SessionService/UpdateSession"
-	SessionService_DeleteSession_FullMethodName     = "/authwire.v1.SessionService/DeleteSession"
-	SessionService_AccessSession_FullMethodName     = "/authwire.v1.SessionService/AccessSession"
+	SessionService_CreateSession_FullMethodName      = "/authwire.v1.SessionService/CreateSession"
+	SessionService_GetSessionAndUser_FullMethodName  = "/authwire.v1.SessionService/GetSessionAndUser"
+	SessionService_UpdateSession_FullMethodName      = "/authwire.v1.SessionService/UpdateSession"
+	SessionService_DeleteSession_FullMethodName      = "/authwire.v1.SessionService/DeleteSession"
+	SessionService_AccessSession_FullMethodName      = "/authwire.v1.SessionService/AccessSession"
+	SessionService_ListSessions_FullMethodName       = "/authwire.v1.SessionService/ListSessions"
+	SessionService_GetSession_FullMethodName         = "/authwire.v1.SessionService/GetSession"
+	SessionService_RevokeSession_FullMethodName      = "/authwire.v1.SessionService/RevokeSession"
+	SessionService_RevokeUserSessions_FullMethodName = "/authwire.v1.SessionService/RevokeUserSessions"
+	SessionService_RevokeSessions_FullMethodName     = "/authwire.v1.SessionService/RevokeSessions"
 )
 
 // SessionServiceClient is the client API for SessionService service.
@@ -73,6 +78,25 @@ type SessionServiceClient interface {
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
 	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
 	AccessSession(ctx context.Context, in *AccessSessionRequest, opts ...grpc.CallOption) (*AccessSessionResponse, error)
+	// Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
+	// byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
+	// cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
+	// nothing of anybody else's.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
+	// Returns the session with an id, expired or not. Without its token.
+	//
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
+	// Deletes the session with an id, if there is one: the device is signed out. Returns it as it was.
+	RevokeSession(ctx context.Context, in *RevokeSessionRequest, opts ...grpc.CallOption) (*RevokeSessionResponse, error)
+	// Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
+	// same time may stay.
+	RevokeUserSessions(ctx context.Context, in *RevokeUserSessionsRequest, opts ...grpc.CallOption) (*RevokeUserSessionsResponse, error)
+	// Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
+	// of the request, and a call that fails has done some of them. Made again, it does the rest.
+	RevokeSessions(ctx context.Context, in *RevokeSessionsRequest, opts ...grpc.CallOption) (*RevokeSessionsResponse, error)
 }
 
 type sessionServiceClient struct {
@@ -133,6 +157,56 @@ func (c *sessionServiceClient) AccessSession(ctx context.Context, in *AccessSess
 	return out, nil
 }
 
+func (c *sessionServiceClient) ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSessionsResponse)
+	err := c.cc.Invoke(ctx, SessionService_ListSessions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetSessionResponse)
+	err := c.cc.Invoke(ctx, SessionService_GetSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) RevokeSession(ctx context.Context, in *RevokeSessionRequest, opts ...grpc.CallOption) (*RevokeSessionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokeSessionResponse)
+	err := c.cc.Invoke(ctx, SessionService_RevokeSession_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) RevokeUserSessions(ctx context.Context, in *RevokeUserSessionsRequest, opts ...grpc.CallOption) (*RevokeUserSessionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokeUserSessionsResponse)
+	err := c.cc.Invoke(ctx, SessionService_RevokeUserSessions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) RevokeSessions(ctx context.Context, in *RevokeSessionsRequest, opts ...grpc.CallOption) (*RevokeSessionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokeSessionsResponse)
+	err := c.cc.Invoke(ctx, SessionService_RevokeSessions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SessionServiceServer is the server API for SessionService service.
 // All implementations must embed UnimplementedSessionServiceServer
 // for forward compatibility.
@@ -180,6 +254,25 @@ type SessionServiceServer interface {
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
 	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
 	AccessSession(context.Context, *AccessSessionRequest) (*AccessSessionResponse, error)
+	// Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
+	// byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
+	// cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
+	// nothing of anybody else's.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
+	// Returns the session with an id, expired or not. Without its token.
+	//
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)
+	// Deletes the session with an id, if there is one: the device is signed out. Returns it as it was.
+	RevokeSession(context.Context, *RevokeSessionRequest) (*RevokeSessionResponse, error)
+	// Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
+	// same time may stay.
+	RevokeUserSessions(context.Context, *RevokeUserSessionsRequest) (*RevokeUserSessionsResponse, error)
+	// Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
+	// of the request, and a call that fails has done some of them. Made again, it does the rest.
+	RevokeSessions(context.Context, *RevokeSessionsRequest) (*RevokeSessionsResponse, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }
 
@@ -204,6 +297,21 @@ func (UnimplementedSessionServiceServer) DeleteSession(context.Context, *DeleteS
 }
 func (UnimplementedSessionServiceServer) AccessSession(context.Context, *AccessSessionRequest) (*AccessSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AccessSession not implemented")
+}
+func (UnimplementedSessionServiceServer) ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSessions not implemented")
+}
+func (UnimplementedSessionServiceServer) GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetSession not implemented")
+}
+func (UnimplementedSessionServiceServer) RevokeSession(context.Context, *RevokeSessionRequest) (*RevokeSessionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeSession not implemented")
+}
+func (UnimplementedSessionServiceServer) RevokeUserSessions(context.Context, *RevokeUserSessionsRequest) (*RevokeUserSessionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeUserSessions not implemented")
+}
+func (UnimplementedSessionServiceServer) RevokeSessions(context.Context, *RevokeSessionsRequest) (*RevokeSessionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeSessions not implemented")
 }
 func (UnimplementedSessionServiceServer) mustEmbedUnimplementedSessionServiceServer() {}
 func (UnimplementedSessionServiceServer) testEmbeddedByValue()                        {}
@@ -316,6 +424,96 @@ func _SessionService_AccessSession_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_ListSessions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSessionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).ListSessions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_ListSessions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).ListSessions(ctx, req.(*ListSessionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_GetSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).GetSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_GetSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).GetSession(ctx, req.(*GetSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_RevokeSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeSessionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).RevokeSession(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_RevokeSession_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).RevokeSession(ctx, req.(*RevokeSessionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_RevokeUserSessions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeUserSessionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).RevokeUserSessions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_RevokeUserSessions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).RevokeUserSessions(ctx, req.(*RevokeUserSessionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SessionService_RevokeSessions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeSessionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).RevokeSessions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_RevokeSessions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).RevokeSessions(ctx, req.(*RevokeSessionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SessionService_ServiceDesc is the grpc.ServiceDesc for SessionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -342,6 +540,26 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "AccessSession",
 			Handler:    _SessionService_AccessSession_Handler,
+		},
+		{
+			MethodName: "ListSessions",
+			Handler:    _SessionService_ListSessions_Handler,
+		},
+		{
+			MethodName: "GetSession",
+			Handler:    _SessionService_GetSession_Handler,
+		},
+		{
+			MethodName: "RevokeSession",
+			Handler:    _SessionService_RevokeSession_Handler,
+		},
+		{
+			MethodName: "RevokeUserSessions",
+			Handler:    _SessionService_RevokeUserSessions_Handler,
+		},
+		{
+			MethodName: "RevokeSessions",
+			Handler:    _SessionService_RevokeSessions_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

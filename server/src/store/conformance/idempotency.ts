@@ -89,6 +89,21 @@ export function idempotencyContract(context: ContractContext): void {
       const { sessionToken } = await context.store.sessions.create(anyone, newSession(id, expires()))
       return (store, caller) => store.sessions.delete(caller, sessionToken)
     },
+    "sessions.revoke": async () => {
+      const { id: userId } = await context.store.users.create(anyone, newUser())
+      const { id = "" } = await context.store.sessions.create(anyone, newSession(userId, expires()))
+      return (store, caller) => store.sessions.revoke(caller, id)
+    },
+    "sessions.revokeOfUser": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      await context.store.sessions.create(anyone, newSession(id, expires()))
+      return (store, caller) => store.sessions.revokeOfUser(caller, id, {})
+    },
+    "sessions.revokeOfUsers": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      await context.store.sessions.create(anyone, newSession(id, expires()))
+      return (store, caller) => store.sessions.revokeOfUsers(caller, [id])
+    },
     "verificationTokens.create": async () => {
       const token = newToken()
       return (store, caller) => store.verificationTokens.create(caller, token)

@@ -27,7 +27,7 @@ export function sessionContract(context: ContractContext): void {
   describe("create", () => {
     test("keeps every field exactly, and the database holds it, but not the token", async () => {
       const session = newSession(await newUserId(), Date.UTC(2031, 0, 2, 3, 4, 5, 678), { extra: oddExtra })
-      expect(await context.store.sessions.create(anyone, session)).toEqual(session)
+      expect(await context.store.sessions.create(anyone, session)).toEqual({ ...session, id: expect.any(String) })
       expect(await context.other.sessions.getWithUser(anyone, session.sessionToken)).toMatchObject({ session })
       const hash = hashOf(session.sessionToken)
       const expires = Date.UTC(2031, 0, 2, 3, 4, 5, 678)
@@ -103,8 +103,8 @@ export function sessionContract(context: ContractContext): void {
       const user = newUser({ email: `${newId()}@example.com`, name: "Ada", extra: { role: "admin" } })
       await context.store.users.create(anyone, user)
       const session = newSession(user.id, context.clock.now + day, { extra: { device: "phone" } })
-      await context.store.sessions.create(anyone, session)
-      expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toEqual({ session, user })
+      const stored = await context.store.sessions.create(anyone, session)
+      expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toEqual({ session: stored, user })
     })
 
     test("null: no such session", async () => {
@@ -147,7 +147,7 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.update(anyone, sessionToken, {})).toEqual(session)
       const userId = await newUserId()
       const patch = { userId, expires: new Date(context.clock.now + 2 * day + 7), extra: { b: null, c: [3] } }
-      const updated = { sessionToken, ...patch, extra: { a: 1, b: null, c: [3] } }
+      const updated = { id: expect.any(String), sessionToken, ...patch, extra: { a: 1, b: null, c: [3] } }
       expect(await context.store.sessions.update(anyone, sessionToken, patch)).toEqual(updated)
       expect(await rowsOf(sessionToken)).toMatchObject([
         { user_id: userId, expires: context.clock.now + 2 * day + 7, extra: '{"a":1,"b":null,"c":[3]}' },

@@ -72,6 +72,19 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
     store.sessions.update(caller, token, { userId, extra: { touched: true } }),
   ),
   operation("delete session", name, (store, caller, token) => store.sessions.delete(caller, token)),
+  operation("list sessions", name, async (store, caller, userId) => {
+    const pages = await allPages(1, (page) => store.sessions.list(caller, { userId }, page))
+    // Those of one moment come in the order of ids, which are random.
+    return pages.map(([session]) => JSON.stringify({ ...session, id: undefined })).sort()
+  }),
+  operation("revoke session", name, async (store, caller, token) => {
+    const id = (await store.sessions.getWithUser(caller, token))?.session.id ?? "none"
+    return [await store.sessions.get(caller, id), await store.sessions.revoke(caller, id)]
+  }),
+  operation("revoke sessions of user", fc.record({ id: name, sessionToken: name }), (store, caller, { id, ...kept }) =>
+    store.sessions.revokeOfUser(caller, id, kept),
+  ),
+  operation("revoke sessions", name, (store, caller, id) => store.sessions.revokeOfUsers(caller, [id])),
   operation("create token", fc.record({ identifier: name, token: name }), (store, caller, key) =>
     store.verificationTokens.create(caller, { ...key, expires: soon }),
   ),

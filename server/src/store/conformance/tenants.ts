@@ -105,9 +105,16 @@ export function tenantContract(context: ContractContext): void {
   })
 }
 
+const isHandle = (key: string, value: unknown) => key === "id" && /^[0-9A-F]{32}$/.test(String(value))
+
 async function outcomeOf({ name, run }: Operation, store: Store, caller: Caller, mark: string): Promise<unknown> {
   try {
-    return { name, value: await run(store, caller, mark) }
+    const value = await run(store, caller, mark)
+    // The handles of sessions are random.
+    return {
+      name,
+      value: JSON.parse(JSON.stringify(value ?? null), (key, one) => (isHandle(key, one) ? undefined : one)),
+    }
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     return { name, reason: error.reason, message: error.message, field: error.field }

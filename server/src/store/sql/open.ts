@@ -91,7 +91,7 @@ export function sqlStore(
     database,
     users: userStore(database, { tokens, clock, provisional }),
     accounts: accountStore(database, { cipher, tokens, provisional }),
-    sessions: sessionStore(database, { clock, provisional }),
+    sessions: sessionStore(database, { tokens, clock, provisional }),
     verificationTokens: verificationTokenStore(database),
     authenticators: authenticatorStore(database, provisional),
     tenants: tenantStore(database),

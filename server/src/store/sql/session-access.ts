@@ -1,7 +1,8 @@
-import type { Caller, SessionStore } from "../store.js"
+import type { SessionStore } from "../store.js"
 import type { Database } from "./database.js"
 import { type Statement, statement } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
+import { keyOfSession as keyOf } from "./session-keys.js"
 
 type Key = Pick<SessionRow, "tenant" | "tokenHash">
 
@@ -25,10 +26,9 @@ export function sessionAccess(
   options: {
     clock: () => number
     getWithUser: SessionStore["getWithUser"]
-    keyOf: (caller: Caller, sessionToken: string) => Key
   },
 ): SessionStore["access"] {
-  const { clock, getWithUser, keyOf } = options
+  const { clock, getWithUser } = options
   const { sessions } = database.tables
   // The condition is about the row as it is when it is locked, so it also holds for who has read it long before. As `due` is
   // earlier than the new expiry, no expiry becomes earlier, and whoever comes second finds nothing that is due. No index helps

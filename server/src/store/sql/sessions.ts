@@ -1,21 +1,24 @@
-import { hash } from "node:crypto"
 import { StoreError } from "../error.js"
 import type { Caller, SessionStore } from "../store.js"
 import type { Session } from "../types.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
+import type { PageTokens } from "./page-tokens.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 import type { Cell } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
 import { sessionAccess } from "./session-access.js"
+import { keyOfSession as keyOf, newHandle } from "./session-keys.js"
+import { sessionLists } from "./session-lists.js"
+import { sessionRevocations } from "./session-revocations.js"
 import { userNotFound } from "./user-not-found.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(
   database: Database,
-  { clock, provisional }: { clock: () => number; provisional: ProvisionalUsers },
+  { tokens, clock, provisional }: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers },
 ): SessionStore {
   const { sessions, users } = database.tables
   const sessionAndUserByHash = sharedLookup(database, {
@@ -52,13 +55,17 @@ export function sessionStore(
   }
 
   return {
-    async create(caller, session) {
-      checkJsonSize("extra", session.extra)
+    ...sessionLists(database, { tokens, clock }),
+    ...sessionRevocations(database),
+
+    async create(caller, given, origin) {
+      checkJsonSize("extra", given.extra)
+      const session = { ...given, id: newHandle() }
+      const now = new Date(clock())
+      const row = { ...rowOf(caller, session), ...origin, created: now, lastSeen: now }
       const { userId } = session
       try {
-        await provisional.write(caller, userId, [userName(caller, userId)], (sql) =>
-          sql.write(sessions.insert, rowOf(caller, session)),
-        )
+        await provisional.write(caller, userId, [userName(caller, userId)], (sql) => sql.write(sessions.insert, row))
         return session
       } catch (error) {
         if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
@@ -77,6 +84,7 @@ export function sessionStore(
         const stored = sessions.row(cells)
         if (stored.expires < new Date(clock())) return null
         const session: Session = {
+          id: stored.id,
           sessionToken,
           userId: patch.userId ?? stored.userId,
           expires: patch.expires ?? stored.expires,
@@ -85,7 +93,7 @@ export function sessionStore(
         checkJsonSize("extra", session.extra)
         if (patch.userId !== undefined) await provisional.end(sql, caller, patch.userId)
         try {
-          await sql.write(sessions.update, rowOf(caller, session))
+          await sql.write(sessions.update, { ...rowOf(caller, session), lastSeen: new Date(clock()) })
         } catch (error) {
           throw failsBy(error, "no-parent") ? userNotFound() : error
         }
@@ -110,12 +118,8 @@ export function sessionStore(
       })
     },
 
-    access: sessionAccess(database, { clock, getWithUser, keyOf }),
+    access: sessionAccess(database, { clock, getWithUser }),
   }
-}
-
-function keyOf({ tenant }: Caller, sessionToken: string): Pick<SessionRow, "tenant" | "tokenHash"> {
-  return { tenant, tokenHash: hash("sha256", sessionToken, "buffer") }
 }
 
 function rowOf(caller: Caller, { sessionToken, ...rest }: Session): SessionRow {

@@ -26,7 +26,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61uthwire/v1/session.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x01\n\x07Session\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtraBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61uthwire/v1/session.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\x04\n\x07Session\x12#\n\rsession_token\x18\x01 \x01(\tR\x0csessionToken\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12\x34\n\x07\x65xpires\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires\x12-\n\x05\x65xtra\x18\x04 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12\x0e\n\x02id\x18\x05 \x01(\tR\x02id\x12;\n\x0b\x63reate_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12@\n\x0elast_seen_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0clastSeenTime\x12\x13\n\x02ip\x18\x08 \x01(\tH\x00R\x02ip\x88\x01\x01\x12\"\n\nuser_agent\x18\t \x01(\tH\x01R\tuserAgent\x88\x01\x01\x12$\n\x0b\x61uth_method\x18\n \x01(\tH\x02R\nauthMethod\x88\x01\x01\x12\x1f\n\x08provider\x18\x0b \x01(\tH\x03R\x08provider\x88\x01\x01\x12\'\n\x0cimpersonator\x18\x0c \x01(\tH\x04R\x0cimpersonator\x88\x01\x01\x42\x05\n\x03_ipB\r\n\x0b_user_agentB\x0e\n\x0c_auth_methodB\x0b\n\t_providerB\x0f\n\r_impersonatorBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,5 +35,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_SESSION']._serialized_start=106
-  _globals['_SESSION']._serialized_end=278
+  _globals['_SESSION']._serialized_end=658
 # @@protoc_insertion_point(module_scope)

@@ -11,10 +11,10 @@ import builtins as _builtins
 import sys
 import typing as _typing
 
-if sys.version_info >= (3, 11):
-    from typing import TypeAlias as _TypeAlias, Never as _Never
+if sys.version_info >= (3, 10):
+    from typing import TypeAlias as _TypeAlias
 else:
-    from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
+    from typing_extensions import TypeAlias as _TypeAlias
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -28,10 +28,30 @@ class Session(_message.Message):
     USER_ID_FIELD_NUMBER: _builtins.int
     EXPIRES_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    LAST_SEEN_TIME_FIELD_NUMBER: _builtins.int
+    IP_FIELD_NUMBER: _builtins.int
+    USER_AGENT_FIELD_NUMBER: _builtins.int
+    AUTH_METHOD_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    IMPERSONATOR_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
-    """The token that the request named: the service keeps only its SHA-256."""
+    """The token that the request named: the service keeps only its SHA-256. Empty where the request named none."""
     user_id: _builtins.str
     """Identifier of the user who is signed in."""
+    id: _builtins.str
+    """What the session is called by who does not have its token: random, no part of the token, unique in the tenant."""
+    ip: _builtins.str
+    """Address of the client that the session was created for, as the application said it."""
+    user_agent: _builtins.str
+    """User agent of that client, as the application said it. It is the client's own word."""
+    auth_method: _builtins.str
+    """How the user was authenticated, as the application said it: `passkey`, `email`, …"""
+    provider: _builtins.str
+    """Identifier of the provider that the user signed in with, as the application said it."""
+    impersonator: _builtins.str
+    """Who is signed in as the user, as the application said it: an identifier of a member of staff, say. Absent: the user."""
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
         """When the session expires, to the millisecond."""
@@ -40,6 +60,16 @@ class Session(_message.Message):
     def extra(self) -> _struct_pb2.Struct:
         """Properties beyond the named ones, returned as they were given."""
 
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When the session was created. Of one that is older than this field: when the service was updated. Only answered where
+        the request has no token (ListSessions, GetSession, RevokeSession), as all that follows.
+        """
+
+    @_builtins.property
+    def last_seen_time(self) -> _timestamp_pb2.Timestamp:
+        """When somebody came with the session last, to about a minute. Absent: not since the service keeps it."""
+
     def __init__(
         self,
         *,
@@ -47,11 +77,38 @@ class Session(_message.Message):
         user_id: _builtins.str = ...,
         expires: _timestamp_pb2.Timestamp | None = ...,
         extra: _struct_pb2.Struct | None = ...,
+        id: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        last_seen_time: _timestamp_pb2.Timestamp | None = ...,
+        ip: _builtins.str | None = ...,
+        user_agent: _builtins.str | None = ...,
+        auth_method: _builtins.str | None = ...,
+        provider: _builtins.str | None = ...,
+        impersonator: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "extra", b"extra"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "create_time", b"create_time", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "last_seen_time", b"last_seen_time", "provider", b"provider", "user_agent", b"user_agent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "extra", b"extra", "session_token", b"session_token", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "create_time", b"create_time", "expires", b"expires", "extra", b"extra", "id", b"id", "impersonator", b"impersonator", "ip", b"ip", "last_seen_time", b"last_seen_time", "provider", b"provider", "session_token", b"session_token", "user_agent", b"user_agent", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__auth_method: _TypeAlias = _typing.Literal["auth_method"]  # noqa: Y015
+    _WhichOneofArgType__auth_method: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method"]  # noqa: Y015
+    _WhichOneofReturnType__impersonator: _TypeAlias = _typing.Literal["impersonator"]  # noqa: Y015
+    _WhichOneofArgType__impersonator: _TypeAlias = _typing.Literal["_impersonator", b"_impersonator"]  # noqa: Y015
+    _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
+    _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
+    _WhichOneofReturnType__provider: _TypeAlias = _typing.Literal["provider"]  # noqa: Y015
+    _WhichOneofArgType__provider: _TypeAlias = _typing.Literal["_provider", b"_provider"]  # noqa: Y015
+    _WhichOneofReturnType__user_agent: _TypeAlias = _typing.Literal["user_agent"]  # noqa: Y015
+    _WhichOneofArgType__user_agent: _TypeAlias = _typing.Literal["_user_agent", b"_user_agent"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__auth_method) -> _WhichOneofReturnType__auth_method | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__impersonator) -> _WhichOneofReturnType__impersonator | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider) -> _WhichOneofReturnType__provider | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__user_agent) -> _WhichOneofReturnType__user_agent | None: ...
 
 Global___Session: _TypeAlias = Session  # noqa: Y015

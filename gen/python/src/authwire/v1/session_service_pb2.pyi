@@ -5,12 +5,14 @@ isort:skip_file
 
 from authwire.v1 import session_pb2 as _session_pb2
 from authwire.v1 import user_pb2 as _user_pb2
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -32,10 +34,25 @@ class CreateSessionRequest(_message.Message):
     USER_ID_FIELD_NUMBER: _builtins.int
     EXPIRES_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
+    IP_FIELD_NUMBER: _builtins.int
+    USER_AGENT_FIELD_NUMBER: _builtins.int
+    AUTH_METHOD_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    IMPERSONATOR_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
     """Randomly generated value that identifies the session."""
     user_id: _builtins.str
     """Identifier of the user."""
+    ip: _builtins.str
+    """See Session.ip."""
+    user_agent: _builtins.str
+    """See Session.user_agent."""
+    auth_method: _builtins.str
+    """See Session.auth_method."""
+    provider: _builtins.str
+    """See Session.provider."""
+    impersonator: _builtins.str
+    """See Session.impersonator."""
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
         """When the session expires. Fractions of a millisecond are dropped."""
@@ -51,12 +68,36 @@ class CreateSessionRequest(_message.Message):
         user_id: _builtins.str = ...,
         expires: _timestamp_pb2.Timestamp | None = ...,
         extra: _struct_pb2.Struct | None = ...,
+        ip: _builtins.str | None = ...,
+        user_agent: _builtins.str | None = ...,
+        auth_method: _builtins.str | None = ...,
+        provider: _builtins.str | None = ...,
+        impersonator: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "extra", b"extra"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "provider", b"provider", "user_agent", b"user_agent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires", "extra", b"extra", "session_token", b"session_token", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "provider", b"provider", "session_token", b"session_token", "user_agent", b"user_agent", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__auth_method: _TypeAlias = _typing.Literal["auth_method"]  # noqa: Y015
+    _WhichOneofArgType__auth_method: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method"]  # noqa: Y015
+    _WhichOneofReturnType__impersonator: _TypeAlias = _typing.Literal["impersonator"]  # noqa: Y015
+    _WhichOneofArgType__impersonator: _TypeAlias = _typing.Literal["_impersonator", b"_impersonator"]  # noqa: Y015
+    _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
+    _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
+    _WhichOneofReturnType__provider: _TypeAlias = _typing.Literal["provider"]  # noqa: Y015
+    _WhichOneofArgType__provider: _TypeAlias = _typing.Literal["_provider", b"_provider"]  # noqa: Y015
+    _WhichOneofReturnType__user_agent: _TypeAlias = _typing.Literal["user_agent"]  # noqa: Y015
+    _WhichOneofArgType__user_agent: _TypeAlias = _typing.Literal["_user_agent", b"_user_agent"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__auth_method) -> _WhichOneofReturnType__auth_method | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__impersonator) -> _WhichOneofReturnType__impersonator | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider) -> _WhichOneofReturnType__provider | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__user_agent) -> _WhichOneofReturnType__user_agent | None: ...
 
 Global___CreateSessionRequest: _TypeAlias = CreateSessionRequest  # noqa: Y015
 
@@ -352,3 +393,291 @@ class AccessSessionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AccessSessionResponse: _TypeAlias = AccessSessionResponse  # noqa: Y015
+
+@_typing.final
+class ListSessionsRequest(_message.Message):
+    """Request of SessionService.ListSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    ACTIVE_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    CREATED_SINCE_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.str
+    """Identifier of the user."""
+    page_size: _builtins.int
+    """The most sessions that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
+    its sessions take more than 512 KiB in the database.
+    """
+    page_token: _builtins.str
+    """Where the page begins: `next_page_token` of the page before it, of the same user with the same filters. Empty: the
+    first page.
+    """
+    active: _builtins.bool
+    """true: only sessions that have not expired. false: only those that have. Absent: all."""
+    provider: _builtins.str
+    """Only sessions that began at this provider. Absent: all."""
+    @_builtins.property
+    def created_since(self) -> _timestamp_pb2.Timestamp:
+        """Only sessions that were created at this moment or later. Fractions of a millisecond are dropped. Absent: all."""
+
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        active: _builtins.bool | None = ...,
+        provider: _builtins.str | None = ...,
+        created_since: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_active", b"_active", "_provider", b"_provider", "active", b"active", "created_since", b"created_since", "provider", b"provider"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active", b"_active", "_provider", b"_provider", "active", b"active", "created_since", b"created_since", "page_size", b"page_size", "page_token", b"page_token", "provider", b"provider", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__active: _TypeAlias = _typing.Literal["active"]  # noqa: Y015
+    _WhichOneofArgType__active: _TypeAlias = _typing.Literal["_active", b"_active"]  # noqa: Y015
+    _WhichOneofReturnType__provider: _TypeAlias = _typing.Literal["provider"]  # noqa: Y015
+    _WhichOneofArgType__provider: _TypeAlias = _typing.Literal["_provider", b"_provider"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__active) -> _WhichOneofReturnType__active | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider) -> _WhichOneofReturnType__provider | None: ...
+
+Global___ListSessionsRequest: _TypeAlias = ListSessionsRequest  # noqa: Y015
+
+@_typing.final
+class ListSessionsResponse(_message.Message):
+    """Answer of SessionService.ListSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the next page, as that of ListUsers. Empty: there is none."""
+    @_builtins.property
+    def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.Session]:
+        """The sessions."""
+
+    def __init__(
+        self,
+        *,
+        sessions: _abc.Iterable[_session_pb2.Session] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "sessions", b"sessions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSessionsResponse: _TypeAlias = ListSessionsResponse  # noqa: Y015
+
+@_typing.final
+class GetSessionRequest(_message.Message):
+    """Request of SessionService.GetSession."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """See Session.id."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSessionRequest: _TypeAlias = GetSessionRequest  # noqa: Y015
+
+@_typing.final
+class GetSessionResponse(_message.Message):
+    """Answer of SessionService.GetSession."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> _session_pb2.Session:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: _session_pb2.Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSessionResponse: _TypeAlias = GetSessionResponse  # noqa: Y015
+
+@_typing.final
+class RevokeSessionRequest(_message.Message):
+    """Request of SessionService.RevokeSession."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """See Session.id."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeSessionRequest: _TypeAlias = RevokeSessionRequest  # noqa: Y015
+
+@_typing.final
+class RevokeSessionResponse(_message.Message):
+    """Answer of SessionService.RevokeSession."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> _session_pb2.Session:
+        """The session as it was. Absent: there was none, or it had been revoked before."""
+
+    def __init__(
+        self,
+        *,
+        session: _session_pb2.Session | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeSessionResponse: _TypeAlias = RevokeSessionResponse  # noqa: Y015
+
+@_typing.final
+class RevokeUserSessionsRequest(_message.Message):
+    """Request of SessionService.RevokeUserSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    KEPT_ID_FIELD_NUMBER: _builtins.int
+    KEPT_SESSION_TOKEN_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.str
+    """Identifier of the user."""
+    kept_id: _builtins.str
+    """Id of a session that stays, if the user has it: that of the device that asks. Absent: none."""
+    kept_session_token: _builtins.str
+    """The same by its token. Both may be given, and both stay."""
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.str = ...,
+        kept_id: _builtins.str | None = ...,
+        kept_session_token: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_kept_id", b"_kept_id", "_kept_session_token", b"_kept_session_token", "kept_id", b"kept_id", "kept_session_token", b"kept_session_token"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_kept_id", b"_kept_id", "_kept_session_token", b"_kept_session_token", "kept_id", b"kept_id", "kept_session_token", b"kept_session_token", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__kept_id: _TypeAlias = _typing.Literal["kept_id"]  # noqa: Y015
+    _WhichOneofArgType__kept_id: _TypeAlias = _typing.Literal["_kept_id", b"_kept_id"]  # noqa: Y015
+    _WhichOneofReturnType__kept_session_token: _TypeAlias = _typing.Literal["kept_session_token"]  # noqa: Y015
+    _WhichOneofArgType__kept_session_token: _TypeAlias = _typing.Literal["_kept_session_token", b"_kept_session_token"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__kept_id) -> _WhichOneofReturnType__kept_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__kept_session_token) -> _WhichOneofReturnType__kept_session_token | None: ...
+
+Global___RevokeUserSessionsRequest: _TypeAlias = RevokeUserSessionsRequest  # noqa: Y015
+
+@_typing.final
+class RevokeUserSessionsResponse(_message.Message):
+    """Answer of SessionService.RevokeUserSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVOKED_FIELD_NUMBER: _builtins.int
+    revoked: _builtins.int
+    """How many sessions were deleted."""
+    def __init__(
+        self,
+        *,
+        revoked: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revoked", b"revoked"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeUserSessionsResponse: _TypeAlias = RevokeUserSessionsResponse  # noqa: Y015
+
+@_typing.final
+class RevokeSessionsRequest(_message.Message):
+    """Request of SessionService.RevokeSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def user_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers of the users."""
+
+    def __init__(
+        self,
+        *,
+        user_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["user_ids", b"user_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeSessionsRequest: _TypeAlias = RevokeSessionsRequest  # noqa: Y015
+
+@_typing.final
+class RevokeSessionsResponse(_message.Message):
+    """Answer of SessionService.RevokeSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROCESSED_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    REVOKED_FIELD_NUMBER: _builtins.int
+    processed: _builtins.int
+    """How many users are done, from the first of the request on; at least one."""
+    more: _builtins.bool
+    """Whether users are left, because those before them had many sessions: ask again with those behind `processed`."""
+    revoked: _builtins.int
+    """How many sessions were deleted."""
+    def __init__(
+        self,
+        *,
+        processed: _builtins.int = ...,
+        more: _builtins.bool = ...,
+        revoked: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "processed", b"processed", "revoked", b"revoked"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeSessionsResponse: _TypeAlias = RevokeSessionsResponse  # noqa: Y015

@@ -63,6 +63,31 @@ class SessionServiceStub:
                 request_serializer=authwire_dot_v1_dot_session__service__pb2.AccessSessionRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_session__service__pb2.AccessSessionResponse.FromString,
                 _registered_method=True)
+        self.ListSessions = channel.unary_unary(
+                '/authwire.v1.SessionService/ListSessions',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.ListSessionsRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.ListSessionsResponse.FromString,
+                _registered_method=True)
+        self.GetSession = channel.unary_unary(
+                '/authwire.v1.SessionService/GetSession',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.GetSessionRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.GetSessionResponse.FromString,
+                _registered_method=True)
+        self.RevokeSession = channel.unary_unary(
+                '/authwire.v1.SessionService/RevokeSession',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionResponse.FromString,
+                _registered_method=True)
+        self.RevokeUserSessions = channel.unary_unary(
+                '/authwire.v1.SessionService/RevokeUserSessions',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeUserSessionsRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeUserSessionsResponse.FromString,
+                _registered_method=True)
+        self.RevokeSessions = channel.unary_unary(
+                '/authwire.v1.SessionService/RevokeSessions',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionsRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionsResponse.FromString,
+                _registered_method=True)
 
 
 class SessionServiceServicer:
@@ -135,6 +160,50 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSessions(self, request, context):
+        """Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
+        byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
+        cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
+        nothing of anybody else's.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSession(self, request, context):
+        """Returns the session with an id, expired or not. Without its token.
+
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeSession(self, request, context):
+        """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeUserSessions(self, request, context):
+        """Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
+        same time may stay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeSessions(self, request, context):
+        """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
+        of the request, and a call that fails has done some of them. Made again, it does the rest.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SessionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -162,6 +231,31 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.AccessSession,
                     request_deserializer=authwire_dot_v1_dot_session__service__pb2.AccessSessionRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_session__service__pb2.AccessSessionResponse.SerializeToString,
+            ),
+            'ListSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSessions,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.ListSessionsRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.ListSessionsResponse.SerializeToString,
+            ),
+            'GetSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSession,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.GetSessionRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.GetSessionResponse.SerializeToString,
+            ),
+            'RevokeSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeSession,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionResponse.SerializeToString,
+            ),
+            'RevokeUserSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeUserSessions,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeUserSessionsRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeUserSessionsResponse.SerializeToString,
+            ),
+            'RevokeSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeSessions,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionsRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -303,6 +397,141 @@ class SessionService:
             '/authwire.v1.SessionService/AccessSession',
             authwire_dot_v1_dot_session__service__pb2.AccessSessionRequest.SerializeToString,
             authwire_dot_v1_dot_session__service__pb2.AccessSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/ListSessions',
+            authwire_dot_v1_dot_session__service__pb2.ListSessionsRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.ListSessionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/GetSession',
+            authwire_dot_v1_dot_session__service__pb2.GetSessionRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.GetSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/RevokeSession',
+            authwire_dot_v1_dot_session__service__pb2.RevokeSessionRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.RevokeSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeUserSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/RevokeUserSessions',
+            authwire_dot_v1_dot_session__service__pb2.RevokeUserSessionsRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.RevokeUserSessionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/RevokeSessions',
+            authwire_dot_v1_dot_session__service__pb2.RevokeSessionsRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.RevokeSessionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -80,6 +80,29 @@ class SessionServiceStub:
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
     """
+    ListSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]
+    """Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
+    byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
+    cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
+    nothing of anybody else's.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    """
+    GetSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]
+    """Returns the session with an id, expired or not. Without its token.
+
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+    """
+    RevokeSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionRequest, _session_service_pb2.RevokeSessionResponse]
+    """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was."""
+    RevokeUserSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]
+    """Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
+    same time may stay.
+    """
+    RevokeSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionsRequest, _session_service_pb2.RevokeSessionsResponse]
+    """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
+    of the request, and a call that fails has done some of them. Made again, it does the rest.
+    """
 
 @_typing.type_check_only
 class SessionServiceAsyncStub(SessionServiceStub):
@@ -132,6 +155,29 @@ class SessionServiceAsyncStub(SessionServiceStub):
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
+    """
+    ListSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
+    """Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
+    byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
+    cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
+    nothing of anybody else's.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    """
+    GetSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]  # type: ignore[assignment]
+    """Returns the session with an id, expired or not. Without its token.
+
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+    """
+    RevokeSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionRequest, _session_service_pb2.RevokeSessionResponse]  # type: ignore[assignment]
+    """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was."""
+    RevokeUserSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]  # type: ignore[assignment]
+    """Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
+    same time may stay.
+    """
+    RevokeSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionsRequest, _session_service_pb2.RevokeSessionsResponse]  # type: ignore[assignment]
+    """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
+    of the request, and a call that fails has done some of them. Made again, it does the rest.
     """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -212,6 +258,59 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
+        """
+
+    @_abc_1.abstractmethod
+    def ListSessions(
+        self,
+        request: _session_service_pb2.ListSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.ListSessionsResponse, _abc.Awaitable[_session_service_pb2.ListSessionsResponse]]:
+        """Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
+        byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
+        cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
+        nothing of anybody else's.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        """
+
+    @_abc_1.abstractmethod
+    def GetSession(
+        self,
+        request: _session_service_pb2.GetSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.GetSessionResponse, _abc.Awaitable[_session_service_pb2.GetSessionResponse]]:
+        """Returns the session with an id, expired or not. Without its token.
+
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+        """
+
+    @_abc_1.abstractmethod
+    def RevokeSession(
+        self,
+        request: _session_service_pb2.RevokeSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.RevokeSessionResponse, _abc.Awaitable[_session_service_pb2.RevokeSessionResponse]]:
+        """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was."""
+
+    @_abc_1.abstractmethod
+    def RevokeUserSessions(
+        self,
+        request: _session_service_pb2.RevokeUserSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.RevokeUserSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeUserSessionsResponse]]:
+        """Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
+        same time may stay.
+        """
+
+    @_abc_1.abstractmethod
+    def RevokeSessions(
+        self,
+        request: _session_service_pb2.RevokeSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.RevokeSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeSessionsResponse]]:
+        """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
+        of the request, and a call that fails has done some of them. Made again, it does the rest.
         """
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

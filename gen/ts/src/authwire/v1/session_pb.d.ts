@@ -18,7 +18,7 @@ export declare const file_authwire_v1_session: GenFile;
  */
 export declare type Session = Message<"authwire.v1.Session"> & {
   /**
-   * The token that the request named: the service keeps only its SHA-256.
+   * The token that the request named: the service keeps only its SHA-256. Empty where the request named none.
    *
    * @generated from field: string session_token = 1;
    */
@@ -44,6 +44,63 @@ export declare type Session = Message<"authwire.v1.Session"> & {
    * @generated from field: google.protobuf.Struct extra = 4;
    */
   extra?: JsonObject | undefined;
+
+  /**
+   * What the session is called by who does not have its token: random, no part of the token, unique in the tenant.
+   *
+   * @generated from field: string id = 5;
+   */
+  id: string;
+
+  /**
+   * When the session was created. Of one that is older than this field: when the service was updated. Only answered where
+   * the request has no token (ListSessions, GetSession, RevokeSession), as all that follows.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 6;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When somebody came with the session last, to about a minute. Absent: not since the service keeps it.
+   *
+   * @generated from field: google.protobuf.Timestamp last_seen_time = 7;
+   */
+  lastSeenTime?: Timestamp | undefined;
+
+  /**
+   * Address of the client that the session was created for, as the application said it.
+   *
+   * @generated from field: optional string ip = 8;
+   */
+  ip?: string | undefined;
+
+  /**
+   * User agent of that client, as the application said it. It is the client's own word.
+   *
+   * @generated from field: optional string user_agent = 9;
+   */
+  userAgent?: string | undefined;
+
+  /**
+   * How the user was authenticated, as the application said it: `passkey`, `email`, …
+   *
+   * @generated from field: optional string auth_method = 10;
+   */
+  authMethod?: string | undefined;
+
+  /**
+   * Identifier of the provider that the user signed in with, as the application said it.
+   *
+   * @generated from field: optional string provider = 11;
+   */
+  provider?: string | undefined;
+
+  /**
+   * Who is signed in as the user, as the application said it: an identifier of a member of staff, say. Absent: the user.
+   *
+   * @generated from field: optional string impersonator = 12;
+   */
+  impersonator?: string | undefined;
 };
 
 /**

@@ -46,6 +46,41 @@ export declare type CreateSessionRequest = Message<"authwire.v1.CreateSessionReq
    * @generated from field: google.protobuf.Struct extra = 4;
    */
   extra?: JsonObject | undefined;
+
+  /**
+   * See Session.ip.
+   *
+   * @generated from field: optional string ip = 8;
+   */
+  ip?: string | undefined;
+
+  /**
+   * See Session.user_agent.
+   *
+   * @generated from field: optional string user_agent = 9;
+   */
+  userAgent?: string | undefined;
+
+  /**
+   * See Session.auth_method.
+   *
+   * @generated from field: optional string auth_method = 10;
+   */
+  authMethod?: string | undefined;
+
+  /**
+   * See Session.provider.
+   *
+   * @generated from field: optional string provider = 11;
+   */
+  provider?: string | undefined;
+
+  /**
+   * See Session.impersonator.
+   *
+   * @generated from field: optional string impersonator = 12;
+   */
+  impersonator?: string | undefined;
 };
 
 /**
@@ -320,6 +355,278 @@ export declare type AccessSessionResponse = Message<"authwire.v1.AccessSessionRe
 export declare const AccessSessionResponseSchema: GenMessage<AccessSessionResponse>;
 
 /**
+ * Request of SessionService.ListSessions.
+ *
+ * @generated from message authwire.v1.ListSessionsRequest
+ */
+export declare type ListSessionsRequest = Message<"authwire.v1.ListSessionsRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * The most sessions that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
+   * its sessions take more than 512 KiB in the database.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * Where the page begins: `next_page_token` of the page before it, of the same user with the same filters. Empty: the
+   * first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+
+  /**
+   * true: only sessions that have not expired. false: only those that have. Absent: all.
+   *
+   * @generated from field: optional bool active = 4;
+   */
+  active?: boolean | undefined;
+
+  /**
+   * Only sessions that began at this provider. Absent: all.
+   *
+   * @generated from field: optional string provider = 5;
+   */
+  provider?: string | undefined;
+
+  /**
+   * Only sessions that were created at this moment or later. Fractions of a millisecond are dropped. Absent: all.
+   *
+   * @generated from field: google.protobuf.Timestamp created_since = 6;
+   */
+  createdSince?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.ListSessionsRequest.
+ * Use `create(ListSessionsRequestSchema)` to create a new message.
+ */
+export declare const ListSessionsRequestSchema: GenMessage<ListSessionsRequest>;
+
+/**
+ * Answer of SessionService.ListSessions.
+ *
+ * @generated from message authwire.v1.ListSessionsResponse
+ */
+export declare type ListSessionsResponse = Message<"authwire.v1.ListSessionsResponse"> & {
+  /**
+   * The sessions.
+   *
+   * @generated from field: repeated authwire.v1.Session sessions = 1;
+   */
+  sessions: Session[];
+
+  /**
+   * Asks for the next page, as that of ListUsers. Empty: there is none.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ListSessionsResponse.
+ * Use `create(ListSessionsResponseSchema)` to create a new message.
+ */
+export declare const ListSessionsResponseSchema: GenMessage<ListSessionsResponse>;
+
+/**
+ * Request of SessionService.GetSession.
+ *
+ * @generated from message authwire.v1.GetSessionRequest
+ */
+export declare type GetSessionRequest = Message<"authwire.v1.GetSessionRequest"> & {
+  /**
+   * See Session.id.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message authwire.v1.GetSessionRequest.
+ * Use `create(GetSessionRequestSchema)` to create a new message.
+ */
+export declare const GetSessionRequestSchema: GenMessage<GetSessionRequest>;
+
+/**
+ * Answer of SessionService.GetSession.
+ *
+ * @generated from message authwire.v1.GetSessionResponse
+ */
+export declare type GetSessionResponse = Message<"authwire.v1.GetSessionResponse"> & {
+  /**
+   * The session.
+   *
+   * @generated from field: authwire.v1.Session session = 1;
+   */
+  session?: Session | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.GetSessionResponse.
+ * Use `create(GetSessionResponseSchema)` to create a new message.
+ */
+export declare const GetSessionResponseSchema: GenMessage<GetSessionResponse>;
+
+/**
+ * Request of SessionService.RevokeSession.
+ *
+ * @generated from message authwire.v1.RevokeSessionRequest
+ */
+export declare type RevokeSessionRequest = Message<"authwire.v1.RevokeSessionRequest"> & {
+  /**
+   * See Session.id.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeSessionRequest.
+ * Use `create(RevokeSessionRequestSchema)` to create a new message.
+ */
+export declare const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest>;
+
+/**
+ * Answer of SessionService.RevokeSession.
+ *
+ * @generated from message authwire.v1.RevokeSessionResponse
+ */
+export declare type RevokeSessionResponse = Message<"authwire.v1.RevokeSessionResponse"> & {
+  /**
+   * The session as it was. Absent: there was none, or it had been revoked before.
+   *
+   * @generated from field: authwire.v1.Session session = 1;
+   */
+  session?: Session | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeSessionResponse.
+ * Use `create(RevokeSessionResponseSchema)` to create a new message.
+ */
+export declare const RevokeSessionResponseSchema: GenMessage<RevokeSessionResponse>;
+
+/**
+ * Request of SessionService.RevokeUserSessions.
+ *
+ * @generated from message authwire.v1.RevokeUserSessionsRequest
+ */
+export declare type RevokeUserSessionsRequest = Message<"authwire.v1.RevokeUserSessionsRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * Id of a session that stays, if the user has it: that of the device that asks. Absent: none.
+   *
+   * @generated from field: optional string kept_id = 2;
+   */
+  keptId?: string | undefined;
+
+  /**
+   * The same by its token. Both may be given, and both stay.
+   *
+   * @generated from field: optional string kept_session_token = 3;
+   */
+  keptSessionToken?: string | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeUserSessionsRequest.
+ * Use `create(RevokeUserSessionsRequestSchema)` to create a new message.
+ */
+export declare const RevokeUserSessionsRequestSchema: GenMessage<RevokeUserSessionsRequest>;
+
+/**
+ * Answer of SessionService.RevokeUserSessions.
+ *
+ * @generated from message authwire.v1.RevokeUserSessionsResponse
+ */
+export declare type RevokeUserSessionsResponse = Message<"authwire.v1.RevokeUserSessionsResponse"> & {
+  /**
+   * How many sessions were deleted.
+   *
+   * @generated from field: int64 revoked = 1;
+   */
+  revoked: bigint;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeUserSessionsResponse.
+ * Use `create(RevokeUserSessionsResponseSchema)` to create a new message.
+ */
+export declare const RevokeUserSessionsResponseSchema: GenMessage<RevokeUserSessionsResponse>;
+
+/**
+ * Request of SessionService.RevokeSessions.
+ *
+ * @generated from message authwire.v1.RevokeSessionsRequest
+ */
+export declare type RevokeSessionsRequest = Message<"authwire.v1.RevokeSessionsRequest"> & {
+  /**
+   * Identifiers of the users.
+   *
+   * @generated from field: repeated string user_ids = 1;
+   */
+  userIds: string[];
+};
+
+/**
+ * Describes the message authwire.v1.RevokeSessionsRequest.
+ * Use `create(RevokeSessionsRequestSchema)` to create a new message.
+ */
+export declare const RevokeSessionsRequestSchema: GenMessage<RevokeSessionsRequest>;
+
+/**
+ * Answer of SessionService.RevokeSessions.
+ *
+ * @generated from message authwire.v1.RevokeSessionsResponse
+ */
+export declare type RevokeSessionsResponse = Message<"authwire.v1.RevokeSessionsResponse"> & {
+  /**
+   * How many users are done, from the first of the request on; at least one.
+   *
+   * @generated from field: int32 processed = 1;
+   */
+  processed: number;
+
+  /**
+   * Whether users are left, because those before them had many sessions: ask again with those behind `processed`.
+   *
+   * @generated from field: bool more = 2;
+   */
+  more: boolean;
+
+  /**
+   * How many sessions were deleted.
+   *
+   * @generated from field: int64 revoked = 3;
+   */
+  revoked: bigint;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeSessionsResponse.
+ * Use `create(RevokeSessionsResponseSchema)` to create a new message.
+ */
+export declare const RevokeSessionsResponseSchema: GenMessage<RevokeSessionsResponse>;
+
+/**
  * Sessions: who is signed in. The database holds only the SHA-256 of a session token.
  *
  * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
@@ -405,6 +712,65 @@ export declare const SessionService: GenService<{
     methodKind: "unary";
     input: typeof AccessSessionRequestSchema;
     output: typeof AccessSessionResponseSchema;
+  },
+  /**
+   * Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
+   * byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
+   * cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
+   * nothing of anybody else's.
+   *
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+   *
+   * @generated from rpc authwire.v1.SessionService.ListSessions
+   */
+  listSessions: {
+    methodKind: "unary";
+    input: typeof ListSessionsRequestSchema;
+    output: typeof ListSessionsResponseSchema;
+  },
+  /**
+   * Returns the session with an id, expired or not. Without its token.
+   *
+   * SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
+   *
+   * @generated from rpc authwire.v1.SessionService.GetSession
+   */
+  getSession: {
+    methodKind: "unary";
+    input: typeof GetSessionRequestSchema;
+    output: typeof GetSessionResponseSchema;
+  },
+  /**
+   * Deletes the session with an id, if there is one: the device is signed out. Returns it as it was.
+   *
+   * @generated from rpc authwire.v1.SessionService.RevokeSession
+   */
+  revokeSession: {
+    methodKind: "unary";
+    input: typeof RevokeSessionRequestSchema;
+    output: typeof RevokeSessionResponseSchema;
+  },
+  /**
+   * Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
+   * same time may stay.
+   *
+   * @generated from rpc authwire.v1.SessionService.RevokeUserSessions
+   */
+  revokeUserSessions: {
+    methodKind: "unary";
+    input: typeof RevokeUserSessionsRequestSchema;
+    output: typeof RevokeUserSessionsResponseSchema;
+  },
+  /**
+   * Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
+   * of the request, and a call that fails has done some of them. Made again, it does the rest.
+   *
+   * @generated from rpc authwire.v1.SessionService.RevokeSessions
+   */
+  revokeSessions: {
+    methodKind: "unary";
+    input: typeof RevokeSessionsRequestSchema;
+    output: typeof RevokeSessionsResponseSchema;
   },
 }>;
 

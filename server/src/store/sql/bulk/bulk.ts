@@ -3,6 +3,7 @@ import type { Database } from "../database.js"
 import { emailKey } from "../email-key.js"
 import type { AccountRow, AuthenticatorRow, SessionRow, UserRow, VerificationTokenRow } from "../schema/entities.js"
 import { sealedAccounts } from "../sealed-accounts.js"
+import { newHandle } from "../session-keys.js"
 import { type BulkTable, bulkTable } from "./table.js"
 
 /** Whole rows of a tenant, as they are read and written in bulk: what is sealed in the database stands here in the clear. */
@@ -44,7 +45,11 @@ export function bulk(
       seal: (row) => sealed.seal(row, tenant),
       open: (row) => ({ ...sealed.open(row, tenant), tenant }),
     }),
-    sessions: bulkTable(database, sessions, { tenant }),
+    sessions: bulkTable(database, sessions, {
+      tenant,
+      seal: (row) => ({ ...row, id: row.id ?? newHandle(), created: row.created ?? new Date() }),
+      hidden: ["id", "created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"],
+    }),
     verificationTokens: bulkTable(database, verificationTokens, { tenant }),
     authenticators: bulkTable(database, authenticators, { tenant }),
   }

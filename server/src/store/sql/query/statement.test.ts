@@ -41,17 +41,19 @@ describe.each(databaseTargets())("statements on %s", (target) => {
     const { sessions } = database.tables
     const tokenHash = Buffer.alloc(32, 1)
     const expires = new Date("2031-02-03T04:05:06.789Z")
-    const row = { tenant: "é", tokenHash, userId: "u", expires, extra: { n: -0 } }
+    const given = { id: "I", created: expires, ip: "::1" }
+    const row = { tenant: "é", tokenHash, userId: "u", expires, extra: { n: -0 }, ...given }
     const { sql, cells } = sessions.insert
     expect(sql).toBe(
       quoted(
-        `INSERT INTO "sessions"("tenant", "token_hash", "user_id", "expires", "extra") VALUES (${[1, 2, 3, 4, 5].map(parameter).join(", ")})`,
+        `INSERT INTO "sessions"("tenant", "token_hash", "user_id", "expires", "extra", "id", "created", "last_seen", "ip", "user_agent", "auth_method", "provider", "impersonator") VALUES (${Array.from({ length: 13 }, (_, n) => parameter(n + 1)).join(", ")})`,
       ),
     )
     const kept = (text: string) => (keptAsText ? text : Buffer.from(text))
     const moment = target === "sqlite" ? "2031-02-03 04:05:06.789" : expires
-    expect(cells(row)).toEqual([kept("é"), tokenHash, kept("u"), moment, '{"n":-0}'])
-    expect(sessions.update.cells(row)).toEqual([kept("u"), moment, '{"n":-0}', kept("é"), tokenHash])
+    const others = [kept("I"), moment, null, "::1", null, null, null, null]
+    expect(cells(row)).toEqual([kept("é"), tokenHash, kept("u"), moment, '{"n":-0}', ...others])
+    expect(sessions.update.cells(row)).toEqual([kept("u"), moment, '{"n":-0}', null, kept("é"), tokenHash])
   })
 
   test("lock a row without waiting, where rows can be locked", () => {

@@ -26,6 +26,11 @@ export interface ColumnTypes {
    * not know the column. It is that moment too, but on SQLite, which adds columns with constants only, 1970-01-01.
    */
   timeOfInsert(): EntitySchemaColumnOptions
+  /**
+   * 32 hexadecimal digits, random. The service says them; the default is for rows of a version that did not know the column.
+   * SQLite has none, whose file only one version uses.
+   */
+  handle(): EntitySchemaColumnOptions
   double(): EntitySchemaColumnOptions
   /** An unsigned integer of 32 bits. */
   uint32(): EntitySchemaColumnOptions
@@ -46,6 +51,11 @@ const json = {
 // are binary, other text has the one collation that both have and that folds nothing.
 const exact = { charset: "utf8mb4", collation: "utf8mb4_bin" }
 
+// As the databases write what the migration says, without the casts that PostgreSQL adds.
+const serverHandle = "hex(random_bytes(16))"
+const postgresHandle = "upper(replace((gen_random_uuid()), '-', ''))"
+const neverChanged = { nullable: true, update: false }
+
 const serverTypes: ColumnTypes = {
   key: (bytes) => ({ type: "varbinary", length: bytes, transformer: utf8 }),
   hash: (bytes) => ({ type: "binary", length: bytes }),
@@ -55,6 +65,7 @@ const serverTypes: ColumnTypes = {
   json: () => ({ type: "mediumtext", transformer: json, ...exact }),
   time: () => ({ type: "datetime", precision: 3 }),
   timeOfInsert: () => ({ type: "datetime", precision: 3, update: false, default: () => "CURRENT_TIMESTAMP(3)" }),
+  handle: () => ({ type: "varbinary", length: 32, transformer: utf8, ...neverChanged, default: () => serverHandle }),
   double: () => ({ type: "double" }),
   uint32: () => ({ type: "int", unsigned: true }),
   boolean: () => ({ type: "boolean" }),
@@ -69,6 +80,7 @@ const sqliteTypes: ColumnTypes = {
   json: () => ({ type: "text", transformer: json }),
   time: () => ({ type: "datetime" }),
   timeOfInsert: () => ({ type: "datetime", update: false, default: "1970-01-01 00:00:00.000" }),
+  handle: () => ({ type: "text", ...neverChanged }),
   double: () => ({ type: "double" }),
   uint32: () => ({ type: "integer" }),
   boolean: () => ({ type: "boolean" }),
@@ -90,6 +102,7 @@ const postgresTypes: ColumnTypes = {
   json: () => ({ type: "text", transformer: json, ...ordered }),
   time: () => ({ type: "timestamptz", precision: 3 }),
   timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()" }),
+  handle: () => ({ type: "text", ...ordered, ...neverChanged, default: () => postgresHandle }),
   double: () => ({ type: "float8" }),
   uint32: () => ({ type: "int8", transformer: number }),
   boolean: () => ({ type: "boolean" }),

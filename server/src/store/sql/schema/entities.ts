@@ -1,5 +1,14 @@
 import { EntitySchema } from "typeorm"
-import type { Account, ApiKey, Authenticator, Session, Tenant, User, VerificationToken } from "../../types.js"
+import type {
+  Account,
+  ApiKey,
+  Authenticator,
+  Session,
+  SessionOrigin,
+  Tenant,
+  User,
+  VerificationToken,
+} from "../../types.js"
 import { columnTypes, type Engine } from "./column-types.js"
 
 /** Every row of what callers keep belongs to a tenant, by which its keys begin. Reading a row leaves it out. */
@@ -20,9 +29,14 @@ export interface UserRow extends User, Owned {
 /** A row of `accounts`. */
 export interface AccountRow extends Account, Owned {}
 
-/** A row of `sessions`: the hash stands for the token. */
-export interface SessionRow extends Omit<Session, "sessionToken">, Owned {
+/**
+ * A row of `sessions`: the hash stands for the token. What is beside the session itself never changes, apart from `lastSeen`.
+ * `created` is given when the row is inserted.
+ */
+export interface SessionRow extends Omit<Session, "sessionToken">, SessionOrigin, Owned {
   tokenHash: Buffer
+  created?: Date | undefined
+  lastSeen?: Date | undefined
 }
 
 /** A row of `verification_tokens`: the hash stands for the token. */
@@ -54,8 +68,11 @@ export type Entities = ReturnType<typeof entities>
  * The migrations make the same tables; a test compares the two.
  */
 export function entities(engine: Engine) {
-  const { key, hash, string, text, longText, json, time, timeOfInsert, double, uint32, boolean } = columnTypes(engine)
+  const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean } =
+    columnTypes(engine)
   const isInnoDb = engine === "mysql" || engine === "mariadb"
+  /** What was said when a session was created. */
+  const ofOrigin = { nullable: true, select: false, update: false }
   const tenant = { name: "tenant", primary: true, select: false, ...key(63) } as const
   return {
     users: new EntitySchema<UserRow>({
@@ -117,9 +134,18 @@ export function entities(engine: Engine) {
         userId: { name: "user_id", ...key(255) },
         expires: { name: "expires", ...time() },
         extra: { name: "extra", ...json() },
+        id: { name: "id", ...handle() },
+        created: { name: "created", select: false, ...timeOfInsert() },
+        lastSeen: { name: "last_seen", nullable: true, select: false, ...time() },
+        ip: { name: "ip", ...ofOrigin, ...string(64) },
+        userAgent: { name: "user_agent", ...ofOrigin, ...string(512) },
+        authMethod: { name: "auth_method", ...ofOrigin, ...string(64) },
+        provider: { name: "provider", ...ofOrigin, ...key(255) },
+        impersonator: { name: "impersonator", ...ofOrigin, ...key(255) },
       },
       indices: [
-        { name: "sessions_user_id", columns: ["tenant", "userId"] },
+        { name: "sessions_id", unique: true, columns: ["tenant", "id"] },
+        { name: "sessions_user_id", columns: ["tenant", "userId", "created", "id"] },
         { name: "sessions_expires", columns: ["expires"] },
       ],
       foreignKeys: [ofUser("sessions_user_id_fkey")],

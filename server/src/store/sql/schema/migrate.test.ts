@@ -210,6 +210,56 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     await empty.query("DELETE FROM users")
   })
 
+  test("0007-session-handles: every session has a handle of its own, also one that an older version creates", async () => {
+    await revertAll()
+    const older = await openDatabase({ url: empty.url })
+    const last = names.indexOf("0007-session-handles")
+    older.dataSource.migrations.splice(last)
+    expect(await applyMigrations(older)).toEqual(names.slice(0, last))
+    await older.close()
+    await empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'u', '{}')")
+    const insert = (from: number, to: number) => {
+      const hashes = Array.from({ length: to - from }, (_, n) => (from + n).toString(16).padStart(64, "0"))
+      const literal = (hash: string) => (target === "postgres" ? `'\\x${hash}'` : `X'${hash}'`)
+      const time = "'2031-01-02 03:04:05.000'"
+      const rows = hashes.map((hash) => `('default', ${literal(hash)}, 'u', ${time}, '{}')`)
+      return empty.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra) VALUES ${rows.join(", ")}`)
+    }
+    // More than one statement gives handles to.
+    await insert(0, 2100)
+    if (isInnoDb) await empty.query("SET time_zone = '+00:00'")
+    expect(await applyMigrations(database)).toEqual(names.slice(last))
+    await insert(2100, 2110)
+    const rows = await empty.query("SELECT id, created, last_seen FROM sessions ORDER BY token_hash")
+    // SQLite has no default for those of an older version: see the migration.
+    const known = target === "sqlite" ? rows.slice(0, 2100) : rows
+    expect(new Set(known.map(({ id }) => String(id))).size).toBe(known.length)
+    for (const { id, created, last_seen } of known) {
+      expect(String(id)).toMatch(/^[0-9A-F]{32}$/)
+      expect([Math.abs(Date.now() - momentOf(created)) < 600_000, last_seen]).toEqual([true, null])
+    }
+    await empty.query("DELETE FROM sessions")
+    await empty.query("DELETE FROM users")
+  })
+
+  if (isInnoDb) {
+    test("0007-session-handles goes on where a process has ended half-way", async () => {
+      expect(await revertLastMigration(database)).toBe("0007-session-handles")
+      const Half = (await import("./migrations/index.js")).migrations.at(-1)
+      const half = new (Half as NonNullable<typeof Half>)()
+      await database.withQueryRunner((runner) => half.up(runner))
+      await empty.query("ALTER TABLE sessions ALTER COLUMN id DROP DEFAULT")
+      await empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'u', '{}')")
+      await empty.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id)
+        VALUES ('default', X'${"0".repeat(64)}', 'u', '2031-01-02', '{}', NULL)`)
+      expect(await applyMigrations(database)).toEqual(["0007-session-handles"])
+      const [row] = await empty.query("SELECT id FROM sessions")
+      expect(String(row?.id)).toMatch(/^[0-9A-F]{32}$/)
+      await empty.query("DELETE FROM sessions")
+      await empty.query("DELETE FROM users")
+    })
+  }
+
   // As the one that follows the last of the folder is written.
   test("the next one is applied to tables that hold rows, and reverted alone", async () => {
     const Next = migration({

@@ -54,7 +54,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   readonly byKeyForUpdate: Statement<Pick<Row, Key>>
   /**
    * Deletes the row with the key while it is as it was read: `cells` are those of `columns`. Throws a TypeError for a
-   * table whose columns may be null, because null equals nothing.
+   * table whose columns may change and be null, because null equals nothing.
    */
   deleteAsRead(): Statement<Pick<Row, Key> & { cells: readonly Cell[] }>
   /** `a.tenant = :tenant AND a.id = :id`: the condition that finds one row by its key. Without an alias where it has none. */
@@ -175,12 +175,13 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     byKey,
     byKeyForUpdate: built(lock(selectByKey()), ...key),
     deleteAsRead() {
-      const nullable = selected.find((column) => column.isNullable)
+      const mayChange = selected.filter((column) => column.isUpdate)
+      const nullable = mayChange.find((column) => column.isNullable)
       if (nullable !== undefined) throw new TypeError(`${name}.${nullable.propertyName} may be null`)
-      const isAsRead = selected.map(({ propertyName }, index) => `${propertyName} = :cell${index}`)
-      const cells = selected.map((_, index) => [
-        `cell${index}`,
-        (values: { cells: readonly Cell[] }) => values.cells[index] as Cell,
+      const isAsRead = mayChange.map(({ propertyName }) => `${propertyName} = :${propertyName}AsRead`)
+      const cells = mayChange.map((column) => [
+        `${column.propertyName}AsRead`,
+        (values: { cells: readonly Cell[] }) => values.cells[selected.indexOf(column)] as Cell,
       ])
       const parameters = { ...parametersOf(key), ...Object.fromEntries(cells) }
       return statement(deleteFrom().where([keyIs(), ...isAsRead].join(" AND ")), parameters)

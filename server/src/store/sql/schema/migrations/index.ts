@@ -4,6 +4,15 @@ import { idempotency } from "./0003-idempotency.js"
 import { leases } from "./0004-leases.js"
 import { provisionalUsers } from "./0005-provisional-users.js"
 import { expiredVerificationTokens } from "./0006-expired-verification-tokens.js"
+import { sessionHandles } from "./0007-session-handles.js"
 
 /** All migrations, in their order. */
-export const migrations = [tables, lists, idempotency, leases, provisionalUsers, expiredVerificationTokens]
+export const migrations = [
+  tables,
+  lists,
+  idempotency,
+  leases,
+  provisionalUsers,
+  expiredVerificationTokens,
+  sessionHandles,
+]

@@ -14,7 +14,10 @@ export interface MigrationSteps {
   name: string
   /** What it means for replicas of the version before it, which may still serve. */
   lastVersion: Compatibility
-  /** For MySQL and MariaDB: a statement, or work of which nothing is seen before its last statement. */
+  /**
+   * For MySQL and MariaDB: a statement, or work of which nothing is seen before its last statement, or work that goes on
+   * from where it ended and of which every step leaves tables that the last version works on.
+   */
   server: string | ((runner: QueryRunner) => Promise<void>)
   sqlite: Steps
   postgres: Steps

@@ -1,0 +1,104 @@
+import type { QueryRunner } from "typeorm"
+import { migration } from "./migration.js"
+
+/** How many rows a statement gives a handle: a replication group takes no transactions of any size. */
+const rowsAtOnce = 1000
+
+/**
+ * What a session is known by to others than its holder: a random handle, when and how it began, and when it was last seen.
+ *
+ * The sessions that are there already get a handle, and the moment of the migration as that of their creation, which
+ * nobody knows; how they began stays unknown. The same holds of those that the last version inserts meanwhile, whose
+ * handles are the column's default.
+ *
+ * The index of a user's sessions has them in the order of their creation now, which lists read by. A user's sessions are
+ * deleted by it too.
+ */
+export const sessionHandles = migration({
+  name: "0007-session-handles",
+  lastVersion: {
+    compatible: true,
+    reason: "the columns that it adds may be null or have defaults for rows that the last version inserts",
+  },
+  server: onServer,
+  sqlite: [
+    `ALTER TABLE "sessions" ADD COLUMN "id" text`,
+    `ALTER TABLE "sessions" ADD COLUMN "created" datetime NOT NULL DEFAULT '1970-01-01 00:00:00.000'`,
+    `ALTER TABLE "sessions" ADD COLUMN "last_seen" datetime`,
+    `ALTER TABLE "sessions" ADD COLUMN "ip" text`,
+    `ALTER TABLE "sessions" ADD COLUMN "user_agent" text`,
+    `ALTER TABLE "sessions" ADD COLUMN "auth_method" text`,
+    `ALTER TABLE "sessions" ADD COLUMN "provider" text`,
+    `ALTER TABLE "sessions" ADD COLUMN "impersonator" text`,
+    `UPDATE "sessions" SET "id" = hex(randomblob(16)), "created" = strftime('%Y-%m-%d %H:%M:%f', 'now')`,
+    `CREATE UNIQUE INDEX "sessions_id" ON "sessions" ("tenant", "id")`,
+    `DROP INDEX "sessions_user_id"`,
+    `CREATE INDEX "sessions_user_id" ON "sessions" ("tenant", "user_id", "created", "id")`,
+  ],
+  postgres: [
+    `ALTER TABLE sessions
+      ADD COLUMN id text COLLATE "C" DEFAULT upper(replace(gen_random_uuid()::text, '-', '')),
+      ADD COLUMN created timestamptz(3) NOT NULL DEFAULT now(),
+      ADD COLUMN last_seen timestamptz(3),
+      ADD COLUMN ip varchar(64) COLLATE "C",
+      ADD COLUMN user_agent varchar(512) COLLATE "C",
+      ADD COLUMN auth_method varchar(64) COLLATE "C",
+      ADD COLUMN provider text COLLATE "C",
+      ADD COLUMN impersonator text COLLATE "C"`,
+    "CREATE UNIQUE INDEX sessions_id ON sessions (tenant, id)",
+    "DROP INDEX sessions_user_id",
+    "CREATE INDEX sessions_user_id ON sessions (tenant, user_id, created, id)",
+  ],
+  down: {
+    server: `ALTER TABLE sessions DROP INDEX sessions_id,
+      DROP INDEX sessions_user_id, ADD INDEX sessions_user_id (tenant, user_id),
+      DROP COLUMN id, DROP COLUMN created, DROP COLUMN last_seen, DROP COLUMN ip, DROP COLUMN user_agent,
+      DROP COLUMN auth_method, DROP COLUMN provider, DROP COLUMN impersonator`,
+    postgres: [
+      "DROP INDEX sessions_id",
+      "DROP INDEX sessions_user_id",
+      "CREATE INDEX sessions_user_id ON sessions (tenant, user_id)",
+      `ALTER TABLE sessions DROP COLUMN id, DROP COLUMN created, DROP COLUMN last_seen, DROP COLUMN ip,
+        DROP COLUMN user_agent, DROP COLUMN auth_method, DROP COLUMN provider, DROP COLUMN impersonator`,
+    ],
+    sqlite: [
+      `DROP INDEX "sessions_id"`,
+      `DROP INDEX "sessions_user_id"`,
+      `CREATE INDEX "sessions_user_id" ON "sessions" ("tenant", "user_id")`,
+      ...["id", "created", "last_seen", "ip", "user_agent", "auth_method", "provider", "impersonator"].map(
+        (column) => `ALTER TABLE "sessions" DROP COLUMN "${column}"`,
+      ),
+    ],
+  },
+})
+
+/**
+ * A process that ends on its way leaves what the next one goes on from. MySQL adds no column whose default is random to
+ * rows that are there, so the column comes first, then its default, then the handles of the rows without one.
+ */
+async function onServer(runner: QueryRunner): Promise<void> {
+  const [there] = await runner.query(
+    `SELECT 1 FROM information_schema.columns
+     WHERE table_schema = DATABASE() AND table_name = 'sessions' AND column_name = 'id'`,
+  )
+  if (there === undefined) {
+    await runner.query(`ALTER TABLE sessions
+      ADD COLUMN id VARBINARY(32) NULL,
+      ADD COLUMN created DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
+      ADD COLUMN last_seen DATETIME(3) NULL,
+      ADD COLUMN ip VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+      ADD COLUMN user_agent VARCHAR(512) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+      ADD COLUMN auth_method VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
+      ADD COLUMN provider VARBINARY(255) NULL,
+      ADD COLUMN impersonator VARBINARY(255) NULL,
+      ADD UNIQUE INDEX sessions_id (tenant, id),
+      DROP INDEX sessions_user_id,
+      ADD INDEX sessions_user_id (tenant, user_id, created, id)`)
+  }
+  await runner.query("ALTER TABLE sessions ALTER COLUMN id SET DEFAULT (HEX(RANDOM_BYTES(16)))")
+  const tenants: { tenant: Buffer }[] = await runner.query("SELECT DISTINCT tenant FROM sessions")
+  for (const { tenant } of tenants) {
+    const fill = `UPDATE sessions SET id = HEX(RANDOM_BYTES(16)) WHERE tenant = ? AND id IS NULL LIMIT ${rowsAtOnce}`
+    while ((await runner.query(fill, [tenant])).affectedRows > 0);
+  }
+}

@@ -1,0 +1,16 @@
+import { hash, randomBytes } from "node:crypto"
+import type { Caller } from "../store.js"
+import type { SessionRow } from "./schema/entities.js"
+
+/** What stands for a session token. */
+export const hashOfToken = (sessionToken: string): Buffer => hash("sha256", sessionToken, "buffer")
+
+/** The key of the row of a session. */
+export function keyOfSession({ tenant }: Caller, sessionToken: string): Pick<SessionRow, "tenant" | "tokenHash"> {
+  return { tenant, tokenHash: hashOfToken(sessionToken) }
+}
+
+/** What a new session is called by who does not have its token. */
+export function newHandle(): string {
+  return randomBytes(16).toString("hex").toUpperCase()
+}
