@@ -123,7 +123,7 @@ describeServers(
       const entered = [0, 0]
       const writing = range(count).map(() => {
         let run = 0
-        return store.database.together(anyone, [], async (unit) => {
+        return store.database.together({}, [], async (unit) => {
           const read = () => unit.run([], (sql) => sql.read(plainSql("SELECT 1"), []))
           await read()
           const now = Math.min(run++, 1)
