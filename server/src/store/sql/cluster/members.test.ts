@@ -173,7 +173,8 @@ describeServers(
       await until(async () => (sql === "COMMIT" ? (await count()) === 1 : written))
       await proxies[0].cut()
       expect(String(await writing)).toBe(created.id)
-      expect(runs).toBe(2)
+      // More than twice where the server has yet to notice that the first one is gone, which holds its locks.
+      expect(runs).toBeGreaterThan(1)
       expect(await count()).toBe(1)
       expect(String(await store.once(anyone, request, () => Promise.reject(new Error("it is known"))))).toBe(created.id)
     })
