@@ -13,11 +13,16 @@ const bufferSize = 2 ** 20
  * ends. What is short makes no file. Its methods throw StartError when the file cannot be written or read.
  */
 export class Scratch {
+  readonly #folder: string
   #file: number | undefined
   #inFile = 0
   /** What comes after the bytes of the file. */
   #buffer = Buffer.alloc(0)
   #inBuffer = 0
+
+  constructor(folder = tmpdir()) {
+    this.#folder = folder
+  }
 
   /** @returns where the bytes begin. */
   append(bytes: Uint8Array): number {
@@ -43,7 +48,7 @@ export class Scratch {
   read(position: number, into: Uint8Array): void {
     const fromFile = Math.max(0, Math.min(into.length, this.#inFile - position))
     if (fromFile > 0) {
-      attempt("read", () => readFully(this.#file as number, into.subarray(0, fromFile), position))
+      this.#attempt("read", () => readFully(this.#file as number, into.subarray(0, fromFile), position))
     }
     const start = position + fromFile - this.#inFile
     into.set(this.#buffer.subarray(start, start + into.length - fromFile), fromFile)
@@ -57,31 +62,31 @@ export class Scratch {
   }
 
   #write(bytes: Uint8Array): void {
-    attempt("write", () => {
-      this.#file ??= openNameless()
+    this.#attempt("write", () => {
+      this.#file ??= openNameless(this.#folder)
       writeFully(this.#file, bytes, this.#inFile)
     })
     this.#inFile += bytes.length
   }
+
+  #attempt(what: "read" | "write", work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      throw new StartError(
+        `cannot ${what} a temporary file in ${this.#folder} (${causeOf(error)}): TMPDIR names another folder`,
+        { cause: error },
+      )
+    }
+  }
 }
 
-function openNameless(): number {
-  const path = join(tmpdir(), `authwire-import-${randomUUID()}`)
+function openNameless(folder: string): number {
+  const path = join(folder, `authwire-import-${randomUUID()}`)
   // Readable by its owner only: digests of addresses can be guessed.
   const file = openSync(path, "wx+", 0o600)
   rmSync(path)
   return file
-}
-
-function attempt(what: "read" | "write", work: () => void): void {
-  try {
-    work()
-  } catch (error) {
-    throw new StartError(
-      `cannot ${what} a temporary file in ${tmpdir()} (${causeOf(error)}): TMPDIR names another folder`,
-      { cause: error },
-    )
-  }
 }
 
 /** Fills `into` with what begins there. Throws when the file is too short. */
