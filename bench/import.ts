@@ -2,7 +2,9 @@
 // by SQL. Prints what it took, beside a plain copy by mysqldump and mysql. Both have to be on the path, and the user of the
 // URL may create databases, which are dropped at the end.
 //
-//   node bench/import.ts [--users 1000000] [--changes 1000] [--url mysql://root@127.0.0.1:3306/] [--keep]
+//   node bench/import.ts [--users 1000000] [--changes 1000] [--url mysql://root@127.0.0.1:3306/] [--live] [--keep]
+//
+// --live also tells what is alive in memory after all garbage is collected, for which the runs take longer.
 
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -19,6 +21,7 @@ const { values } = parseArgs({
     users: { type: "string", default: "1000000" },
     changes: { type: "string", default: "1000" },
     url: { type: "string", default: "mysql://root@127.0.0.1:3306/" },
+    live: { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
   },
 })
@@ -44,16 +47,16 @@ try {
   await timed(`making ${users} people with an account and a session each`, () => fillSource(connection, users))
   await timed("plain copy: mysqldump | mysql", plainCopy)
   await runCommand(["migrate", "up"], environment)
-  show("import, killed while it wrote users", await runCommand(importing, environment, has("users", users / 2)))
-  show("import, killed while it wrote sessions", await runCommand(importing, environment, has("sessions", users / 3)))
-  show("import, to its end", await runCommand(importing, environment))
+  show("import, killed while it wrote users", await run(importing, has("users", users / 2)))
+  show("import, killed while it wrote sessions", await run(importing, has("sessions", users / 3)))
+  show("import, to its end", await run(importing))
   await compare()
   say(`the checkpoint has ${Math.round(statSync(checkpoint).size / 2 ** 20)} MiB`)
-  show("catching up, nothing has changed", await runCommand([...importing, "--delete"], environment))
+  show("catching up, nothing has changed", await run([...importing, "--delete"]))
   await timed(`${changes} people come, twice as many sessions change, some people go`, () =>
     changeSource(connection, users, changes),
   )
-  show("catching up", await runCommand([...importing, "--delete"], environment))
+  show("catching up", await run([...importing, "--delete"]))
   await compare()
 } finally {
   if (!values.keep)
@@ -62,10 +65,16 @@ try {
   rmSync(folder, { recursive: true })
 }
 
+function run(args: readonly string[], isEnough?: () => Promise<boolean>) {
+  return runCommand(args, environment, { tellsLive: values.live, ...(isEnough && { isEnough }) })
+}
+
 async function plainCopy() {
   const login = `-h${server.hostname} -P${server.port || 3306} -u${decodeURIComponent(server.username)}`
   const password = server.password === "" ? {} : { MYSQL_PWD: decodeURIComponent(server.password) }
-  const dump = `mysqldump ${login} --single-transaction --ignore-table=${source}.numbers ${source}`
+  // MySQL's own would name transactions that the server, being the same, has had; MariaDB's does not know the option.
+  const noGtids = "$(mysqldump --help | grep -q set-gtid-purged && echo --set-gtid-purged=OFF)"
+  const dump = `mysqldump ${login} ${noGtids} --single-transaction --ignore-table=${source}.numbers ${source}`
   await promisify(execFile)("bash", ["-o", "pipefail", "-c", `${dump} | mysql ${login} ${copied}`], {
     env: { ...process.env, ...password },
   })
@@ -84,8 +93,9 @@ async function timed(what: string, work: () => Promise<void>) {
   say(`${what}: ${((performance.now() - begun) / 1000).toFixed(1)} s`)
 }
 
-function show(what: string, { seconds, cpuSeconds, peakMib, memoryMib, code, output }: Run) {
-  const memory = `${peakMib} MiB at most (${memoryMib.join(", ")})`
+function show(what: string, { seconds, cpuSeconds, peakMib, memoryMib, liveMib, code, output }: Run) {
+  const alive = liveMib.length === 0 ? "" : `, alive ${liveMib.join(", ")}`
+  const memory = `${peakMib} MiB at most (${memoryMib.join(", ")}${alive})`
   say(`${what}: ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of the processor, ${memory}, exit code ${code}`)
   process.stdout.write(output.replaceAll(/^/gm, "    "))
 }

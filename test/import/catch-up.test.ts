@@ -135,6 +135,18 @@ describeServers(
       expect(unchanged((await authwire("--apply")).stderr)).toBe(3 * people)
     })
 
+    test.each([
+      ["cut at its end", (content: Buffer) => content.subarray(0, -100)],
+      ["cut at its beginning", (content: Buffer) => content.subarray(100)],
+      ["empty", () => Buffer.alloc(0)],
+    ])("a file that is %s is named, and nothing is written", async (_, damage) => {
+      await authwire("--apply")
+      writeFileSync(checkpoint(), damage(readFileSync(checkpoint())))
+      const { stderr, code } = await authwire("--apply")
+      expect(stderr).toBe(`authwire: --checkpoint: cannot read ${checkpoint()}: delete it\n`)
+      expect(code).toBe(1)
+    })
+
     test("the file is its owner's alone, and holds no token and no address", async () => {
       await authwire("--apply")
       expect(statSync(checkpoint()).mode & 0o777).toBe(0o600)

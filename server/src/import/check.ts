@@ -1,6 +1,6 @@
 import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
 import { ahead } from "./ahead.js"
-import { Facts, foldedDigest, type PageFacts } from "./facts.js"
+import { Facts, foldedDigest, type PageFacts, type StoredFacts } from "./facts.js"
 import { type Finding, Findings } from "./findings.js"
 import { type Item, keyDigest, type Origin, type Page, type Range } from "./item.js"
 import { digestOf, type KeySet } from "./key-set.js"
@@ -10,18 +10,18 @@ export interface Remembered {
   /** Where the pages of a table were divided. */
   ranges(name: BulkName): readonly Range[] | undefined
   /** Undefined for a page that is not as it was then. */
-  facts(name: BulkName, digest: string): PageFacts | undefined
+  facts(name: BulkName, digest: string): StoredFacts | undefined
   /** Whether Authwire had the rows of those pages and no other. */
   isComplete(name: BulkName): boolean
   /** The pages of a table. */
-  pages(name: BulkName): Iterable<{ digest: string; facts: PageFacts }>
+  pages(name: BulkName): Iterable<{ digest: string; facts: StoredFacts }>
 }
 
 /** A page that was read. */
 export interface CheckedPage {
   range: Range
   digest: string
-  facts: PageFacts
+  facts: StoredFacts
   /** `copied` by an earlier run; `sound` if nothing was found about its rows; else `faulty`. */
   state: "copied" | "sound" | "faulty"
 }
@@ -41,6 +41,8 @@ export interface Check {
   has<N extends BulkName>(name: N, row: BulkRows[N]): boolean
   /** Whether a row may have gone since the run that is remembered. */
   mayLack(name: BulkName): boolean
+  /** Gives up the temporary files that it stands in. */
+  close(): void
 }
 
 /** Gives the row if it goes over. */
@@ -54,15 +56,25 @@ export interface CheckOptions {
 }
 
 /**
- * Reads everything, and says what of it can go over. Keeps a few bytes for each row in memory, and no row. Of a page that
- * is remembered, and is as it was, the rows are not looked at again.
+ * Reads everything, and says what of it can go over. What it has to know of each row stands in temporary files, but for few
+ * rows. Of a page that is remembered, and is as it was, the rows are not looked at again. Throws StartError.
  */
-export async function check(
+export async function check(origin: Origin, options: CheckOptions = {}): Promise<Check> {
+  const facts = new Facts()
+  try {
+    return await checkInto(facts, origin, options)
+  } catch (error) {
+    facts.close()
+    throw error
+  }
+}
+
+async function checkInto(
+  facts: Facts,
   origin: Origin,
-  { onFinding, onRows = () => {}, remembered }: CheckOptions = {},
+  { onFinding, onRows = () => {}, remembered }: CheckOptions,
 ): Promise<Check> {
   const findings = new Findings(onFinding)
-  const facts = new Facts()
   const accepted = Object.fromEntries(bulkNames.map((name) => [name, 0])) as Record<BulkName, number>
   const pages = Object.fromEntries(bulkNames.map((name) => [name, []])) as unknown as Record<BulkName, CheckedPage[]>
   /** Parts of the users' table with users without an address; undefined for all of it. */
@@ -97,7 +109,7 @@ export async function check(
   }
 
   /** Looks at every row of a page. */
-  function examine<N extends BulkName>(name: N, page: Page<BulkRows[N]>): Omit<CheckedPage, "range" | "digest"> {
+  function examine<N extends BulkName>(name: N, page: Page<BulkRows[N]>): Learned {
     const keys: bigint[] = []
     const addresses: bigint[] = []
     const foldedIds: bigint[] = []
@@ -135,9 +147,10 @@ export async function check(
   }
 
   /** What is remembered of a page, if it still holds. */
-  function recall(name: BulkName, page: Page<unknown>): Omit<CheckedPage, "range" | "digest"> | undefined {
-    const known = page.source && remembered?.facts(name, page.source.digest)
-    return known?.owners.every(hasUser) ? { state: "copied", facts: known } : undefined
+  function recall(name: BulkName, page: Page<unknown>): Learned | undefined {
+    const stored = page.source && remembered?.facts(name, page.source.digest)
+    const known = stored?.read()
+    return known?.owners.every(hasUser) ? { state: "copied", facts: known, stored } : undefined
   }
 
   /** Of rows that have one key, and of users that have one address, only the first goes over. */
@@ -145,7 +158,8 @@ export async function check(
     const sets = name === "users" ? [facts.keys.users, facts.addresses] : [facts.keys[name]]
     if (sets.every((set) => set.repeated().size === 0)) return
     for (const page of pages[name]) {
-      const all = [page.facts.keys, page.facts.addresses]
+      const { keys, addresses } = page.facts.read()
+      const all = [keys, addresses]
       if (sets.some((set, index) => all[index]?.some((digest) => set.repeated().has(digest)))) page.state = "faulty"
     }
     let refusal: "duplicate" | "address-collision" | undefined
@@ -175,7 +189,8 @@ export async function check(
       const learned = recall(name, page) ?? examine(name, page)
       facts.add(name, learned.facts)
       accepted[name] += learned.facts.keys.length
-      if (page.source !== undefined) pages[name].push({ ...page.source, ...learned })
+      if (page.source === undefined) continue
+      pages[name].push({ ...page.source, state: learned.state, facts: learned.stored ?? facts.store(learned.facts) })
     }
     await findRepeated(name)
   }
@@ -203,11 +218,20 @@ export async function check(
       if (remembered === undefined || !remembered.isComplete(name) || refused.size > 0) return true
       const there = new Set(pages[name].filter(({ state }) => state === "copied").map(({ digest }) => digest))
       for (const { digest, facts: known } of remembered.pages(name)) {
-        if (!there.has(digest) && known.keys.some((key) => !facts.keys[name].has(key))) return true
+        if (!there.has(digest) && known.read().keys.some((key) => !facts.keys[name].has(key))) return true
       }
       return false
     },
+    close: () => facts.close(),
   }
+}
+
+/** What a page is found to be. */
+interface Learned {
+  state: CheckedPage["state"]
+  facts: PageFacts
+  /** Where an earlier run has put them. */
+  stored?: StoredFacts | undefined
 }
 
 /** Tells of each key whether it is there for the first time. Remembers only those that come again. */

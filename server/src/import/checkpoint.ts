@@ -1,15 +1,19 @@
 import { hash } from "node:crypto"
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, renameSync } from "node:fs"
 import { createRequire } from "node:module"
 import { deserialize, serialize } from "node:v8"
 import { StartError } from "../bootstrap/start-error.js"
 import { type Bulk, type BulkName, bulkNames, type Cipher } from "../store/sql/index.js"
 import type { Check, Remembered } from "./check.js"
 import type { AllDifferences } from "./copy.js"
-import type { PageFacts } from "./facts.js"
+import { type FactsPlace, type StoredFacts, storedFacts, writeFacts } from "./facts.js"
 import type { Origin, Range } from "./item.js"
+import { readFully, writeFully } from "./scratch.js"
 
-/** What a run leaves to the next one. No row, and no key in the clear. */
+// The file begins with the facts of pages, which are read a page at a time. Behind them stand the contents, and in the last
+// eight bytes where these begin.
+
+/** What a run leaves to the next one, beside the facts. No row, and no key in the clear. */
 interface Contents {
   /** What must be the same for the rest to hold: the version of Authwire, how rows are read, what the target holds. */
   condition: string
@@ -21,10 +25,12 @@ interface NotedTable {
   ranges: string
   /** Whether Authwire has the rows of these pages and no other. */
   isComplete: boolean
-  pages: { digest: string; facts: PageFacts }[]
+  pages: { digest: string; place: FactsPlace }[]
 }
 
 const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
+
+const footerSize = 8
 
 export interface CheckpointOptions {
   file: string
@@ -48,6 +54,8 @@ export interface Checkpoint {
    * @returns false where the database cannot tell whether it changes later: then nothing is noted.
    */
   write(check: Check, found: AllDifferences): Promise<boolean>
+  /** Closes the file that was read. What is remembered cannot be asked for any more. */
+  close(): void
 }
 
 export function checkpoint({ file, origin, target, cipher }: CheckpointOptions): Checkpoint {
@@ -59,9 +67,32 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
     return hash("sha256", JSON.stringify([version, origin.layout, fingerprints]))
   }
 
+  /** The file that was read. */
+  let opened: number | undefined
+
+  function close(): void {
+    if (opened !== undefined) closeSync(opened)
+    opened = undefined
+  }
+
+  function read(position: number, into: Uint8Array): void {
+    try {
+      readFully(opened as number, into, position)
+    } catch (error) {
+      throw new StartError(`--checkpoint: cannot read ${file}: delete it`, { cause: error })
+    }
+  }
+
   function load(): Contents {
     try {
-      return deserialize(readFileSync(file)) as Contents
+      opened = openSync(file, "r")
+      const { size } = fstatSync(opened)
+      const footer = Buffer.alloc(footerSize)
+      readFully(opened, footer, size - footerSize)
+      const start = Number(footer.readBigUInt64LE())
+      const contents = Buffer.alloc(size - footerSize - start)
+      readFully(opened, contents, start)
+      return deserialize(contents) as Contents
     } catch (error) {
       throw new StartError(`--checkpoint: cannot read ${file}: delete it`, { cause: error })
     }
@@ -73,39 +104,61 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
       const { condition, tables } = load()
       if (condition !== (await conditionNow())) return "stale"
       const byDigest = Object.fromEntries(
-        bulkNames.map((name) => [name, new Map(tables[name].pages.map(({ digest, facts }) => [digest, facts]))]),
-      ) as Record<BulkName, Map<string, PageFacts>>
+        bulkNames.map((name) => [
+          name,
+          new Map(tables[name].pages.map(({ digest, place }) => [digest, storedFacts(place, read)])),
+        ]),
+      ) as Record<BulkName, Map<string, StoredFacts>>
       return {
         ranges: (name) => rangesTo(deserialize(Buffer.from(cipher.open(tables[name].ranges, place(name)), "base64"))),
         facts: (name, digest) => byDigest[name].get(digest),
         isComplete: (name) => tables[name].isComplete,
-        pages: (name) => tables[name].pages,
+        pages: (name) => byDigest[name].entries().map(([digest, facts]) => ({ digest, facts })),
       }
     },
 
     async write(check, found) {
       const condition = await conditionNow()
       if (condition === undefined) return false
-      const tables = Object.fromEntries(
-        bulkNames.map((name): [BulkName, NotedTable] => {
-          const pages = check.pages(name)
-          const ends = serialize(pages.map(({ range }) => range.upTo)).toString("base64")
-          const copied = pages.filter(({ state }) => state === "copied")
-          const rows = copied.reduce((sum, { facts }) => sum + facts.keys.length, 0)
-          return [
-            name,
-            {
-              ranges: cipher.seal(ends, place(name)),
-              isComplete: rows === check.accepted[name] && found[name].surplus === 0,
-              pages: copied.map(({ digest, facts }) => ({ digest, facts })),
-            },
-          ]
-        }),
-      ) as Record<BulkName, NotedTable>
-      writeFileSync(`${file}.new`, serialize({ condition, tables } satisfies Contents), { mode: 0o600 })
+      const next = openSync(`${file}.new`, "w", 0o600)
+      try {
+        let size = 0
+        const append = (bytes: Uint8Array) => {
+          writeFully(next, bytes, size)
+          size += bytes.length
+          return size - bytes.length
+        }
+        const tables = Object.fromEntries(
+          bulkNames.map((name) => [name, noteTable(name, { check, surplus: found[name].surplus, append })]),
+        ) as Record<BulkName, NotedTable>
+        const footer = Buffer.alloc(footerSize)
+        footer.writeBigUInt64LE(BigInt(append(serialize({ condition, tables } satisfies Contents))))
+        append(footer)
+        fsyncSync(next)
+      } finally {
+        closeSync(next)
+      }
+      close()
       renameSync(`${file}.new`, file)
       return true
     },
+
+    close,
+  }
+
+  function noteTable(
+    name: BulkName,
+    { check, surplus, append }: { check: Check; surplus: number; append: (bytes: Uint8Array) => number },
+  ): NotedTable {
+    const pages = check.pages(name)
+    const ends = serialize(pages.map(({ range }) => range.upTo)).toString("base64")
+    const copied = pages.filter(({ state }) => state === "copied")
+    const rows = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
+    return {
+      ranges: cipher.seal(ends, place(name)),
+      isComplete: rows === check.accepted[name] && surplus === 0,
+      pages: copied.map(({ digest, facts }) => ({ digest, place: writeFacts(facts.read(), append) })),
+    }
   }
 }
 

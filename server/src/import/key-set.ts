@@ -1,16 +1,42 @@
 import { hash } from "node:crypto"
+import { bytesOf, Scratch } from "./scratch.js"
+import { firstFrom, SortedDigests } from "./sorted-digests.js"
+
+/** How many digests stand in memory before they go into a file. */
+const defaultMaxInMemory = 2 ** 18
+
+/** Into how many parts the digests are divided, by their first byte, which is at random. */
+const parts = 256
+
+/** Sorted digests in a file, and where each of their parts begins. */
+interface Run {
+  position: number
+  starts: number[]
+}
 
 /**
- * A set of keys that takes 8 bytes for each: their digests. Of ten million keys two have the same with a probability of
- * one in 370,000. Keys are added first, and asked for afterwards.
+ * A set of keys, as digests of 8 bytes. Of ten million keys two have the same with a probability of one in 370,000. Keys are
+ * added first, and asked for afterwards. A large set stands in a temporary file, and in memory there is one key in 512.
  */
 export class KeySet {
+  readonly #maxInMemory: number
+  /** Those that stand in no run. */
   #digests = new BigUint64Array(1024)
   #size = 0
-  #isSorted = true
+  readonly #runs: Run[] = []
+  readonly #unmerged = new Scratch()
+  #isSorted = false
+  #merged: SortedDigests | undefined
   #repeated: Set<bigint> | undefined
 
+  constructor(maxInMemory = defaultMaxInMemory) {
+    this.#maxInMemory = maxInMemory
+  }
+
   add(digests: BigUint64Array): void {
+    if (digests.length === 0) return
+    if (this.#isSorted) throw new Error("keys are added before they are asked for")
+    if (this.#size + digests.length > this.#maxInMemory) this.#spill()
     const size = this.#size + digests.length
     if (size > this.#digests.length) {
       const larger = new BigUint64Array(Math.max(size, this.#digests.length * 2))
@@ -19,38 +45,73 @@ export class KeySet {
     }
     this.#digests.set(digests, this.#size)
     this.#size = size
-    this.#isSorted = false
-    this.#repeated = undefined
   }
 
   has(digest: bigint): boolean {
-    const sorted = this.#sorted()
-    let [low, high] = [0, sorted.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((sorted[middle] as bigint) < digest) low = middle + 1
-      else high = middle
-    }
-    return sorted[low] === digest
+    this.#sort()
+    if (this.#merged !== undefined) return this.#merged.has(digest)
+    const sorted = this.#digests.subarray(0, this.#size)
+    return sorted[firstFrom(sorted, digest)] === digest
   }
 
-  /** The keys that were added more than once. */
+  /** The keys that were added more than once. They stand in memory. */
   repeated(): ReadonlySet<bigint> {
     if (this.#repeated !== undefined) return this.#repeated
+    this.#sort()
     const repeated = new Set<bigint>()
-    const sorted = this.#sorted()
-    for (let index = 1; index < sorted.length; index++) {
-      if (sorted[index] === sorted[index - 1]) repeated.add(sorted[index] as bigint)
+    let before: bigint | undefined
+    for (const block of this.#merged?.blocks() ?? [this.#digests.subarray(0, this.#size)]) {
+      for (const digest of block) {
+        if (digest === before) repeated.add(digest)
+        before = digest
+      }
     }
     this.#repeated = repeated
     return repeated
   }
 
-  #sorted(): BigUint64Array {
-    const used = this.#digests.subarray(0, this.#size)
-    if (!this.#isSorted) used.sort()
+  /** Gives the files up. */
+  close(): void {
+    this.#unmerged.close()
+    this.#merged?.close()
+  }
+
+  /** Moves what stands in memory into a run. */
+  #spill(): void {
+    if (this.#size === 0) return
+    const sorted = this.#digests.subarray(0, this.#size).sort()
+    const starts = Array.from({ length: parts }, (_, part) => firstFrom(sorted, BigInt(part) << 56n))
+    this.#runs.push({ position: this.#unmerged.append(bytesOf(sorted)), starts: [...starts, sorted.length] })
+    this.#size = 0
+  }
+
+  #sort(): void {
+    if (this.#isSorted) return
     this.#isSorted = true
-    return used
+    if (this.#runs.length === 0) this.#digests.subarray(0, this.#size).sort()
+    else this.#merged = this.#merge()
+  }
+
+  /** Makes one file of all runs, a part after the other. */
+  #merge(): SortedDigests {
+    this.#spill()
+    this.#digests = new BigUint64Array(0)
+    const merged = new SortedDigests()
+    for (let part = 0; part < parts; part++) {
+      const pieces = this.#runs.map(({ position, starts }) => {
+        const [start, end] = [starts[part] as number, starts[part + 1] as number]
+        return { position: position + start * 8, length: end - start }
+      })
+      const digests = new BigUint64Array(pieces.reduce((sum, { length }) => sum + length, 0))
+      let filled = 0
+      for (const { position, length } of pieces) {
+        this.#unmerged.read(position, bytesOf(digests.subarray(filled, filled + length)))
+        filled += length
+      }
+      merged.append(digests.sort())
+    }
+    this.#unmerged.close()
+    return merged
   }
 }
 

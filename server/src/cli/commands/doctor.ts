@@ -42,6 +42,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
       const { check, rows } = await whatIsInTheWay("doctor", () => checkOrigin(origin, configuration.report))
       print(`\n${checkReport(origin, check, rows)}`)
       isWell &&= check.findings.errors === 0
+      check.close()
     } finally {
       await origin.close()
     }

@@ -42,6 +42,6 @@ export function differencesReport(differences: AllDifferences, headings: [string
 /** How much of what an earlier run has noted still holds. */
 export function rememberedReport(check: Check, total: number): string {
   const copied = bulkNames.flatMap((name) => check.pages(name).filter(({ state }) => state === "copied"))
-  const rows = copied.reduce((sum, { facts }) => sum + facts.keys.length, 0)
+  const rows = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
   return `--checkpoint: ${rows} of ${total} rows are as an earlier run has copied and compared them\n`
 }

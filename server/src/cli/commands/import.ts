@@ -20,7 +20,6 @@ import { progressBar } from "./progress.js"
  * @returns the exit code: 1 if there are errors that keep rows out, or if the comparison finds a difference
  */
 export async function importPeer(configuration: Configuration<"import">, output: CommandOutput): Promise<number> {
-  const { print, say } = output
   const complete = withDevSecret(configuration)
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const database = await openMigratedDatabase({ ...complete, databaseStatementTimeoutMs: bulkTimeoutMs }, log)
@@ -28,12 +27,30 @@ export async function importPeer(configuration: Configuration<"import">, output:
     await requireTenant(database, configuration.tenant)
     const origin = await openOrigin(complete, log)
     try {
-      const noted = openCheckpoint(complete, origin, database)
-      const before = await whatIsInTheWay("--checkpoint", async () => noted?.read())
-      const remembered = typeof before === "object" ? before : undefined
-      const { check, rows, total } = await whatIsInTheWay("import", () =>
-        checkOrigin(origin, configuration.report, remembered),
-      )
+      return await importFrom(origin, database, complete, output)
+    } finally {
+      await origin.close()
+    }
+  } finally {
+    await database.close()
+  }
+}
+
+async function importFrom(
+  origin: Origin,
+  database: Database,
+  configuration: Configuration<"import">,
+  output: CommandOutput,
+): Promise<number> {
+  const { print, say } = output
+  const noted = openCheckpoint(configuration, origin, database)
+  try {
+    const before = await whatIsInTheWay("--checkpoint", async () => noted?.read())
+    const remembered = typeof before === "object" ? before : undefined
+    const { check, rows, total } = await whatIsInTheWay("import", () =>
+      checkOrigin(origin, configuration.report, remembered),
+    )
+    try {
       print(checkReport(origin, check, rows))
       if (before === "stale") say("--checkpoint: it does not fit any more, so everything is compared\n")
       if (remembered !== undefined) say(rememberedReport(check, total))
@@ -49,13 +66,13 @@ export async function importPeer(configuration: Configuration<"import">, output:
         return 0
       }
       return await whatIsInTheWay("import: what was done is kept, and it can be run again", () =>
-        write({ origin, database, check, total, noted }, complete, output),
+        write({ origin, database, check, total, noted }, configuration, output),
       )
     } finally {
-      await origin.close()
+      check.close()
     }
   } finally {
-    await database.close()
+    noted?.close()
   }
 }
 

@@ -1,0 +1,58 @@
+import { hash } from "node:crypto"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { expect, test } from "@jest/globals"
+import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
+import { type CheckedPage, check } from "./check.js"
+import type { Item, Origin, Page } from "./item.js"
+
+const users = 500_000
+const pageSize = 1000
+
+/** Users who are made when their page is read. */
+const origin: Origin = {
+  notes: [],
+  layout: "",
+  count: async (name) => (name === "users" ? users : 0),
+  async *pages<N extends BulkName>(name: N) {
+    for (let start = 0; name === "users" && start < users; start += pageSize) {
+      const source = { range: { after: [start], upTo: [start + pageSize] }, digest: hash("sha256", String(start)) }
+      const items = () => Array.from({ length: pageSize }, (_, n) => user(start + n) as Item<BulkRows[N]>)
+      yield { length: pageSize, source, items } satisfies Page<BulkRows[N]>
+    }
+  },
+  close: async () => {},
+}
+
+function user(n: number): Item<BulkRows["users"]> {
+  const email = `${n}@example.com`
+  return { row: { tenant: "default", id: `user-${n}`, email, emailKey: email, extra: {} }, label: "", faults: [] }
+}
+
+/** What is alive, in MiB. */
+function live(): number {
+  setFlagsFromString("--expose-gc")
+  const collect = runInNewContext("gc") as () => void
+  collect()
+  collect()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return (heapUsed + arrayBuffers) / 2 ** 20
+}
+
+test("what is known of many users does not stand in memory", async () => {
+  const before = live()
+  const checked = await check(origin, { onFinding: () => {} })
+  try {
+    expect(live() - before).toBeLessThan(10)
+    expect(checked.accepted.users).toBe(users)
+    expect(checked.findings.summaries()).toEqual([])
+    expect(checked.has("users", user(users - 1).row as BulkRows["users"])).toBe(true)
+    expect(checked.has("users", user(users).row as BulkRows["users"])).toBe(false)
+    const pages: readonly CheckedPage[] = checked.pages("users")
+    expect(pages.length).toBe(users / pageSize)
+    expect(pages.every(({ state, facts }) => state === "sound" && facts.rows === pageSize)).toBe(true)
+    for (const name of bulkNames.slice(1)) expect(checked.pages(name)).toEqual([])
+  } finally {
+    checked.close()
+  }
+}, 60_000)

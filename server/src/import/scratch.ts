@@ -1,0 +1,110 @@
+import { randomUUID } from "node:crypto"
+import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { causeOf } from "../bootstrap/database.js"
+import { StartError } from "../bootstrap/start-error.js"
+
+/** How many bytes stand in memory before they go into the file. */
+const bufferSize = 2 ** 20
+
+/**
+ * Bytes that stand outside of memory: in a temporary file that has no name, so that nothing of it is left however the process
+ * ends. What is short makes no file. Its methods throw StartError when the file cannot be written or read.
+ */
+export class Scratch {
+  readonly #folder: string
+  #file: number | undefined
+  #inFile = 0
+  /** What comes after the bytes of the file. */
+  #buffer = Buffer.alloc(0)
+  #inBuffer = 0
+
+  constructor(folder = tmpdir()) {
+    this.#folder = folder
+  }
+
+  /** @returns where the bytes begin. */
+  append(bytes: Uint8Array): number {
+    const position = this.#inFile + this.#inBuffer
+    const needed = this.#inBuffer + bytes.length
+    if (needed > bufferSize) {
+      this.#write(this.#buffer.subarray(0, this.#inBuffer))
+      this.#write(bytes)
+      this.#inBuffer = 0
+      return position
+    }
+    if (needed > this.#buffer.length) {
+      const larger = Buffer.alloc(Math.min(bufferSize, Math.max(needed, this.#buffer.length * 2)))
+      larger.set(this.#buffer)
+      this.#buffer = larger
+    }
+    this.#buffer.set(bytes, this.#inBuffer)
+    this.#inBuffer = needed
+    return position
+  }
+
+  /** Fills `into` with the bytes that begin there. They must have been appended. */
+  read(position: number, into: Uint8Array): void {
+    const fromFile = Math.max(0, Math.min(into.length, this.#inFile - position))
+    if (fromFile > 0) {
+      this.#attempt("read", () => readFully(this.#file as number, into.subarray(0, fromFile), position))
+    }
+    const start = position + fromFile - this.#inFile
+    into.set(this.#buffer.subarray(start, start + into.length - fromFile), fromFile)
+  }
+
+  /** Gives the bytes up. */
+  close(): void {
+    if (this.#file !== undefined) closeSync(this.#file)
+    this.#file = undefined
+    this.#buffer = Buffer.alloc(0)
+  }
+
+  #write(bytes: Uint8Array): void {
+    this.#attempt("write", () => {
+      this.#file ??= openNameless(this.#folder)
+      writeFully(this.#file, bytes, this.#inFile)
+    })
+    this.#inFile += bytes.length
+  }
+
+  #attempt(what: "read" | "write", work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      throw new StartError(
+        `cannot ${what} a temporary file in ${this.#folder} (${causeOf(error)}): TMPDIR names another folder`,
+        { cause: error },
+      )
+    }
+  }
+}
+
+function openNameless(folder: string): number {
+  const path = join(folder, `authwire-import-${randomUUID()}`)
+  // Readable by its owner only: digests of addresses can be guessed.
+  const file = openSync(path, "wx+", 0o600)
+  rmSync(path)
+  return file
+}
+
+/** Fills `into` with what begins there. Throws when the file is too short. */
+export function readFully(file: number, into: Uint8Array, position: number): void {
+  for (let done = 0; done < into.length; ) {
+    const count = readSync(file, into, done, into.length - done, position + done)
+    if (count === 0) throw new Error("the file is too short")
+    done += count
+  }
+}
+
+export function writeFully(file: number, bytes: Uint8Array, position: number): void {
+  for (let done = 0; done < bytes.length; ) {
+    done += writeSync(file, bytes, done, bytes.length - done, position + done)
+  }
+}
+
+/** The same memory, as bytes. */
+export function bytesOf({ buffer, byteOffset, byteLength }: BigUint64Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
+}
