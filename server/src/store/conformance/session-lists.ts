@@ -1,3 +1,4 @@
+import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 import type { KeptSessions, ListedSession, SessionFilter, SessionOrigin } from "../types.js"
 import { type ContractContext, day, newId, newSession, newUser, oddExtra, oddText, range } from "./context.js"
@@ -138,6 +139,32 @@ export function sessionListContract(context: ContractContext): void {
       for (const filter of filters) await expect(list(mine, filter, { size: 1, token })).rejects.toMatchObject(invalid)
       await expect(list(theirs, { userId: "u" }, { size: 1, token })).rejects.toMatchObject(invalid)
     })
+  })
+
+  test("that a session was seen is written after the answer, once a minute", async () => {
+    const caller = await newCaller()
+    const { clock } = context
+    const { sessions } = context.store
+    const start = clock.now
+    const lastSeen = async ({ id = "" }) => (await context.other.sessions.get(caller, id))?.lastSeen?.getTime()
+    try {
+      const first = await sessions.create(caller, newSession("u", start + day))
+      clock.now = start + 1
+      const second = await sessions.create(caller, newSession("u", start + day))
+      clock.now = start + 60_000
+      // They are written together, so the one that is due tells when the other would have been.
+      for (const { sessionToken } of [second, first]) await sessions.getWithUser(caller, sessionToken)
+      await until(async () => (await lastSeen(first)) === start + 60_000)
+      expect(await lastSeen(second)).toBe(start + 1)
+      // Also of a session that a version created which did not know it.
+      await context.database.sql("UPDATE sessions SET last_seen = NULL WHERE tenant = ?", [caller.tenant])
+      expect(await lastSeen(second)).toBeUndefined()
+      await sessions.getWithUser(caller, second.sessionToken)
+      await until(async () => (await lastSeen(second)) === start + 60_000)
+      expect(await lastSeen(first)).toBeUndefined()
+    } finally {
+      clock.now = start
+    }
   })
 
   describe("revoke", () => {

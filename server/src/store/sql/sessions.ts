@@ -13,6 +13,7 @@ import { sessionAccess } from "./session-access.js"
 import { keyOfSession as keyOf, newHandle } from "./session-keys.js"
 import { sessionLists } from "./session-lists.js"
 import { sessionRevocations } from "./session-revocations.js"
+import { sessionSightings } from "./session-sightings.js"
 import { userNotFound } from "./user-not-found.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
@@ -23,7 +24,7 @@ export function sessionStore(
   const { sessions, users } = database.tables
   const sessionAndUserByHash = sharedLookup(database, {
     from: () => sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId"),
-    columns: `${sessions.columns("s")}, ${users.columns("u")}`,
+    columns: `${sessions.columns("s")}, s.lastSeen, ${users.columns("u")}`,
     alias: "s",
     key: ["tokenHash"],
   })
@@ -39,6 +40,7 @@ export function sessionStore(
     "expires",
   )
   const deleteAsRead = sessions.deleteAsRead()
+  const sightings = sessionSightings(database, clock)
   /** The user of a session, whose row its foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
 
@@ -48,7 +50,10 @@ export function sessionStore(
     if (cells === undefined) return null
     const session = { sessionToken, ...sessions.row(cells) }
     const now = new Date(clock())
-    if (session.expires >= now) return { session, user: users.row(cells, sessions.width) }
+    if (session.expires >= now) {
+      sightings.seen(key, sessions.value("lastSeen", cells[sessions.width] as Cell))
+      return { session, user: users.row(cells, sessions.width + 1) }
+    }
     const expired = { ...key, expires: now }
     await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, expired))
     return null
