@@ -89,7 +89,8 @@ describe("the audit log", () => {
       DeleteUser: "here",
     }
     // What takes along what others are about comes last.
-    const last = [SessionService.method.deleteSession, UserService.method.deleteUser]
+    const { deleteSession, revokeUserSessions, revokeSessions } = SessionService.method
+    const last = [deleteSession, revokeUserSessions, revokeSessions, UserService.method.deleteUser]
     const order = [...unaryMethods.filter((method) => !last.some(({ name }) => name === method.name)), ...last]
     for (const way of ways) {
       const client = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })

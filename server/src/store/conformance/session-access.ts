@@ -12,8 +12,8 @@ export function sessionAccessContract(context: ContractContext): void {
   }
   const created = async (lasts: number) => {
     const user = await context.store.users.create(anyone, newUser({ name: "Ada", extra: { role: "admin" } }))
-    const session = newSession(user.id, context.clock.now + lasts, { extra: { device: "phone" } })
-    await context.store.sessions.create(anyone, session)
+    const given = newSession(user.id, context.clock.now + lasts, { extra: { device: "phone" } })
+    const session = await context.store.sessions.create(anyone, given)
     return { user, session, sessionToken: session.sessionToken }
   }
   const extension: SessionExtension = { maxAge: 30 * day, updateAge: day }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import type { Database } from "./database.js"
 import { type Cell, type Statement, statement } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
@@ -13,6 +14,9 @@ const mostWaiting = 10_000
 
 /** How many rows a statement changes. With more keys MySQL would rather read a small table whole. */
 const rowsAtOnce = 20
+
+/** How many times as long as a statement took it rests before the next one: calls have the database for most of the time. */
+const restFactor = 4
 
 /** How long the database may take for a statement, in milliseconds, locks included; then the rest is forgotten. */
 const patienceMs = 5_000
@@ -53,7 +57,9 @@ export function sessionSightings(database: Database, clock: () => number): Sessi
       const some = [...waiting].slice(0, rowsAtOnce)
       for (const [name] of some) waiting.delete(name)
       const values = { keys: some.map(([, key]) => key), now: clock() }
+      const begun = performance.now()
       await database.writes({ signal: AbortSignal.timeout(patienceMs) }, [], (sql) => sql.write(update, values))
+      await delay((performance.now() - begun) * restFactor, undefined, { ref: false })
     }
   }
 
