@@ -85,6 +85,7 @@ export const ordinary: readonly Ordinary[] = [
   one(SessionService.method.revokeSession, { id: "none" }),
   one(SessionService.method.revokeSessions, { userIds: ["nobody", "\u{1f98a}"] }),
   one(SessionService.method.getSessionAndUser, { sessionToken }),
+  one(SessionService.method.getSession, { id: "that of the session" }),
   one(SessionService.method.updateSession, { sessionToken, extra: { a: 1 }, updateMask: { paths: ["extra"] } }),
   one(SessionService.method.revokeUserSessions, { userId, keptId: "none", keptSessionToken: sessionToken }),
   one(SessionService.method.deleteSession, { sessionToken }),
