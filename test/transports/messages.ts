@@ -1,5 +1,13 @@
 import type { AuthwireClient } from "@authwire/client"
-import { type EncodeResponse, type ListUsersResponse, TokenService, UserService } from "@authwire/proto"
+import {
+  type CreateSessionResponse,
+  type EncodeResponse,
+  type ListUsersResponse,
+  type Session,
+  SessionService,
+  TokenService,
+  UserService,
+} from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { type DescMethodUnary, type Message, toBinary } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
@@ -88,8 +96,12 @@ export function describeMessages(world: World, carrier: Carrier): void {
 /** The bytes of the answers to the ordinary calls, the n-th of which is named `id-n`. */
 async function made(client: AuthwireClient, id = "reference"): Promise<Buffer[]> {
   const answers: Buffer[] = []
-  for (const [n, [method, request]] of ordinary.entries()) {
+  let sessionId: string | undefined
+  for (const [n, [method, given]] of ordinary.entries()) {
+    // The service makes the ids of sessions.
+    const request = method === SessionService.method.getSession ? { id: sessionId } : given
     const answer = await call(client, method, request, { headers: { "x-request-id": `${id}-${n}` } })
+    if (method === SessionService.method.createSession) sessionId = (answer as CreateSessionResponse).session?.id
     answers.push(bytesOf(method, answer))
   }
   return answers
@@ -99,6 +111,12 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
   // A new token has a new id and other random parts.
   if (method === TokenService.method.encode)
     return Buffer.from((answer as EncodeResponse).token.replaceAll(/[^.]+/g, ({ length }) => String(length)))
+  // The session is another one each time.
+  const { session } = answer as { session?: Session }
+  if (session !== undefined) {
+    session.id = ""
+    for (const time of ["createTime", "lastSeenTime"] as const) delete session[time]
+  }
   // The user is another one each time.
   if (method === UserService.method.listUsers)
     for (const user of (answer as ListUsersResponse).users) user.createTime = timestampFromMs(0)

@@ -90,6 +90,7 @@ export const ordinary: readonly Ordinary[] = [
     sessionToken,
     extend: { maxAge: { seconds: 2_592_000n }, updateAge: { seconds: 86_400n } },
   }),
+  one(SessionService.method.getSession, { id: "that of the session" }),
   one(SessionService.method.updateSession, { sessionToken, extra: { a: 1 }, updateMask: { paths: ["extra"] } }),
   one(SessionService.method.revokeUserSessions, { userId, keptId: "none", keptSessionToken: sessionToken }),
   one(SessionService.method.deleteSession, { sessionToken }),
