@@ -10,7 +10,7 @@ const againAfterMs = 60_000
 const collectedMs = 1_000
 
 /** How many sessions may wait to be written. A session beyond them is seen again, and written then. */
-const mostWaiting = 10_000
+const mostWaiting = 1_000
 
 /** How many rows a statement changes. With more keys MySQL would rather read a small table whole. */
 const rowsAtOnce = 20
