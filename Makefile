@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help install build run demo site release-check test test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
   bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
-  tracing-install earlier-install bench-postgres bench-import bench-cleanup failover screenshots
+  tracing-install earlier-install gateways-install bench-postgres bench-import bench-cleanup failover screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,7 +73,8 @@ bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.pris
 	@touch $@
 
 # What only tests need, each in a folder of its own.
-test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install earlier-install
+test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install \
+  earlier-install gateways-install
 
 nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
 next-example-install: install examples/nextjs/node_modules/.package-lock.json
@@ -95,6 +96,9 @@ test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/packa
 
 screenshots: build next-example-install browser-install ## write the pictures of the docs anew
 	AUTHWIRE_SCREENSHOTS=1 AUTHWIRE_TEST_TARGETS=sqlite scripts/test test/examples/nextjs.test.ts --testNamePattern 'pictures of the docs'
+
+gateways-install: ## install the Envoy that tests start (needs Python 3.10+; without it they are left out)
+	scripts/gateways/install || echo "no Envoy for the tests of gateways"
 
 earlier-install: install ## build the version before, for the test of upgrades; REVISION=COMMIT for another one
 	scripts/earlier $(REVISION)

@@ -66,10 +66,11 @@ export function wireError(status: Status): WireError {
   return { code: codes[status.code] ?? String(status.code), message: status.message, reason: info?.reason }
 }
 
-// What HTTP itself says: the request is bad, nobody takes it, it is too much, its time is over.
+// What HTTP itself says: the request is bad, nobody takes it, it is too much, its time is over; and of a gateway's decision,
+// that somebody has to sign in first.
 function judgeStatus(status: number): Verdict {
   if (status === 200) return { label: "OK" }
-  const plain = (status >= 400 && status < 500) || [100, 501, 504, 505].includes(status)
+  const plain = (status >= 400 && status < 500) || [100, 302, 501, 504, 505].includes(status)
   return { label: `http ${status}`, ...(plain ? {} : { finding: `HTTP status ${status}` }) }
 }
 

@@ -22,7 +22,16 @@ const named = [
     ],
   },
   { text: "Security", pages: ["docs/security.md", "SECURITY.md", "docs/dependencies.md"] },
-  { text: "Background", pages: ["docs/other-languages.md", "docs/performance.md", "CHANGELOG.md"] },
+  {
+    text: "Background",
+    pages: [
+      "docs/introspection.md",
+      "docs/gateways.md",
+      "docs/other-languages.md",
+      "docs/performance.md",
+      "CHANGELOG.md",
+    ],
+  },
 ]
 
 const decisions = { text: "Decisions", pages: globSync("docs/decisions/*.md", { cwd: root }).sort() }

@@ -1,6 +1,7 @@
 import {
   AccountService,
   AuthenticatorService,
+  IntrospectionService,
   SessionService,
   TokenService,
   UserService,
@@ -31,6 +32,8 @@ export interface AuthwireClient extends ServiceClients {
   jwt: RemoteJwtMethods
   /** The token service: issues and reads the tokens of Auth.js. */
   tokens: Client<typeof TokenService>
+  /** Says who a request is from, whichever way the application keeps its sessions. */
+  introspection: Client<typeof IntrospectionService>
   /**
    * Closes the client: calls in progress may still end, later calls fail. Its connection closes with the last client that
    * shares it.
@@ -58,6 +61,7 @@ export function clientOver(
     adapter: createAdapter(clients, address, options),
     jwt: createRemoteJwt(tokens, address),
     tokens,
+    introspection: createClient(IntrospectionService, calls),
     ...withLists(clients),
   }
 }

@@ -3,6 +3,7 @@ import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions } from "./adapter/options.js"
 import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./client.js"
+import { wrongOption } from "./error.js"
 import { type ConnectionOptions, checkOptions, missingOf } from "./options.js"
 import { type FetchOptions, fetchAddress, fetchTransport } from "./transport/fetch.js"
 import { transportWithout } from "./transport/missing-option.js"
@@ -18,6 +19,7 @@ export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
 export type { AccountLists, List, UserLists } from "./lists.js"
 export type { ConnectionOptions } from "./options.js"
+export type { SessionCacheOptions } from "./session-cache/options.js"
 export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
 export type { FetchOptions } from "./transport/fetch.js"
@@ -70,6 +72,7 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
 /** What carries the calls, and the address for error messages. */
 function connect(options: AuthwireOptions): [transport: Transport, address: string] {
   checkOptions(options)
+  if (options.sessionCache) throw wrongOption("sessionCache", "needs the gRPC transport of @authwire/client in Node")
   const missing = missingOf(options)
   if (missing !== undefined) return [transportWithout(missing), ""]
   const address = fetchAddress(options)

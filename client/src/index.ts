@@ -5,6 +5,8 @@ import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./error.js"
 import { type ConnectionOptions, checkOptions, headersOf, missingOf } from "./options.js"
 import type { PipelineOptions } from "./pipeline/transport.js"
+import { cachedAdapter, cachingTransport } from "./session-cache/caching.js"
+import { sharedCache } from "./session-cache/shared.js"
 import { type GrpcTargetOptions, grpcAddress } from "./transport/grpc-target.js"
 import { transportWithout } from "./transport/missing-option.js"
 import { sharedTransport } from "./transport/shared.js"
@@ -14,13 +16,14 @@ import { tracedTransport } from "./transport/traced.js"
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { SessionContext } from "./adapter/context.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
-export type { AdapterOptions } from "./adapter/options.js"
+export type { AdapterOptions, SignOutEvent } from "./adapter/options.js"
 export type { SessionAgeOptions } from "./adapter/session-access.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./error.js"
 export type { AccountLists, List, UserLists } from "./lists.js"
 export type { ConnectionOptions } from "./options.js"
 export type { PipelineOptions } from "./pipeline/transport.js"
+export type { SessionCacheOptions } from "./session-cache/options.js"
 export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
 export { type GrpcTransport, grpcTransport } from "./transport/grpc.js"
@@ -86,12 +89,24 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
   if (options.transport && options.connections !== undefined)
     throw wrongOption("connections", "must not stand beside the option transport")
+  if (options.transport && options.sessionCache !== undefined)
+    throw wrongOption("sessionCache", "must not stand beside the option transport")
   if (options.transport) {
     const transport = tracedTransport(options.transport, callTracer("grpc", address))
     return { ...clientOver(transport, address, options), close() {} }
   }
-  const { url, tls, connections } = options
+  const { url, tls, connections, sessions, sessionCache } = options
   const header = headersOf(options)
   const transport = sharedTransport({ url, tls, connections, header })
-  return { ...clientOver(transport, address, options, header), close: transport.close }
+  if (sessionCache === undefined) return { ...clientOver(transport, address, options, header), close: transport.close }
+  const shared = sharedCache({ url, tls, header, options: sessionCache })
+  const client = clientOver(cachingTransport(transport, { ...shared, header }), address, options, header)
+  return {
+    ...client,
+    adapter: cachedAdapter(client.adapter, shared, sessions),
+    close() {
+      shared.leave()
+      transport.close()
+    },
+  }
 }

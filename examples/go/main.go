@@ -35,10 +35,10 @@ const timeout = 2 * time.Second
 
 // example holds the clients of the services that it uses, over one connection, and the name of the session cookie.
 type example struct {
-	tokens   authwirev1.TokenServiceClient
-	sessions authwirev1.SessionServiceClient
-	users    authwirev1.UserServiceClient
-	cookie   string
+	tokens        authwirev1.TokenServiceClient
+	introspection authwirev1.IntrospectionServiceClient
+	users         authwirev1.UserServiceClient
+	cookie        string
 }
 
 // apiKey goes with every call. Without one, as an Authwire with --dev has it, nothing does.
@@ -102,10 +102,10 @@ func run(ctx context.Context, args []string) error {
 	}
 	defer connection.Close()
 	e := &example{
-		tokens:   authwirev1.NewTokenServiceClient(connection),
-		sessions: authwirev1.NewSessionServiceClient(connection),
-		users:    authwirev1.NewUserServiceClient(connection),
-		cookie:   *cookie,
+		tokens:        authwirev1.NewTokenServiceClient(connection),
+		introspection: authwirev1.NewIntrospectionServiceClient(connection),
+		users:         authwirev1.NewUserServiceClient(connection),
+		cookie:        *cookie,
 	}
 
 	switch argument := flags.Arg(0); {

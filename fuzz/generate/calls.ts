@@ -1,10 +1,11 @@
 import { gzipSync } from "node:zlib"
+import { Authorization } from "@authwire/proto/envoy"
 import { type DescMethod, type Message, toBinary, toJsonString } from "@bufbuild/protobuf"
 import type { CallInput } from "../inputs.ts"
 import type { Random } from "../random.ts"
 import { authorization, strangeHeader } from "./headers.ts"
 import { mutateJson } from "./json.ts"
-import { methods, pathOf, randomMessage, unaryMethods } from "./messages.ts"
+import { canary, methods, pathOf, randomMessage, randomSettings, unaryMethods } from "./messages.ts"
 import { mutateBytes, mutateMessage } from "./mutations.ts"
 
 type Maker = (random: Random) => CallInput
@@ -111,7 +112,23 @@ const connectStream: Maker = (random) => {
   }
 }
 
+/** How gateways ask that do not speak gRPC. */
+const authorizeGet: Maker = (random) => ({
+  ...common(random, Authorization.method.check),
+  version: random.pick([1, 2]),
+  method: "GET",
+  path: `/v1/authorize?${new URLSearchParams(randomSettings(random))}${random.pick(["", "", "&redirect=header", "&redirect=x", "&%zz=%ff"])}`,
+  headers: [
+    ["cookie", `authjs.session-token=${canary}-session_token-${random.below(2000)}`],
+    ["accept", "text/html"],
+    ["x-original-uri", random.pick(["/a?b=c", "//x", "/%0d%0a", canary])],
+    ["x-original-host", random.pick(["app.example.com", "a/b", canary])],
+  ],
+  body: Buffer.alloc(0),
+})
+
 const connectGet: Maker = (random) => {
+  if (random.chance(0.5)) return authorizeGet(random)
   const method = random.pick(unaryMethods)
   const json = random.chance(0.5)
   const bytes = json ? requestJson(random, method) : requestBytes(random, method)

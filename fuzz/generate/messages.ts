@@ -1,12 +1,14 @@
 import {
   AccountService,
   AuthenticatorService,
+  IntrospectionService,
   PipelineService,
   SessionService,
   TokenService,
   UserService,
   VerificationTokenService,
 } from "@authwire/proto"
+import { Authorization } from "@authwire/proto/envoy"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
@@ -37,6 +39,8 @@ export const methods: readonly DescMethod[] = [
   VerificationTokenService,
   AuthenticatorService,
   TokenService,
+  IntrospectionService,
+  Authorization,
   Health,
   ServerReflection,
   ServerReflectionV1Alpha,
@@ -84,12 +88,47 @@ function randomValue(random: Random, field: DescField, depth: number): unknown {
       if (field.listKind === "scalar") return several().map(() => randomScalar(random, field, field.scalar))
       return several().map(() => 1)
     case "map":
+      if (field.name === "context_extensions") return randomSettings(random)
+      if (field.name === "headers") return randomHeaders(random)
       return field.mapKind === "scalar"
         ? Object.fromEntries(
             several().map(() => [`${canary}-${random.below(9)}`, randomScalar(random, field, field.scalar)]),
           )
         : {}
   }
+}
+
+/** Settings of a gateway, most of them as they should be. */
+export function randomSettings(random: Random): Record<string, string> {
+  const likely: Record<string, () => string> = {
+    policy: () => random.pick(["required", "optional"]),
+    roles: () => random.pick(["admin", `${canary}, admin`]),
+    role_property: () => random.pick(["role", canary]),
+    sign_in: () => random.pick(["/in", `https://${canary}.example/in?a=b`]),
+    cookie: () => `${canary}.session`,
+    headers: () => random.pick(["x-auth-email=email", `x-auth-a=${canary},x-auth-b=b`]),
+    tenant: () => random.pick(["default", canary]),
+  }
+  const names = Object.keys(likely).filter(() => random.chance(0.3))
+  const settings = names.map((name): [string, string] => [
+    name,
+    (random.chance(0.9) && likely[name]?.()) || random.pick(odd),
+  ])
+  return Object.fromEntries(random.chance(0.95) ? settings : [...settings, [random.pick(odd), canary]])
+}
+
+/** Headers of a browser, as a gateway tells of them. */
+function randomHeaders(random: Random): Record<string, string> {
+  const likely: Record<string, string> = {
+    cookie: `authjs.session-token=${canary}-session_token-${random.below(2000)}`,
+    authorization: `Bearer ${canary}-session_token-${random.below(2000)}`,
+    accept: "text/html",
+    "x-auth-user-id": canary,
+    x_auth_user_id: canary,
+    "x-forwarded-proto": random.pick(["https", canary]),
+  }
+  const names = Object.keys(likely).filter(() => random.chance(0.5))
+  return Object.fromEntries(names.map((name) => [name, (random.chance(0.95) && likely[name]) || random.pick(odd)]))
 }
 
 function randomPart(random: Random, parent: DescMessage, desc: DescMessage, depth: number): unknown {
@@ -110,6 +149,7 @@ function randomPart(random: Random, parent: DescMessage, desc: DescMessage, dept
 function randomScalar(random: Random, field: DescField, type: ScalarType): unknown {
   switch (type) {
     case ScalarType.STRING:
+      if (field.parent.typeName === "authwire.v1.Header") return randomHeaderText(random, field.name)
       return randomText(random, field.name)
     case ScalarType.BYTES:
       return random.bytes(random.below(60))
@@ -137,6 +177,24 @@ function randomText(random: Random, name: string): string {
   if (name === "email" || name === "identifier") return `${canary}-${random.below(2000)}@example.com`
   if (random.chance(0.02)) return random.pick(odd)
   return `${canary}-${name}-${random.below(2000)}`
+}
+
+/** The name or the value of a header of a browser's request: cookies of sessions that other requests may have made. */
+function randomHeaderText(random: Random, name: string): string {
+  if (name === "name") return random.pick(["cookie", "Cookie", "authorization", canary])
+  const token = () =>
+    random.pick([
+      randomText(random, "session_token"),
+      `eyJhbGciOiJkaXIiLCJlbmMiOiJBMjU2R0NNIn0..${canary}.${canary}.${canary}`,
+      `${canary}%zz`,
+      `....${canary}`,
+      "",
+    ])
+  if (random.chance(0.2)) return `Bearer ${token()}`
+  const prefix = () => random.pick(["", "", "__Secure-", "__Host-"])
+  const chunk = () => random.pick(["", "", ".0", ".1", ".10", ".01", "."])
+  const cookies = Array.from({ length: random.below(4) }, () => `${prefix()}authjs.session-token${chunk()}=${token()}`)
+  return cookies.join(random.pick(["; ", "; ", ";", ";;", " "]))
 }
 
 /** Texts that are something else to somebody. */

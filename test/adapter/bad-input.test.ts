@@ -1,6 +1,7 @@
 import {
   AccountService,
   AuthenticatorService,
+  IntrospectionService,
   SessionService,
   UserService,
   VerificationTokenService,
@@ -15,7 +16,14 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { field as fieldRules } from "../../gen/ts/src/buf/validate/validate_pb.js"
 
-const services = [UserService, AccountService, SessionService, VerificationTokenService, AuthenticatorService]
+const services = [
+  UserService,
+  AccountService,
+  SessionService,
+  VerificationTokenService,
+  AuthenticatorService,
+  IntrospectionService,
+]
 const methods = services.flatMap((service) => service.methods as DescMethodUnary[])
 
 const breaches = methods.flatMap(breachesOf)
@@ -37,12 +45,20 @@ describe("every rule of the schema is enforced, and the error names the field", 
   test("the schema has rules to break: every field of every request but flags, counters and free structs", () => {
     expect(methods.flatMap(({ input }) => unruledFields(input))).toEqual([
       "CreateUserRequest.provisional",
+      "UpdateUserRequest.revoke_sessions_on_email_change",
       "LinkAccountRequest.authorization_details",
+      "UnlinkAccountRequest.revoke_sessions",
       "ListAccountsByUserRequest.include_tokens",
+      "DeleteSessionRequest.await_caches",
       "ListSessionsRequest.active",
+      "RevokeSessionRequest.await_caches",
+      "RevokeUserSessionsRequest.await_caches",
+      "RevokeSessionsRequest.await_caches",
       "CreateAuthenticatorRequest.counter",
       "CreateAuthenticatorRequest.credential_backed_up",
       "UpdateAuthenticatorCounterRequest.new_counter",
+      "IntrospectRequest.secure_cookie",
+      "IntrospectRequest.with_user",
     ])
   })
 
@@ -83,7 +99,11 @@ describe("every rule of the schema is enforced, and the error names the field", 
   test.each([[UserService.method.updateUser] as const, [SessionService.method.updateSession] as const])(
     "$name: update_mask may name every field but the key",
     async (method: DescMethodUnary) => {
-      const { update_mask: mask, ...fields } = Object.fromEntries(method.input.fields.map((one) => [one.name, one]))
+      const {
+        update_mask: mask,
+        revoke_sessions_on_email_change: _,
+        ...fields
+      } = Object.fromEntries(method.input.fields.map((one) => [one.name, one]))
       const rules = getOption(mask as NonNullable<typeof mask>, fieldRules).type
       const paths = rules.case === "fieldMask" ? rules.value.in : []
       const [, ...others] = Object.keys(fields)

@@ -67,8 +67,9 @@ describe("a column is at least as wide as the limit of its field", () => {
 
   test("every key fits into an index of InnoDB", () => {
     for (const table of Object.values(tables)) {
+      // A number has eight bytes.
       const primary = Object.values(table.options.columns).filter((column) => column?.primary === true)
-      const bytes = primary.reduce((sum, column) => sum + Number(column?.length), 0)
+      const bytes = primary.reduce((sum, column) => sum + Number(column?.length ?? 8), 0)
       expect(bytes).toBeLessThanOrEqual(3072)
     }
   })

@@ -1,7 +1,10 @@
-import { mkdirSync, readFileSync, statSync } from "node:fs"
+import { once } from "node:events"
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { createAuthwireClient } from "@authwire/client"
-import { SessionService, subject as subjectOption, TokenService, UserService } from "@authwire/proto"
+import { AccountType, SessionService, subject as subjectOption, TokenService, UserService } from "@authwire/proto"
 import { frame, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
 import { unaryMethods } from "@authwire/test-support/every-method.js"
@@ -9,7 +12,7 @@ import { createKey, revokeKey } from "@authwire/test-support/keys.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { getOption } from "@bufbuild/protobuf"
-import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
+import { MethodOptions_IdempotencyLevel as Level, timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { prepare, telling } from "./access/requests.js"
 import { ways } from "./access/ways.js"
@@ -30,9 +33,12 @@ const linesOf = (text: string): Line[] =>
     .map((line) => JSON.parse(line))
 
 // Those that read, or only pass others on. A new method that writes has to say whose data it is about, or be added here.
-const aboutNobody = ["RevokeSessions", "CreateVerificationToken", "UseVerificationToken"]
+const aboutNobody = ["CreateVerificationToken", "UseVerificationToken"]
 const reads = unaryMethods
-  .filter((method) => method.idempotency === Level.NO_SIDE_EFFECTS || method.name === "GetSessionAndUser")
+  .filter(
+    ({ name, idempotency }) =>
+      idempotency === Level.NO_SIDE_EFFECTS || ["GetSessionAndUser", "Introspect", "Check"].includes(name),
+  )
   .map(({ name }) => name)
 
 test("every method that writes says whose data it is about", () => {
@@ -44,6 +50,12 @@ describe("the audit log", () => {
   let database: TestDatabase
   let server: ServerProcess
   let file: string
+  // Gives tokens to whoever asks, so that every method that writes can.
+  const provider = createServer((request, response) => {
+    request.resume()
+    response.setHeader("content-type", "application/json")
+    response.end(JSON.stringify({ access_token: "new", token_type: "bearer", expires_in: 3600 }))
+  })
   const all = staticKey(["all"])
   const mayRead = staticKey(["users:read"])
   const lines = () => linesOf(readFileSync(file, "utf8"))
@@ -57,10 +69,18 @@ describe("the audit log", () => {
   beforeAll(async () => {
     database = await createDatabase("sqlite")
     file = join(folder(), "log")
+    provider.listen(0, "127.0.0.1")
+    await once(provider, "listening")
+    const token_endpoint = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
+    const providers = join(folder(), "providers.json")
+    writeFileSync(
+      providers,
+      JSON.stringify({ default: { p: { token_endpoint, client_id: "x", auth_method: "none" } } }),
+    )
     server = await startServer({
       databaseUrl: database.url,
       keys: false,
-      args: [`--audit-log=${file}`, "--log-level=silent"],
+      args: [`--audit-log=${file}`, "--log-level=silent", `--providers-file=${providers}`],
       env: { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, mayRead.entry]) },
     })
     const client = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
@@ -69,6 +89,8 @@ describe("the audit log", () => {
   })
   afterAll(async () => {
     await server.stop()
+    provider.closeAllConnections()
+    provider.close()
     await database.drop()
   })
 
@@ -78,15 +100,25 @@ describe("the audit log", () => {
       UpdateUser: "here",
       LinkAccount: "here",
       UnlinkAccount: "here",
+      GetAccessToken: "other",
       CreateSession: "here",
       UpdateSession: "here",
       AccessSession: "here",
       DeleteSession: "here",
       RevokeUserSessions: "here",
+      RevokeSessions: "here",
       CreateAuthenticator: "here",
       UpdateAuthenticatorCounter: "here",
       Encode: "x",
       DeleteUser: "here",
+    }
+    const session = { session_id: expect.stringMatching(/^[0-9A-F]{32}$/) }
+    const more: Record<string, object> = {
+      CreateSession: session,
+      UpdateSession: session,
+      AccessSession: session,
+      DeleteSession: session,
+      RevokeUserSessions: { revoked: 1 },
     }
     // What takes along what others are about comes last.
     const { deleteSession, revokeUserSessions, revokeSessions } = SessionService.method
@@ -114,6 +146,7 @@ describe("the audit log", () => {
           tenant: "default",
           method: `${method.parent.typeName}/${method.name}`,
           ...(expected[method.name] === undefined ? {} : { subject: expected[method.name] }),
+          ...more[method.name],
           code: "OK",
           request_id: id,
         })
@@ -122,6 +155,141 @@ describe("the audit log", () => {
     expect(lines().filter(({ method }) => reads.includes(String(method).split("/")[1] as string))).toEqual([])
     const encodes = lines().filter(({ method }) => method === "authwire.v1.TokenService/Encode")
     expect(encodes).toHaveLength(ways.length)
+  })
+
+  describe("whose sessions begin and end, and which", () => {
+    const client = () => createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
+    const expires = timestampFromDate(new Date("2100-01-01T00:00:00Z"))
+    const called = () => {
+      const id = crypto.randomUUID()
+      return { id, options: { headers: { "x-request-id": id } } }
+    }
+    const line = (method: string, told: object) => ({
+      time: expect.any(String),
+      event: "audit",
+      key: all.id,
+      tenant: "default",
+      method: `authwire.v1.${method}`,
+      code: "OK",
+      ...told,
+    })
+    /** Users with sessions; the handles of each. */
+    async function signedIn(count: number, ...userIds: string[]) {
+      const { users, sessions, close } = client()
+      const handles = userIds.map(async (userId) => {
+        await users.createUser({ id: userId })
+        const made = Array.from({ length: count }, () => ({ userId, sessionToken: crypto.randomUUID(), expires }))
+        const created = await Promise.all(made.map((one) => sessions.createSession(one)))
+        return created.map(({ session }) => session?.id as string)
+      })
+      const all = await Promise.all(handles)
+      close()
+      return all
+    }
+    const linesFor = async (id: string, count: number) => {
+      const found = () => lines().filter(({ request_id }) => request_id === id)
+      await until(() => found().length >= count)
+      expect(found()).toHaveLength(count)
+      return found()
+    }
+
+    test("RevokeSession: the user and the handle; of one that there is not, or of somebody else, neither", async () => {
+      const { sessions, close } = client()
+      const [[mine, other] = []] = await signedIn(2, "owner")
+      const tries: [object, object][] = [
+        [{ id: mine, userId: "stranger" }, {}],
+        [
+          { id: mine, userId: "owner" },
+          { subject: "owner", session_id: mine },
+        ],
+        [{ id: mine }, {}],
+        [{ id: other }, { subject: "owner", session_id: other }],
+      ]
+      for (const [request, told] of tries) {
+        const { id, options } = called()
+        await sessions.revokeSession(request, options)
+        expect(await linesFor(id, 1)).toEqual([line("SessionService/RevokeSession", { ...told, request_id: id })])
+      }
+      close()
+    })
+
+    test("RevokeSession that is repeated with its key says the same again", async () => {
+      const { sessions, close } = client()
+      const [[handle] = []] = await signedIn(1, "repeated")
+      const headers = { "idempotency-key": crypto.randomUUID() }
+      for (let time = 1; time <= 2; time++) {
+        const { id } = called()
+        await sessions.revokeSession({ id: String(handle) }, { headers: { ...headers, "x-request-id": id } })
+        const told = { subject: "repeated", session_id: handle, request_id: id }
+        expect(await linesFor(id, 1)).toEqual([line("SessionService/RevokeSession", told)])
+      }
+      close()
+    })
+
+    test("RevokeUserSessions and RevokeSessions: each user, and how many", async () => {
+      const { sessions, close } = client()
+      await signedIn(3, "one", "two")
+      const one = called()
+      await sessions.revokeUserSessions({ userId: "one" }, one.options)
+      const told = { subject: "one", revoked: 3, request_id: one.id }
+      expect(await linesFor(one.id, 1)).toEqual([line("SessionService/RevokeUserSessions", told)])
+      const several = called()
+      await sessions.revokeSessions({ userIds: ["one", "two", "a b"] }, several.options)
+      expect(await linesFor(several.id, 3)).toEqual(
+        ["one", "two", "sha256:c8687a08aa5d6ed2"].map((subject) =>
+          line("SessionService/RevokeSessions", { subject, revoked: 3, request_id: several.id }),
+        ),
+      )
+      close()
+    })
+
+    test("RevokeSessions that ends early has lines of those only who are done", async () => {
+      const { sessions, close } = client()
+      await signedIn(1, "many")
+      await database.query(`WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)
+        INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id)
+        SELECT 'default', randomblob(32), 'many', '2100-01-01 00:00:00.000', '{}', hex(randomblob(16)) FROM n`)
+      const { id, options } = called()
+      const answer = await sessions.revokeSessions({ userIds: ["many", "here"] }, options)
+      expect(answer).toMatchObject({ processed: 1, more: true, revoked: 1201n })
+      const told = { subject: "many", revoked: 1201, request_id: id }
+      expect(await linesFor(id, 1)).toEqual([line("SessionService/RevokeSessions", told)])
+      close()
+    })
+
+    test("CreateSession for who is signed in as another: who that is, by a hash where it could be an address", async () => {
+      const { users, sessions, close } = client()
+      await users.createUser({ id: "customer" })
+      const staff: [impersonator: string, shown: string][] = [
+        ["staff:7", "staff:7"],
+        ["ada@example.com", "sha256:b5fc85e55755f9e0"],
+      ]
+      for (const [impersonator, shown] of staff) {
+        const { id, options } = called()
+        const request = { sessionToken: crypto.randomUUID(), userId: "customer", expires, impersonator }
+        const { session } = await sessions.createSession(request, options)
+        const told = { subject: "customer", session_id: session?.id, impersonator: shown, request_id: id }
+        expect(await linesFor(id, 1)).toEqual([line("SessionService/CreateSession", told)])
+      }
+      close()
+    })
+
+    test("UpdateUser and UnlinkAccount that sign out: how many sessions", async () => {
+      const { users, accounts, close } = client()
+      await signedIn(2, "changing", "unlinking")
+      const account = { provider: "p", providerAccountId: "unlinking" }
+      await accounts.linkAccount({ ...account, userId: "unlinking", type: AccountType.OAUTH })
+      const [first, second] = [called(), called()]
+      const change = { id: "changing", email: "new@example.com", updateMask: { paths: ["email"] } }
+      await users.updateUser({ ...change, revokeSessionsOnEmailChange: true }, first.options)
+      await accounts.unlinkAccount({ ...account, revokeSessions: true }, second.options)
+      const told = { revoked_sessions: 2 }
+      const ofUpdate = { subject: "changing", ...told, request_id: first.id }
+      expect(await linesFor(first.id, 1)).toEqual([line("UserService/UpdateUser", ofUpdate)])
+      const ofUnlink = { subject: "unlinking", ...told, request_id: second.id }
+      expect(await linesFor(second.id, 1)).toEqual([line("AccountService/UnlinkAccount", ofUnlink)])
+      close()
+    })
   })
 
   test("names a call of a pipeline by its own id, and its stream's key", async () => {

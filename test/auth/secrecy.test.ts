@@ -1,5 +1,6 @@
 import { inspect } from "node:util"
 import { AuthwireAdapter, createAuthwireClient, RemoteJwt } from "@authwire/client"
+import { Authorization } from "@authwire/proto/envoy"
 import { ServerReflection } from "@authwire/proto/reflection/v1"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
@@ -99,7 +100,24 @@ describe.each(databaseTargets())("with canaries in every input, on %s", (target)
     await collect(client.tokens.decode({ token, salt, secrets: [canary("requestsecret")] }))
     const cookie = `${canary("cookie")}=${canary("cookievalue")}; authjs.session-token=${token}`
     await collect(client.tokens.getToken({ headers: [{ name: "cookie", value: cookie }] }))
+    await collect(client.introspection.introspect({ headers: [{ name: "cookie", value: cookie }] }))
+    const bySession = `authjs.session-token=${session.sessionToken}`
+    await collect(client.introspection.introspect({ headers: [{ name: canary("name"), value: bySession }] }))
+    await collect(client.introspection.introspect({ headers: [{ name: "cookie", value: bySession }] }))
     client.close()
+    const gateway = createClient(Authorization, createGrpcTransport({ baseUrl: url }))
+    for (const settings of [{}, { [canary("setting")]: "x" }, { policy: canary("policy") }] as Record<
+      string,
+      string
+    >[]) {
+      for (const one of [bySession, cookie]) {
+        const http = { path: `/${canary("path")}`, headers: { cookie: one, "x-auth-user-id": canary("forged") } }
+        await collect(gateway.check({ attributes: { contextExtensions: settings, request: { http } } }))
+        const query = new URLSearchParams(settings)
+        const asked = await fetch(`${server.httpUrl}/v1/authorize?${query}`, { headers: { cookie: one } })
+        errors.push(asked.status === 200 ? "" : await asked.text())
+      }
+    }
 
     // Requests that nobody can read.
     const path = "authwire.v1.UserService/GetUser"

@@ -76,6 +76,24 @@ test("a token that was read for its tenant is still nothing to another, nor to a
   }
 })
 
+test("Introspect finds the sessions of its tenant, of both kinds, and no others", async () => {
+  const introspect = async (tenant: string, token: string) => {
+    const headers = [{ name: "cookie", value: `${salt}=${token}` }]
+    return (await (clients[tenant] as AuthwireClient).introspection.introspect({ headers })).active
+  }
+  const { adapter, tokens } = clients.acme as AuthwireClient
+  const sessionToken = crypto.randomUUID()
+  await adapter.createUser({ id: "x", email: "x@example.com", emailVerified: null })
+  await adapter.createSession({ sessionToken, userId: "x", expires: new Date(Date.now() + 60_000) })
+  const { token } = await tokens.encode({ payload, salt })
+  for (const one of [sessionToken, token]) {
+    expect(await introspect("acme", one)).toBe(true)
+    expect(await introspect("default", one)).toBe(false)
+  }
+  expect(await introspect("bare", sessionToken)).toBe(false)
+  expect(await reasonOf(introspect("bare", token))).toBe("MISSING_SECRET")
+})
+
 test("a tenant without secrets has none, unless its request brings them", async () => {
   const { token } = await tokensOf("default").encode({ payload, salt })
   const bare = tokensOf("bare")

@@ -32,7 +32,7 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
       ["tenants", "list"],
     ]) {
       const { code, stdout, stderr } = await authwire(...args)
-      expect(stderr).toMatch(/^authwire: \d migrations are pending: run 'authwire migrate up' first.*\n$/)
+      expect(stderr).toMatch(/^authwire: \d+ migrations are pending: run 'authwire migrate up' first.*\n$/)
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
     }
     await authwire("migrate", "up")

@@ -63,7 +63,7 @@ describe("authwire", () => {
     [
       "no command",
       [],
-      /^authwire: the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys and tenants/,
+      /^authwire: the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants and events/,
     ],
     ["an unknown command", ["start"], /^authwire: the commands are/],
     ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope; see authwire serve --help/],

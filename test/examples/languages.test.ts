@@ -29,7 +29,8 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   let server: ServerProcess
   let client: AuthwireClient
   const key = staticKey(["all"])
-  const env = { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }
+  const introspecting = staticKey(["sessions:introspect"])
+  const env = { AUTHWIRE_API_KEYS: JSON.stringify([key.entry, introspecting.entry]) }
   const run = (...args: string[]) => runExample(language, args, { url: server.grpcUrl, apiKey: key.text })
 
   beforeAll(async () => {
@@ -184,7 +185,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     const adaByJwt = { status: 200, body: { userId: "ada", name: "Ada", email: "ada@example.com", by: "jwt" } }
 
     beforeAll(async () => {
-      example = await serveExample(language, { url: server.grpcUrl, apiKey: key.text })
+      example = await serveExample(language, { url: server.grpcUrl, apiKey: introspecting.text })
     })
     afterAll(() => example?.stop())
 

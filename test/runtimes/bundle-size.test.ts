@@ -12,7 +12,7 @@ const sizeOf = (source: string) =>
 
 /** What the adapter does not need: the rules of the fields, other services, gRPC, the token module. */
 const foreign =
-  /buf\/validate|permission_pb|\/token_service|pipeline|reflection|health|adapter\/jwt|authwire.*token\/|grpc-js/
+  /buf\/validate|permission_pb|\/token_service|introspection_service|pipeline|reflection|health|adapter\/jwt|authwire.*token\/|grpc-js/
 
 withBundler.each(["@authwire/client/edge", "@authwire/client"])(
   "the adapter of %s is small at the edge: at most 40 kB gzipped, and nothing that it does not use",
@@ -28,6 +28,7 @@ withBundler("the whole client brings the tokens along, and the test above would 
   const { sizes } = await sizeOf(`export { createAuthwireClient } from "@authwire/client/edge"`)
   expect(Object.keys(sizes).filter((path) => foreign.test(path))).toEqual([
     expect.stringMatching(/\/token_service_pb\.js$/),
+    expect.stringMatching(/\/introspection_service_pb\.js$/),
     expect.stringMatching(/adapter\/jwt\.js$/),
   ])
 })

@@ -72,6 +72,7 @@ describe("the client sends no text that the wire would change", () => {
     ["extra.a[0].\ufffd", ({ users }) => users.createUser({ extra: { a: [{ [lone]: 1 }] } })],
     ["updateMask.paths[1]", ({ users }) => users.updateUser({ id: "ada", updateMask: { paths: ["name", lone] } })],
     ["headers[0].value", ({ tokens }) => tokens.getToken({ headers: [{ name: "cookie", value: lone }] })],
+    ["headers[0].name", ({ introspection }) => introspection.introspect({ headers: [{ name: lone, value: "x" }] })],
     ["secrets[0]", ({ tokens }) => tokens.encode({ salt: "s", secrets: [lone] })],
   ])("%s of a typed client", async (field, work) => {
     for (const client of Object.values(clients)) {

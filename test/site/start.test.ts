@@ -39,7 +39,7 @@ describe("the quick starts", () => {
       .replaceAll("127.0.0.1:50051", new URL(authwire.server.grpcUrl).host)
       .replaceAll("127.0.0.1:8080", new URL(authwire.server.httpUrl).host)
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", here])
-    expect(stdout).toMatch(/GetSessionAndUser|rpc GetToken|"none"|\{\}/)
+    expect(stdout).toMatch(/GetSessionAndUser|Introspect|rpc GetToken|"none"|\{\}/)
   })
 })
 

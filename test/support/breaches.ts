@@ -171,7 +171,7 @@ function contractNames(message: DescMessage): string[] {
   const asTheyAre =
     /^(access_token|token_type|id_token|refresh_token|scope|expires_in|expires_at|authorization_details)$/
   // These are about the call, and name no property.
-  const others = ["extra", "update_mask", "provisional"]
+  const others = ["extra", "update_mask", "provisional", "revoke_sessions_on_email_change"]
   // A session of Auth.js has no such properties; one that an application adds is its own.
   if (message.name === "CreateSessionRequest")
     others.push("ip", "user_agent", "auth_method", "provider", "impersonator")

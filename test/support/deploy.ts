@@ -31,6 +31,8 @@ export async function check(
     env: { ...process.env, NODE_OPTIONS: "", ...options.env },
     maxBuffer: 64 * 1024 * 1024,
   })
+  // It may end without having read what it was given.
+  running.child.stdin?.on("error", () => {})
   running.child.stdin?.end(options.input ?? "")
   try {
     const { stdout, stderr } = await running

@@ -12,7 +12,7 @@ export const schema = fromBinary(FileDescriptorSetSchema, bytes)
 /** Every method of the service, one that is new included: nothing here knows their names. */
 export const everyMethod: readonly DescMethod[] = [...createFileRegistry(schema)]
   .flatMap((desc) => (desc.kind === "service" ? desc.methods : []))
-  .filter(({ parent }) => parent.typeName.startsWith("authwire."))
+  .filter(({ parent }) => /^(authwire|envoy)\./.test(parent.typeName))
 
 export const unaryMethods = everyMethod.filter((method): method is DescMethodUnary => method.methodKind === "unary")
 

@@ -2,6 +2,7 @@ import { hasAdapters } from "../import/fixtures.ts"
 import { hasChromium } from "./chromium.ts"
 import { hasDeployTools, hasSystemdAnalyze } from "./deploy.ts"
 import { hasEarlierVersion } from "./earlier.ts"
+import { findEnvoy, findNginx } from "./gateways.ts"
 import teardown from "./global-teardown.js"
 import { missingLanguages } from "./languages.ts"
 import { hasNetworkNamespaces } from "./network-namespace.ts"
@@ -65,6 +66,8 @@ export default async function setup() {
   if (!hasSite()) leftOut.push("left out: the code of the quick starts (npm install in site)")
   if (!hasSystemdAnalyze()) leftOut.push("left out: checks of the systemd unit (needs systemd-analyze of systemd)")
   if (!hasAdapters()) leftOut.push("left out: the adapters of Auth.js (make adapters-install)")
+  if (findEnvoy() === undefined) leftOut.push("left out: Envoy (make gateways-install)")
+  if (findNginx() === undefined) leftOut.push("left out: nginx (install nginx)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))

@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { pino } from "pino"
 import { createService, type ServiceOptions } from "../../server/src/bootstrap/service.js"
+import { eventFeed } from "../../server/src/events/feed.js"
 import { type ReadinessSwitch, readinessSwitch } from "../../server/src/health/readiness.js"
+import { accessTokens } from "../../server/src/provider-tokens/access-tokens.js"
 import type { Store } from "../../server/src/store/store.js"
 import { openMethods } from "../../server/src/transport/budgets/open-methods.js"
 import { keyBudgets } from "../../server/src/transport/connection.js"
@@ -21,6 +23,7 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
   const router = createService({
     store,
     readiness,
+    feed: eventFeed({ events: store.events }),
     log: pino({ level: "silent" }),
     newId: randomUUID,
     clock: () => performance.now(),
@@ -33,6 +36,13 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     secretsOf: () => ["a secret of the tests"],
     secureCookie: false,
     tokenCacheSize: 1_000,
+    accessTokens: accessTokens({
+      tokenRefreshes: store.tokenRefreshes,
+      providers: { of: () => undefined },
+      log: pino({ level: "silent" }),
+      now: Date.now,
+      clock: () => performance.now(),
+    }),
     maxDeadlineMs: 30_000,
     maxMessageBytes: 1_000_000,
     maxActiveCalls: 1_000,

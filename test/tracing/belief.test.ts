@@ -112,6 +112,7 @@ test("each statement of a transaction has a span, in the order in which they ran
     "BEGIN",
     "SELECT users",
     "UPDATE users",
+    "INSERT events",
     "INSERT idempotency_keys",
     "COMMIT",
   ])

@@ -24,9 +24,16 @@ const call = (method: string, ...statements: string[]): Tree => {
 }
 
 withApplication.each(databaseTargets())("a sign-in on %s", (target) => {
-  /** A write commits together with its idempotency key. */
+  /** A write commits together with its event and its idempotency key. */
   const write = (method: string, statement: string) =>
-    call(method, target === "sqlite" ? "BEGIN" : "START", statement, "INSERT idempotency_keys", "COMMIT")
+    call(
+      method,
+      target === "sqlite" ? "BEGIN" : "START",
+      statement,
+      "INSERT events",
+      "INSERT idempotency_keys",
+      "COMMIT",
+    )
   let collector: Collector
   let database: TestDatabase
   let server: ServerProcess

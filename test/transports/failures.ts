@@ -12,6 +12,10 @@ const elsewhere = [
   ["UNSPECIFIED", "INVALID_FIELD", "INTERNAL", "DEADLINE_EXCEEDED", "CANCELLED", "SHUTTING_DOWN"],
   // The tests of repetitions have it, over every way in.
   ["IDEMPOTENCY_KEY_REUSED"],
+  // Those of EventService.Watch, which is a stream, have them.
+  ["CURSOR_EXPIRED", "EVENTS_NOT_KEPT"],
+  // The tests of session caches have it.
+  ["CACHES_NOT_CONFIRMED"],
   ["CONFLICT", "DATABASE_UNAVAILABLE", "STATEMENT_TIMEOUT", "QUEUE_FULL", "SERVICE_UNKNOWN"],
   [
     "AUDIT_LOG_UNAVAILABLE",
@@ -24,6 +28,8 @@ const elsewhere = [
   ],
   // The tests of access have them, over every way in.
   ["API_KEY_MISSING", "API_KEY_INVALID", "SCOPE_MISSING"],
+  // The tests of the tokens of providers have them.
+  ["REFRESH_REFUSED", "CLIENT_REFUSED", "PROVIDER_UNAVAILABLE"],
   // The tests of the tokens have them, through both listeners.
   ["MISSING_SECRET", "TOKEN_ALGORITHM_NOT_ALLOWED", "NO_MATCHING_SECRET", "TOKEN_EXPIRED", "TOKEN_NOT_YET_VALID"],
 ].flat()

@@ -88,9 +88,13 @@ describe("health and reflection", () => {
           "authwire.v1.UserService",
           "authwire.v1.AccountService",
           "authwire.v1.SessionService",
+          "authwire.v1.SessionCacheService",
           "authwire.v1.VerificationTokenService",
           "authwire.v1.AuthenticatorService",
           "authwire.v1.TokenService",
+          "authwire.v1.IntrospectionService",
+          "envoy.service.auth.v3.Authorization",
+          "authwire.v1.EventService",
           "authwire.v1.PipelineService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",
@@ -137,6 +141,8 @@ describe("health and reflection", () => {
         expect(service).toContain("// Returns a session and its user, read together in one statement.")
         expect(service).toContain("SESSION_NOT_FOUND (NOT_FOUND)")
         expect(service).toContain("option idempotency_level = IDEMPOTENT;")
+        const authorization = await describe("envoy.service.auth.v3.Authorization")
+        expect(authorization).toContain("// Finds the session of a request, as IntrospectionService does")
         const request = await describe("authwire.v1.CreateUserRequest")
         expect(request).toContain("// Identifier to keep. Absent: the service makes a UUID.")
         expect(request).toMatch(/buf\.validate\.field[\s\S]*max_bytes: 255/)

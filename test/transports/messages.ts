@@ -2,21 +2,26 @@ import type { AuthwireClient } from "@authwire/client"
 import {
   type CreateSessionResponse,
   type EncodeResponse,
-  type ListUsersResponse,
+  IntrospectionService,
+  type IntrospectResponse,
   type Session,
   SessionService,
   TokenService,
-  UserService,
 } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { type DescMethodUnary, type Message, toBinary } from "@bufbuild/protobuf"
-import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
 import { type Carrier, unary } from "./carriers.js"
 import { lifeMethods, live } from "./life.js"
 import { ordinary } from "./ordinary.js"
 import { call, failureOf, linesOf, logged, methods, type World } from "./world.js"
+
+interface Times {
+  createTime?: Timestamp
+  updateTime?: Timestamp
+}
 
 export function describeMessages(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
@@ -117,8 +122,16 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
     session.id = ""
     for (const time of ["createTime", "lastSeenTime"] as const) delete session[time]
   }
-  // The user is another one each time.
-  if (method === UserService.method.listUsers)
-    for (const user of (answer as ListUsersResponse).users) user.createTime = timestampFromMs(0)
+  if (method === IntrospectionService.method.introspect) {
+    const introspected = answer as IntrospectResponse
+    introspected.sessionId = introspected.jti = ""
+  }
+  // What lists say of rows beside what they hold; the rows are others each time.
+  const {
+    users = [],
+    accounts = [],
+    authenticators = [],
+  } = answer as { [Name in "users" | "accounts" | "authenticators"]?: Times[] }
+  for (const row of [...users, ...accounts, ...authenticators]) row.createTime = row.updateTime = timestampFromMs(0)
   return Buffer.from(toBinary(method.output, answer))
 }

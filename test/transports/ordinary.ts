@@ -3,6 +3,7 @@ import {
   AccountService,
   AccountType,
   AuthenticatorService,
+  IntrospectionService,
   SessionService,
   TokenService,
   UserService,
@@ -70,6 +71,11 @@ export const ordinary: readonly Ordinary[] = [
   one(UserService.method.getUserByAccount, account),
   one(AccountService.method.getAccount, account),
   one(AccountService.method.listAccountsByUser, { userId, includeTokens: true }),
+  one(AccountService.method.getAccessToken, {
+    userId,
+    provider: account.provider,
+    minValidity: { seconds: 3_600n, nanos: 0 },
+  }),
   one(SessionService.method.createSession, {
     sessionToken,
     userId,
@@ -89,6 +95,12 @@ export const ordinary: readonly Ordinary[] = [
   one(SessionService.method.accessSession, {
     sessionToken,
     extend: { maxAge: { seconds: 2_592_000n }, updateAge: { seconds: 86_400n } },
+  }),
+  one(IntrospectionService.method.introspect, {
+    headers: [
+      { name: "Cookie", value: "theme=dark" },
+      { name: "cookie", value: `authjs.session-token=${encodeURIComponent(sessionToken)}` },
+    ],
   }),
   one(SessionService.method.getSession, { id: "that of the session" }),
   one(SessionService.method.updateSession, { sessionToken, extra: { a: 1 }, updateMask: { paths: ["extra"] } }),

@@ -36,6 +36,10 @@ const salt = "s"
 export async function prepareRejections(client: AuthwireClient): Promise<void> {
   for (const user of [here, other]) await client.users.createUser(user)
   await client.accounts.linkAccount({ ...account, userId: here.id })
+  for (const [providerAccountId, refreshToken] of Object.entries({ bare: undefined, due: "r" })) {
+    const expired = { accessToken: "a", expiresAt: 1, refreshToken }
+    await client.accounts.linkAccount({ ...account, providerAccountId, userId: other.id, ...expired })
+  }
   await client.sessions.createSession(session)
   await client.verificationTokens.createVerificationToken(link)
   await client.authenticators.createAuthenticator(passkey)
@@ -59,6 +63,17 @@ export const rejections: readonly Rejection[] = [
   one("ACCOUNT_LINKED_TO_ANOTHER_USER", AccountService.method.linkAccount, { ...account, userId: other.id }),
   one("ACCOUNT_NOT_FOUND", AccountService.method.unlinkAccount, { provider: "p", providerAccountId: "none" }),
   one("ACCOUNT_NOT_FOUND", AccountService.method.getAccount, { provider: "p", providerAccountId: "none" }),
+  one("ACCOUNT_NOT_FOUND", AccountService.method.getAccessToken, { userId: here.id, provider: "q" }),
+  one("REFRESH_TOKEN_MISSING", AccountService.method.getAccessToken, {
+    userId: other.id,
+    provider: "p",
+    providerAccountId: "bare",
+  }),
+  one("PROVIDER_NOT_CONFIGURED", AccountService.method.getAccessToken, {
+    userId: other.id,
+    provider: "p",
+    providerAccountId: "due",
+  }),
   one("SESSION_ALREADY_EXISTS", SessionService.method.createSession, session),
   one("USER_NOT_FOUND", SessionService.method.createSession, { ...session, sessionToken: "x", userId: "nobody" }),
   one("SESSION_NOT_FOUND", SessionService.method.getSessionAndUser, { sessionToken: "none" }),

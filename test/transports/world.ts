@@ -2,6 +2,7 @@ import type { AuthwireClient } from "@authwire/client"
 import {
   AccountService,
   AuthenticatorService,
+  IntrospectionService,
   SessionService,
   TokenService,
   UserService,
@@ -60,6 +61,7 @@ const clientNames = {
   [VerificationTokenService.typeName]: "verificationTokens",
   [AuthenticatorService.typeName]: "authenticators",
   [TokenService.typeName]: "tokens",
+  [IntrospectionService.typeName]: "introspection",
 } as const
 
 export const services = [
@@ -69,6 +71,7 @@ export const services = [
   VerificationTokenService,
   AuthenticatorService,
   TokenService,
+  IntrospectionService,
 ]
 /** Every method of the contract. */
 export const methods = services.flatMap((service) => service.methods as DescMethodUnary[])

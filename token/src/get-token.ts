@@ -1,11 +1,9 @@
-import { bearerToken } from "./bearer-token.js"
-import { parseCookies } from "./cookies.js"
 import { decode } from "./decode.js"
 import { secretsFromEnvironment, secureCookieFromEnvironment } from "./environment.js"
 import { MissingSecret, TokenError } from "./error.js"
-import { readHeaders } from "./request-headers.js"
 import { usableSecrets } from "./secrets.js"
-import { sessionCookieName, sessionTokens } from "./session-cookie.js"
+import { sessionCookieName } from "./session-cookie.js"
+import { findSessionCredential } from "./session-credential.js"
 import type { GetTokenParams, JWT } from "./types.js"
 
 /**
@@ -42,7 +40,7 @@ export async function getToken(params: GetTokenParams<boolean>): Promise<string 
   const { req, raw, logger } = params
   if (!req) throw new TypeError("the parameter req is missing")
   const cookieName = params.cookieName ?? sessionCookieName(params.secureCookie ?? secureCookieFromEnvironment())
-  const tokens = tokensOf(req.headers, cookieName)
+  const tokens = findSessionCredential(req.headers, [cookieName])?.tokens ?? []
   if (raw) return tokens.find((token) => token.split(".").length === 5) ?? tokens[0] ?? null
   if (tokens.length === 0) return null
 
@@ -59,14 +57,6 @@ export async function getToken(params: GetTokenParams<boolean>): Promise<string 
     }
   }
   return newest
-}
-
-function tokensOf(headers: Headers | Record<string, string>, cookieName: string): string[] {
-  const { cookie, authorization } = readHeaders(headers)
-  const tokens = sessionTokens(parseCookies(cookie), cookieName)
-  if (tokens.length > 0) return tokens
-  const token = bearerToken(authorization)
-  return token ? [token] : []
 }
 
 function issuedAt({ iat }: JWT): number {

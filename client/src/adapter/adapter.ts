@@ -15,7 +15,7 @@ import type {
   VerificationTokenService,
 } from "@authwire/proto/slim"
 import type { Client } from "@connectrpc/connect"
-import { callError, isNotFound } from "../error.js"
+import { callError, isNotFound, wrongOption } from "../error.js"
 import { contextToWire } from "./context.js"
 import * as convert from "./convert.js"
 import { counter, text } from "./field.js"
@@ -50,6 +50,9 @@ export function createAdapter(clients: ServiceClients, address: string, options:
   const { users, accounts, sessions, verificationTokens, authenticators } = clients
 
   const call = caller(address)
+  const { signOutOn = [] } = options
+  if (!Array.isArray(signOutOn) || !signOutOn.every((event) => event === "emailChange" || event === "unlinkAccount"))
+    throw wrongOption("signOutOn", "must be a list of emailChange and unlinkAccount")
   const access = options.sessions === undefined ? undefined : sessionAccess(sessions, options.sessions)
 
   /** A call whose answer may be that there is nothing, and with which reason the service says so. */
@@ -98,7 +101,8 @@ export function createAdapter(clients: ServiceClients, address: string, options:
     /** Changes the properties given: an undefined one is left alone, null clears. Throws if there is no such user. */
     updateUser: (user: Partial<AdapterUser> & Pick<AdapterUser, "id">) =>
       call("updateUser", async () => {
-        const answer = await users.updateUser(convert.userUpdateToWire(user))
+        const revokeSessionsOnEmailChange = signOutOn.includes("emailChange")
+        const answer = await users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
         return convert.userFromWire(answer.user)
       }),
 
@@ -119,7 +123,8 @@ export function createAdapter(clients: ServiceClients, address: string, options:
     /** Unlinks an account from its user. Returns it as it was, undefined if it was not linked. */
     unlinkAccount: async (account: AccountKey) => {
       const unlinked = await find("unlinkAccount", "ACCOUNT_NOT_FOUND", async () => {
-        const answer = await accounts.unlinkAccount(accountKey(account))
+        const revokeSessions = signOutOn.includes("unlinkAccount")
+        const answer = await accounts.unlinkAccount({ ...accountKey(account), revokeSessions })
         return convert.accountFromWire(answer.account)
       })
       return unlinked ?? undefined

@@ -1,3 +1,4 @@
+import type { SessionCacheOptions } from "../session-cache/options.js"
 import type { SessionContext } from "./context.js"
 import type { SessionAgeOptions } from "./session-access.js"
 
@@ -16,4 +17,19 @@ export interface AdapterOptions {
    * `sessions:write`. Default: two calls.
    */
   sessions?: SessionAgeOptions | undefined
+  /**
+   * Which calls sign the user out everywhere, on this device too, in the same transaction: `updateUser` where it gives another
+   * e-mail address, or none; `unlinkAccount`. The API key needs the scope `sessions:write` for them. Default: none.
+   */
+  signOutOn?: readonly SignOutEvent[] | undefined
+  /**
+   * Answers `getSessionAndUser` from memory, for as long as the service vouches for what is kept: it tells of every change, and
+   * what it has not confirmed for `maxStaleMs` is not used. What this client writes itself it sees at once. `{}` for the
+   * defaults. Needs a connection over gRPC of its own making; the client over `fetch` takes no such option, and neither does one
+   * with the option `transport`. The API key needs the scope `sessions:read`. Default: every call asks the service.
+   */
+  sessionCache?: SessionCacheOptions | undefined
 }
+
+/** What signs a user out everywhere, if the adapter is told so. */
+export type SignOutEvent = "emailChange" | "unlinkAccount"

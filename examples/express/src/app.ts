@@ -1,8 +1,10 @@
 import { ExpressAuth, getSession } from "@auth/express"
 import { SessionUnavailable } from "@authwire/client"
+import { withRequestContext } from "@authwire/client/request-context"
 import express, { type ErrorRequestHandler, type Express } from "express"
-import { type AppConfig, authConfig } from "./auth.js"
+import { type AppConfig, authWith } from "./auth.js"
 import { csrfToken } from "./csrf-token.js"
+import { devices } from "./devices.js"
 import { errorPage, signInError } from "./errors.js"
 import { signedIn, signedOut } from "./home.js"
 import { html } from "./html.js"
@@ -11,11 +13,14 @@ import { addPasskey, passkeyAssets, passkeyScript, passkeySignIn } from "./passk
 
 /** The application, without a port: the caller listens. */
 export function createApp(config: AppConfig): Express {
-  const auth = authConfig(config)
+  const { auth, sessions } = authWith(config)
   const app = express()
   app.disable("x-powered-by")
-  app.use("/auth", ExpressAuth(auth))
+  // Behind a proxy of your own: `{ trustedProxies: 1 }`, else the address of each session is that of the proxy.
+  app.use("/auth", (request, _response, next) => withRequestContext(request, next), ExpressAuth(auth))
   app.use("/assets", passkeyAssets())
+
+  if (config.sessionStrategy === "database") app.use("/devices", devices({ auth, sessions }))
 
   app.get("/", async (request, response) => {
     const session = await getSession(request, auth)
@@ -24,7 +29,13 @@ export function createApp(config: AppConfig): Express {
       ? html`${signedIn(session, token)}${addPasskey()}`
       : html`${signedOut(token)}${passkeySignIn()}`
     const title = session ? `Hello, ${session.user?.name ?? session.user?.email ?? "you"}` : "Nobody is signed in"
-    sendPage(response, 200, title, html`${signInError(request.query.error)}${body}${links(config)}`, passkeyScript)
+    sendPage(
+      response,
+      200,
+      title,
+      html`${signInError(request.query.error)}${body}${links(config, session !== null)}`,
+      passkeyScript,
+    )
   })
 
   app.get("/check-mail", (_request, response) => {
@@ -42,8 +53,10 @@ export function createApp(config: AppConfig): Express {
   return app
 }
 
-function links({ mailboxUrl }: AppConfig) {
+function links({ mailboxUrl, sessionStrategy }: AppConfig, isSignedIn: boolean) {
+  const hasDevices = isSignedIn && sessionStrategy === "database"
   return html`<footer>
+${hasDevices && html`<a href="/devices">Your devices</a> · `}
 <a href="${mailboxUrl}">Mailbox</a> · <a href="/auth/session">The session as JSON</a>
 </footer>`
 }

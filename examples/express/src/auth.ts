@@ -1,7 +1,8 @@
 import type { ExpressAuthConfig } from "@auth/express"
 import Nodemailer from "@auth/express/providers/nodemailer"
 import Passkey from "@auth/express/providers/passkey"
-import { createAuthwireClient, throwOutages } from "@authwire/client"
+import { type AuthwireClient, createAuthwireClient, throwOutages } from "@authwire/client"
+import { requestContext } from "@authwire/client/request-context"
 import { oidcClientId } from "./config.js"
 import { logError, logWarning } from "./log.js"
 
@@ -24,9 +25,19 @@ declare module "@auth/core/types" {
   }
 }
 
-/** The configuration of Auth.js. `adapter` is the one line that Authwire needs; `jwt` the other, for JWT sessions. */
-export function authConfig(config: AppConfig): ExpressAuthConfig & { basePath: string } {
-  const { adapter, jwt } = createAuthwireClient({ url: config.authwireUrl, apiKey: config.authwireApiKey })
+/** The configuration of Auth.js, and what the page of devices asks beside it: both by one connection. */
+export function authWith(config: AppConfig) {
+  const { authwireUrl: url, authwireApiKey: apiKey } = config
+  // From where somebody signs in stands in the session; see app.ts.
+  const { sessions, ...client } = createAuthwireClient({ url, apiKey, context: requestContext })
+  return { auth: authConfig(config, client), sessions }
+}
+
+/** `adapter` is the one line that Authwire needs; `jwt` the other, for JWT sessions. */
+function authConfig(
+  config: AppConfig,
+  { adapter, jwt }: Pick<AuthwireClient, "adapter" | "jwt">,
+): ExpressAuthConfig & { basePath: string } {
   return throwOutages({
     adapter,
     session: { strategy: config.sessionStrategy },

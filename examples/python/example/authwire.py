@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import grpc
-from authwire.v1.session_service_pb2_grpc import SessionServiceStub
+from authwire.v1.introspection_service_pb2_grpc import IntrospectionServiceStub
 from authwire.v1.token_service_pb2_grpc import TokenServiceStub
 from authwire.v1.user_service_pb2_grpc import UserServiceStub
 from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
@@ -44,7 +44,7 @@ class Authwire:
         if key:
             channel = grpc.intercept_channel(channel, ApiKey(key))
         self.tokens = TokenServiceStub(channel)
-        self.sessions = SessionServiceStub(channel)
+        self.introspection = IntrospectionServiceStub(channel)
         self.users = UserServiceStub(channel)
 
 

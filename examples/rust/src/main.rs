@@ -16,7 +16,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Request, Status};
 use tonic_types::StatusExt;
 
-use authwire::session_service_client::SessionServiceClient;
+use authwire::introspection_service_client::IntrospectionServiceClient;
 use authwire::token_service_client::TokenServiceClient;
 use authwire::user_service_client::UserServiceClient;
 use authwire::{CreateUserRequest, DecodeRequest, GetUserByEmailRequest};
@@ -42,7 +42,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Authwire {
     tokens: TokenServiceClient<Channel>,
-    sessions: SessionServiceClient<Channel>,
+    introspection: IntrospectionServiceClient<Channel>,
     users: UserServiceClient<Channel>,
 }
 
@@ -60,7 +60,7 @@ impl Authwire {
         let channel = endpoint.connect_lazy();
         Ok(Self {
             tokens: TokenServiceClient::new(channel.clone()),
-            sessions: SessionServiceClient::new(channel.clone()),
+            introspection: IntrospectionServiceClient::new(channel.clone()),
             users: UserServiceClient::new(channel),
         })
     }

@@ -121,7 +121,11 @@ export async function openStore(configuration: Configuration, log: Logger, instr
 }
 
 function storeOptions(configuration: Configuration) {
-  return { encryptionKeys: encryptionKeys(configuration), provisionalMs: configuration.provisionalSignUp }
+  return {
+    encryptionKeys: encryptionKeys(configuration),
+    provisionalMs: configuration.provisionalSignUp,
+    eventsKeepMs: configuration.eventsKeep,
+  }
 }
 
 /** What encrypts what is stored: the keys that were given, else one derived from each secret. */

@@ -3,8 +3,10 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
 import { type Cleaner, startCleaner } from "../cleanup/cleaner.js"
 import type { Configuration } from "../cli/config/configuration.js"
+import { type EventFeed, eventFeed } from "../events/feed.js"
 import { monitorDatabase, type ReadinessSwitch } from "../health/readiness.js"
 import { expose } from "../metrics/metrics.js"
+import { type AccessTokens, accessTokens } from "../provider-tokens/access-tokens.js"
 import type { Store } from "../store/store.js"
 import type { Address } from "../transport/address.js"
 import { openMethods } from "../transport/budgets/open-methods.js"
@@ -25,6 +27,7 @@ import type { Addresses } from "./banner.js"
 import type { Instruments } from "./instruments.js"
 import { listenError } from "./listen-error.js"
 import { tuneMemory } from "./memory.js"
+import { openProviders } from "./providers.js"
 import { createService } from "./service.js"
 import { StartError } from "./start-error.js"
 import { openTenantSecrets } from "./tenant-secrets.js"
@@ -55,6 +58,9 @@ export async function runServer(configuration: Configuration, options: ServeOpti
   const listeners: Listener[] = []
   let cleaner: Cleaner | undefined
   let certificate: CertificateSource | undefined
+  let providers: ReturnType<typeof openProviders> | undefined
+  let refreshes: AccessTokens | undefined
+  let feed: EventFeed | undefined
   try {
     certificate = readCertificate(configuration, log)
     const monitor = await monitorDatabase({
@@ -68,9 +74,23 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const access = await openAccess(configuration, { store, log })
     const secrets = openTenantSecrets(configuration, log)
     const audit = openAudit(configuration, log)
+    providers = openProviders(configuration, { log, env: process.env })
+    refreshes = accessTokens({
+      tokenRefreshes: store.tokenRefreshes,
+      providers,
+      log,
+      now: Date.now,
+      clock: () => performance.now(),
+    })
     const { maxDeadlineMs, maxMessageBytes, maxActiveCalls, rateLimit, rateLimitOverrides } = configuration
+    feed = eventFeed({
+      events: store.events,
+      observer: metrics?.events,
+      onFailure: (error) => log.warn({ err: error }, "the events cannot be read: trying again"),
+    })
     const router = createService({
       store,
+      feed,
       readiness,
       log,
       newId: randomUUID,
@@ -84,6 +104,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       secretsOf: secrets.of,
       secureCookie: configuration.secureCookie,
       tokenCacheSize: configuration.tokenCacheSize,
+      accessTokens: refreshes,
       maxDeadlineMs,
       maxMessageBytes,
       maxActiveCalls,
@@ -136,7 +157,11 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     // The calls are over; a second is plenty for their last bytes to leave.
     await Promise.all(listeners.map((listener) => listener.closed(1000)))
     certificate?.stop()
+    providers?.stop()
+    // What a provider has answered is stored, even if nobody waits for it any more.
+    await refreshes?.stop(configuration.shutdownGraceMs)
     await cleaner?.stop(configuration.shutdownGraceMs)
+    await feed?.stop()
     await store.close()
     await tracing?.stop()
   }

@@ -3,23 +3,31 @@ import { createRequire } from "node:module"
 import {
   AccountService,
   AuthenticatorService,
+  EventService,
+  IntrospectionService,
   PipelineService,
+  SessionCacheService,
   SessionService,
   TokenService,
   UserService,
   VerificationTokenService,
 } from "@authwire/proto"
+import { Authorization } from "@authwire/proto/envoy"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
+import { createTokenModule } from "@authwire/token"
 import type { Logger } from "pino"
+import type { EventFeed } from "../events/feed.js"
 import type { Readiness } from "../health/readiness.js"
 import type { Metrics } from "../metrics/metrics.js"
 import { concurrencyLimit } from "../overload/concurrency-limit.js"
 import { rejectionPause } from "../overload/pause.js"
 import { pipelineService } from "../pipeline/service.js"
+import type { AccessTokens } from "../provider-tokens/access-tokens.js"
 import type { Interceptor, Observer } from "../rpc/interceptor.js"
 import type { Audit } from "../rpc/interceptors/audit.js"
+import { awaitCaches } from "../rpc/interceptors/await-caches.js"
 import { idempotency } from "../rpc/interceptors/idempotency.js"
 import { logging } from "../rpc/interceptors/logging.js"
 import { rateLimit } from "../rpc/interceptors/rate-limit.js"
@@ -31,18 +39,25 @@ import { rejections } from "../rpc/rejection-log.js"
 import { createRouter, type Router, register } from "../rpc/router.js"
 import { accountService } from "../services/account.js"
 import { authenticatorService } from "../services/authenticator.js"
+import { authorizationService } from "../services/authorization.js"
+import { eventService } from "../services/event.js"
 import { healthService } from "../services/health.js"
+import { introspectionService } from "../services/introspection.js"
 import { reflectionService } from "../services/reflection.js"
 import { sessionService } from "../services/session.js"
+import { sessionCacheService } from "../services/session-cache.js"
 import { tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
 import type { Store } from "../store/store.js"
 import type { Tracing } from "../tracing/tracing.js"
+import { sessionCaches } from "./session-caches.js"
 
 export interface ServiceOptions {
   store: Store
   readiness: Readiness
+  /** Reads the events of the store. */
+  feed: EventFeed
   log: Logger
   /** Names users that come without an id. */
   newId: () => string
@@ -62,6 +77,7 @@ export interface ServiceOptions {
   /** How many decrypted tokens are remembered; 0 for none. */
   tokenCacheSize: number
   maxDeadlineMs: number
+  accessTokens: AccessTokens
   /** The largest request that a listener takes, in bytes. */
   maxMessageBytes: number
   /** See ConcurrencyLimitOptions. */
@@ -77,14 +93,22 @@ const frameExtraBytes = 64 * 1024
 
 /** Everything that Authwire serves, behind one router. */
 export function createService(options: ServiceOptions): Router {
-  const { store, readiness, newId } = options
+  const { store, readiness, newId, secretsOf, secureCookie, log, clock } = options
+  const { sessions, users } = store
+  const tokens = createTokenModule({ cacheSize: options.tokenCacheSize })
+  const asking = { sessions, users, tokens, secretsOf, secureCookie }
+  const caches = sessionCaches(options)
   const services = [
-    register(UserService, userService({ users: store.users, newId })),
-    register(AccountService, accountService(store)),
-    register(SessionService, sessionService(store)),
+    register(UserService, userService({ users, newId })),
+    register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
+    register(SessionService, sessionService({ sessions })),
+    register(SessionCacheService, sessionCacheService(caches)),
     register(VerificationTokenService, verificationTokenService(store)),
     register(AuthenticatorService, authenticatorService(store)),
-    register(TokenService, tokenService(options)),
+    register(TokenService, tokenService({ tokens, secretsOf, secureCookie })),
+    register(IntrospectionService, introspectionService(asking)),
+    register(Authorization, authorizationService({ ...asking, log, clock })),
+    register(EventService, eventService({ events: store.events, feed: options.feed })),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]
   const open = [...(options.health ? [Health] : []), ServerReflectionV1, ServerReflectionV1Alpha]
@@ -152,6 +176,7 @@ export function createService(options: ServiceOptions): Router {
       ...(spans === undefined ? [] : [spans.interceptor]),
       ...(audit === undefined ? [] : [audit.interceptor]),
       validation(),
+      awaitCaches(caches.confirmed),
       idempotency(store),
     ],
     maxDeadlineMs: options.maxDeadlineMs,
@@ -166,6 +191,7 @@ export function createService(options: ServiceOptions): Router {
     ...router,
     async drain(graceMs) {
       await router.drain(graceMs)
+      caches.hub.stop()
       rejected.flush()
     },
   }

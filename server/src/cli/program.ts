@@ -85,6 +85,11 @@ export async function runProgram(args: readonly string[], { environment, version
   addGroup("tenants", "Tenants: create NAME or list.")
   add("tenants create", "Make a tenant.", (configuration, name) => createTenant(configuration, name, output), "<NAME>")
   add("tenants list", "List the tenants.", (configuration) => listTenants(configuration, output))
+  addGroup("events", "Events: tail.")
+  add("events tail", "Print what is written, as it is committed, until SIGINT.", async (configuration) => {
+    const { tailEvents } = await import("./commands/events.js")
+    return tailEvents(configuration, output)
+  })
 
   try {
     await program.parseAsync([...args], { from: "user" })

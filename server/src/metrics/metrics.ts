@@ -2,9 +2,11 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import { status } from "@grpc/grpc-js"
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
 import type { CleanupObserver } from "../cleanup/cleaner.js"
+import type { FeedObserver } from "../events/feed.js"
 import { codeOf, type Failure, type Reason } from "../rpc/errors.js"
 import { cleanupMetrics } from "./cleanup.js"
 import { type DatabaseMetrics, databaseMetrics } from "./database.js"
+import { eventMetrics } from "./events.js"
 import { type LimitLoads, limitMetrics } from "./limits.js"
 import { type SpanMetrics, spanMetrics } from "./traces.js"
 
@@ -21,6 +23,7 @@ export interface Metrics {
   database(answers: boolean): void
   /** Hears of the deletion of what has expired. */
   readonly cleanup: CleanupObserver
+  readonly events: FeedObserver
   readonly store: DatabaseMetrics
   readonly spans: SpanMetrics
   /** Has the load of the concurrency limits shown. */
@@ -99,6 +102,7 @@ export function createMetrics(worker?: number): Metrics {
     },
     database: (answers) => database.set(answers ? 1 : 0),
     cleanup: cleanupMetrics(registry),
+    events: eventMetrics(registry),
     store: databaseMetrics(registers),
     spans: spanMetrics(registers),
     limits: limitMetrics(registers),

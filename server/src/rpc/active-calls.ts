@@ -161,7 +161,8 @@ export class ActiveCall implements Call {
   readonly connection: Budgets | undefined
   readonly #incoming: Incoming
   identity: Identity | undefined
-  subject: string | undefined
+  subject: string | readonly string[] | undefined
+  told: Record<string, string | number> | undefined
   wrote: boolean | undefined
   unit: object | undefined
   traceId: string | undefined
@@ -181,6 +182,7 @@ export class ActiveCall implements Call {
     this.connection = incoming.connection
     this.identity = undefined
     this.subject = undefined
+    this.told = undefined
     this.wrote = undefined
     this.unit = undefined
     this.traceId = undefined

@@ -27,8 +27,10 @@ export interface Call extends Caller {
   readonly turn: (() => Promise<void> | undefined) | undefined
   /** Who makes the call, once it was let in. */
   identity: Identity | undefined
-  /** The id of the user that it is about, for the audit log, once that is known. */
-  subject: string | undefined
+  /** The id of the user that it is about, or those of several, for the audit log, once that is known. */
+  subject: string | readonly string[] | undefined
+  /** What else the audit log says of it, by name. */
+  told: Record<string, string | number> | undefined
   /** False for a call that has written nothing, of a method that does not always write: the audit log leaves it out. */
   wrote: boolean | undefined
   /** See Waiter; given when the call is to be answered once. */

@@ -56,6 +56,20 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   RATE_LIMITED: [Code.ResourceExhausted, "the API key calls this method too often"],
   OVERLOADED: [Code.ResourceExhausted, "the service has more active calls than it can answer soon"],
   AUDIT_LOG_UNAVAILABLE: [Code.Unavailable, "the service cannot write its audit log, so it takes no writes"],
+  REFRESH_TOKEN_MISSING: [Code.FailedPrecondition, "the account has no good access token and no refresh token"],
+  PROVIDER_NOT_CONFIGURED: [Code.FailedPrecondition, "the service does not know the provider's token endpoint"],
+  REFRESH_REFUSED: [
+    Code.FailedPrecondition,
+    "the provider has refused the refresh token: the user has to sign in again",
+  ],
+  CLIENT_REFUSED: [Code.FailedPrecondition, "the provider rejects the service as a client, or its request"],
+  PROVIDER_UNAVAILABLE: [Code.Unavailable, "the provider gives no usable answer"],
+  CURSOR_EXPIRED: [
+    Code.OutOfRange,
+    "events that follow the cursor are not kept any more, or it is of another database",
+  ],
+  EVENTS_NOT_KEPT: [Code.FailedPrecondition, "the service is told to keep no events"],
+  CACHES_NOT_CONFIRMED: [Code.DeadlineExceeded, "it is done, but not every client has confirmed in time that it knows"],
   ENCRYPTION_KEY_MISSING: [Code.FailedPrecondition, "the service cannot decrypt what is stored with the keys it has"],
 }
 

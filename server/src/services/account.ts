@@ -1,18 +1,28 @@
 import type { AccountService } from "@authwire/proto"
 import { requireScope } from "../auth/require-scope.js"
+import type { AccessTokens } from "../provider-tokens/access-tokens.js"
 import type { Implementation } from "../rpc/call.js"
 import type { AccountStore } from "../store/store.js"
-import { found, fromAccount, toAccount, toPage } from "./wire.js"
+import { found, fromAccessToken, fromAccount, toAccount, toMinValidity, toPage, toUserAccountKey } from "./wire.js"
 
-/** The accounts of the store, on the wire. */
-export function accountService(deps: { accounts: AccountStore }): Implementation<typeof AccountService> {
-  const { accounts } = deps
+/** The accounts of the store and their access tokens, on the wire. */
+export function accountService(deps: {
+  accounts: AccountStore
+  accessTokens: AccessTokens
+}): Implementation<typeof AccountService> {
+  const { accounts, accessTokens } = deps
   return {
     async linkAccount(request, call) {
       return { account: fromAccount(await accounts.link(call, toAccount(request))) }
     },
     async unlinkAccount(request, call) {
-      return { account: fromAccount(found(await accounts.unlink(call, request), "ACCOUNT_NOT_FOUND")) }
+      const { revokeSessions } = request
+      if (revokeSessions) requireScope(call.identity, "sessions:write")
+      const { revokedSessions = 0, ...account } = found(
+        await accounts.unlink(call, request, { revokeSessions }),
+        "ACCOUNT_NOT_FOUND",
+      )
+      return { account: fromAccount(account), revokedSessions: BigInt(revokedSessions) }
     },
     async getAccount(request, call) {
       return { account: fromAccount(found(await accounts.get(call, request), "ACCOUNT_NOT_FOUND")) }
@@ -22,6 +32,14 @@ export function accountService(deps: { accounts: AccountStore }): Implementation
       if (tokens) requireScope(call.identity, "accounts:read")
       const { items, nextToken } = await accounts.listByUser(call, userId, toPage(request), { tokens })
       return { accounts: items.map(fromAccount), nextPageToken: nextToken ?? "" }
+    },
+    async getAccessToken(request, call) {
+      // One of those who wait for a refresh has written.
+      call.wrote = false
+      const asked = () => {
+        call.wrote = true
+      }
+      return fromAccessToken(await accessTokens.get(call, toUserAccountKey(request), toMinValidity(request), asked))
     },
   }
 }

@@ -147,7 +147,7 @@ function indexFiles(files: readonly FileDescriptorProto[]): Index {
 }
 
 function withoutForeignComments(file: FileDescriptorProto): FileDescriptorProto {
-  if (file.package.startsWith("authwire.")) return file
+  if (/^(authwire|envoy)\./.test(file.package)) return file
   const { sourceCodeInfo: _, ...rest } = file
   return rest
 }

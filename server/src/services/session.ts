@@ -51,7 +51,7 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
       return { session: fromListedSession(found(await sessions.get(call, request.id), "SESSION_NOT_FOUND")) }
     },
     async revokeSession(request, call) {
-      const session = await sessions.revoke(call, request.id)
+      const session = await sessions.revoke(call, request.id, request.userId)
       return { session: session === null ? undefined : fromListedSession(session) }
     },
     async revokeUserSessions(request, call) {

@@ -1,12 +1,16 @@
-import { encode } from "@authwire/token"
+import { createTokenModule, encode } from "@authwire/token"
 import { afterEach, describe, expect, jest, test } from "@jest/globals"
 import type { Call } from "../rpc/call.js"
 import { tokenService } from "./token.js"
 
 const salt = "authjs.session-token"
 const secrets: Readonly<Record<string, readonly string[]>> = { acme: ["of acme"], other: ["of the other", "older"] }
-const service = (tokenCacheSize: number) =>
-  tokenService({ secretsOf: (tenant) => secrets[tenant] ?? [], secureCookie: false, tokenCacheSize })
+const service = (cacheSize: number) =>
+  tokenService({
+    secretsOf: (tenant) => secrets[tenant] ?? [],
+    secureCookie: false,
+    tokens: createTokenModule({ cacheSize }),
+  })
 const callOf = (tenant: string) => ({ tenant }) as Call
 
 afterEach(() => {

@@ -1,37 +1,25 @@
 import type { TokenService } from "@authwire/proto"
-import {
-  createTokenModule,
-  type JWT,
-  type JWTDecodeParams,
-  requestHeaders,
-  TokenError,
-  TokenMalformed,
-} from "@authwire/token"
+import { requestHeaders, TokenError, type TokenModule } from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
 import type { Call, Implementation } from "../rpc/call.js"
 import { Failure } from "../rpc/errors.js"
-import { checkJson, jsonFault } from "./json.js"
+import { readableClaims } from "./claims.js"
+import { checkJson } from "./json.js"
 
 /**
  * The token module, on the wire.
  *
  * @param deps.secretsOf - what encrypts and decrypts for a tenant where a request brings no secrets, the newest first
  * @param deps.secureCookie - whether the session cookie has the secure prefix where a request does not say
- * @param deps.tokenCacheSize - how many decrypted tokens are remembered, of all tenants together; 0 for none
+ * @param deps.tokens - the token module, with its memory for decrypted tokens of all tenants together
  */
 export function tokenService(deps: {
   secretsOf: (tenant: string) => readonly string[]
   secureCookie: boolean
-  tokenCacheSize: number
+  tokens: TokenModule
 }): Implementation<typeof TokenService> {
-  const { encode, decode, getToken } = createTokenModule({ cacheSize: deps.tokenCacheSize })
-
-  /** The claims of a token, if a google.protobuf.Struct can carry them. */
-  const readable = async (params: JWTDecodeParams): Promise<(JWT & JsonObject) | null> => {
-    const claims = await decode<JWT & JsonObject>(params)
-    if (claims !== null && jsonFault(claims) !== undefined) throw new TokenMalformed()
-    return claims
-  }
+  const { encode, getToken } = deps.tokens
+  const readable = readableClaims(deps.tokens)
 
   const secretsFor = (request: { secrets: string[] }, { tenant }: Call): string[] => {
     const secrets = request.secrets.length > 0 ? request.secrets : [...deps.secretsOf(tenant)]

@@ -1,4 +1,5 @@
 import type { UserService } from "@authwire/proto"
+import { requireScope } from "../auth/require-scope.js"
 import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
 import { found, fromUser, toPage, toUser, toUserFilter, toUserPatch } from "./wire.js"
@@ -21,7 +22,11 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
       return { user: fromUser(found(await users.getByAccount(call, request), "USER_NOT_FOUND")) }
     },
     async updateUser(request, call) {
-      return { user: fromUser(found(await users.update(call, request.id, toUserPatch(request)), "USER_NOT_FOUND")) }
+      const { revokeSessionsOnEmailChange } = request
+      if (revokeSessionsOnEmailChange) requireScope(call.identity, "sessions:write")
+      const updated = await users.update(call, request.id, toUserPatch(request), { revokeSessionsOnEmailChange })
+      const { revokedSessions = 0, ...user } = found(updated, "USER_NOT_FOUND")
+      return { user: fromUser(user), revokedSessions: BigInt(revokedSessions) }
     },
     async deleteUser(request, call) {
       return { user: fromUser(found(await users.delete(call, request.id), "USER_NOT_FOUND")) }

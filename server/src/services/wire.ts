@@ -5,25 +5,36 @@ import {
   type CreateAuthenticatorRequest,
   type CreateSessionRequest,
   type CreateUserRequest,
+  EventKind,
+  type EventSchema,
+  type GetAccessTokenRequest,
+  type GetAccessTokenResponseSchema,
+  type IntrospectRequest,
+  type IntrospectResponseSchema,
   type LinkAccountRequest,
   type ListSessionsRequest,
   type ListUsersRequest,
   type RevokeUserSessionsRequest,
   type SessionExtension,
   type SessionSchema,
+  SessionStrategy,
   type UpdateSessionRequest,
   type UpdateUserRequest,
   type UserSchema,
   type VerificationTokenSchema,
 } from "@authwire/proto"
 import type { DescMessage, JsonObject, Message, MessageInitShape } from "@bufbuild/protobuf"
-import { type Duration, type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
+import { type Duration, type Timestamp, timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt"
+import type { RequestSession, RequestSessionOptions } from "../introspection/request-session.js"
 import { Failure, type Reason } from "../rpc/errors.js"
 import type * as domain from "../store/types.js"
 import { checkJson } from "./json.js"
 
 // The one mapping between the wire and the domain. Requests have passed the rules of the schema by now, so what these
 // functions assume of a field stands there.
+
+/** The end of the year 9999, the last that a Timestamp can say, in seconds. */
+const maxTimestampSeconds = 253_402_300_799
 
 /** How many items a page has whose request does not say, as the schema promises. */
 const defaultPageSize = 50
@@ -48,6 +59,23 @@ export function toDate(timestamp: Timestamp): Date {
 /** In milliseconds, without fractions. */
 function toMilliseconds({ seconds, nanos }: Duration): number {
   return Number(seconds) * 1000 + Math.floor(nanos / 1_000_000)
+}
+
+export function toUserAccountKey(request: GetAccessTokenRequest): domain.UserAccountKey {
+  const { userId, provider, providerAccountId } = request
+  return { userId, provider, providerAccountId: providerAccountId === "" ? undefined : providerAccountId }
+}
+
+/** In milliseconds: 60 seconds, unless the request says. */
+export function toMinValidity({ minValidity }: GetAccessTokenRequest): number {
+  return minValidity === undefined ? 60_000 : toMilliseconds(minValidity)
+}
+
+/** An account whose access token is good. */
+export function fromAccessToken(account: domain.Account): WholeMessage<typeof GetAccessTokenResponseSchema> {
+  const { access_token: accessToken = "", token_type: tokenType = "", scope = "", expires_at } = account
+  const isDate = expires_at !== undefined && Math.abs(expires_at) <= maxTimestampSeconds
+  return { accessToken, tokenType, scope, expires: isDate ? timestampFromMs(Math.floor(expires_at * 1000)) : undefined }
 }
 
 export function toUser(request: CreateUserRequest, id: string): Whole<domain.User> {
@@ -94,7 +122,7 @@ export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<ty
     name: user.name,
     image: user.image,
     extra: fromExtra(user.extra),
-    createTime: "created" in user ? timestampFromDate(user.created) : undefined,
+    ...timesOf(user),
   }
 }
 
@@ -133,7 +161,7 @@ export function toAccount(request: LinkAccountRequest): Whole<domain.Account> {
   }
 }
 
-export function fromAccount(account: domain.Account): WholeMessage<typeof AccountSchema> {
+export function fromAccount(account: domain.Account | domain.ListedAccount): WholeMessage<typeof AccountSchema> {
   return {
     userId: account.userId,
     type: accountTypeValues[account.type],
@@ -149,6 +177,7 @@ export function fromAccount(account: domain.Account): WholeMessage<typeof Accoun
     // The schema takes objects only, so objects is what was stored.
     authorizationDetails: account.authorization_details && { items: account.authorization_details as JsonObject[] },
     extra: fromExtra(account.extra),
+    ...timesOf(account),
   }
 }
 
@@ -218,6 +247,41 @@ export function fromListedSession(
   }
 }
 
+const strategies = {
+  [SessionStrategy.UNSPECIFIED]: undefined,
+  [SessionStrategy.DATABASE]: "database",
+  [SessionStrategy.JWT]: "jwt",
+} as const
+
+const strategyValues = { database: SessionStrategy.DATABASE, jwt: SessionStrategy.JWT } as const
+
+export function toRequestSessionOptions(request: IntrospectRequest): Whole<RequestSessionOptions> {
+  const { cookieName, secureCookie, salt, strategy, withUser } = request
+  return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser }
+}
+
+/** A request that has no session says nothing else, not even why. */
+export function fromRequestSession(
+  session: RequestSession | null,
+): WholeMessage<typeof IntrospectResponseSchema> | { active: false } {
+  if (session === null) return { active: false }
+  const { kind, userId, sessionId = "", expires, user, claims } = session
+  return {
+    active: true,
+    sub: userId,
+    exp: Math.floor(expires.getTime() / 1000),
+    iat: typeof claims?.iat === "number" ? claims.iat : undefined,
+    jti: sessionId,
+    iss: typeof claims?.iss === "string" ? claims.iss : undefined,
+    aud: [claims?.aud].flat().filter((one) => typeof one === "string"),
+    strategy: strategyValues[kind],
+    sessionId,
+    expires: timestampFromDate(expires),
+    user: user && fromUser(user),
+    claims,
+  }
+}
+
 export function fromVerificationToken(token: domain.VerificationToken): WholeMessage<typeof VerificationTokenSchema> {
   return { identifier: token.identifier, token: token.token, expires: timestampFromDate(token.expires) }
 }
@@ -236,7 +300,9 @@ export function toAuthenticator(request: CreateAuthenticatorRequest): Whole<doma
   }
 }
 
-export function fromAuthenticator(authenticator: domain.Authenticator): WholeMessage<typeof AuthenticatorSchema> {
+export function fromAuthenticator(
+  authenticator: domain.Authenticator | domain.ListedAuthenticator,
+): WholeMessage<typeof AuthenticatorSchema> {
   return {
     credentialId: authenticator.credentialID,
     userId: authenticator.userId,
@@ -247,6 +313,7 @@ export function fromAuthenticator(authenticator: domain.Authenticator): WholeMes
     credentialBackedUp: authenticator.credentialBackedUp,
     transports: authenticator.transports,
     extra: fromExtra(authenticator.extra),
+    ...timesOf(authenticator),
   }
 }
 
@@ -259,6 +326,12 @@ export function toPage(request: Pick<ListUsersRequest, "pageSize" | "pageToken">
 export function required<T>(value: T | undefined, field: string): T {
   if (value === undefined) throw new Failure("INVALID_FIELD", { violations: [{ field, description: "is required" }] })
   return value
+}
+
+/** Those of what lists have; elsewhere absent. */
+function timesOf(thing: object | domain.Times) {
+  if (!("created" in thing)) return { createTime: undefined, updateTime: undefined }
+  return { createTime: timestampFromDate(thing.created), updateTime: timestampFromDate(thing.updated) }
 }
 
 // The rule of the schema lets paths below a field pass: `extra.role`, `name.x`.
@@ -276,4 +349,39 @@ function toExtra(extra: JsonObject | undefined): domain.Extra {
 
 function fromExtra(extra: domain.Extra): JsonObject | undefined {
   return Object.keys(extra).length === 0 ? undefined : extra
+}
+
+/** Both ways, as the schema names them; the compiler names a kind that is missing. */
+const eventKinds: Record<domain.EventKind, EventKind> = {
+  "user.created": EventKind.USER_CREATED,
+  "user.updated": EventKind.USER_UPDATED,
+  "user.deleted": EventKind.USER_DELETED,
+  "user.sessions_revoked": EventKind.USER_SESSIONS_REVOKED,
+  "account.linked": EventKind.ACCOUNT_LINKED,
+  "account.updated": EventKind.ACCOUNT_UPDATED,
+  "account.unlinked": EventKind.ACCOUNT_UNLINKED,
+  "session.created": EventKind.SESSION_CREATED,
+  "session.updated": EventKind.SESSION_UPDATED,
+  "session.deleted": EventKind.SESSION_DELETED,
+  "verification_token.created": EventKind.VERIFICATION_TOKEN_CREATED,
+  "verification_token.used": EventKind.VERIFICATION_TOKEN_USED,
+  "authenticator.created": EventKind.AUTHENTICATOR_CREATED,
+  "authenticator.updated": EventKind.AUTHENTICATOR_UPDATED,
+}
+
+/** None stand for all. */
+export function toEventKinds(kinds: readonly EventKind[]): ReadonlySet<domain.EventKind> | undefined {
+  if (kinds.length === 0) return undefined
+  const wanted = Object.entries(eventKinds).filter(([, kind]) => kinds.includes(kind))
+  return new Set(wanted.map(([kind]) => kind as domain.EventKind))
+}
+
+export function fromEvent(event: domain.StoredEvent): WholeMessage<typeof EventSchema> {
+  return {
+    kind: eventKinds[event.kind],
+    createTime: timestampFromDate(event.created),
+    userId: event.userId,
+    sessionId: event.sessionId,
+    provider: event.provider,
+  }
 }

@@ -3,16 +3,21 @@ import { accountListContract } from "./conformance/account-lists.js"
 import { accountContract } from "./conformance/accounts.js"
 import { apiKeyContract } from "./conformance/api-keys.js"
 import { authenticatorContract } from "./conformance/authenticators.js"
+import { cacheContract } from "./conformance/caches.js"
 import { callerContract } from "./conformance/callers.js"
 import type { ContractContext, OpenStoreDatabase, StoreDatabase } from "./conformance/context.js"
+import { eventContract } from "./conformance/events.js"
 import { expiredContract } from "./conformance/expired.js"
 import { idempotencyContract } from "./conformance/idempotency.js"
 import { leaseContract } from "./conformance/leases.js"
 import { provisionalUserContract } from "./conformance/provisional-users.js"
+import { rowTimeContract } from "./conformance/row-times.js"
 import { sessionAccessContract } from "./conformance/session-access.js"
 import { sessionListContract } from "./conformance/session-lists.js"
 import { sessionContract } from "./conformance/sessions.js"
+import { signOutContract } from "./conformance/sign-outs.js"
 import { tenantContract } from "./conformance/tenants.js"
+import { tokenRefreshContract } from "./conformance/token-refreshes.js"
 import { userChangeContract } from "./conformance/user-changes.js"
 import { userListContract } from "./conformance/user-lists.js"
 import { userContract } from "./conformance/users.js"
@@ -36,8 +41,9 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
 
     beforeAll(async () => {
       database = await open()
-      store = await database.openStore({ clock: () => clock.now })
-      other = await database.openStore({ clock: () => clock.now })
+      const options = { clock: () => clock.now, eventsKeepMs: 86_400_000 }
+      store = await database.openStore(options)
+      other = await database.openStore(options)
     })
     afterAll(() => database.drop())
 
@@ -61,11 +67,16 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("sessions", () => sessionContract(context))
     describe("sessions", () => sessionAccessContract(context))
     describe("sessions", () => sessionListContract(context))
+    describe("sessions", () => signOutContract(context))
+    describe("times of rows", () => rowTimeContract(context))
+    describe("token refreshes", () => tokenRefreshContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))
     describe("idempotency keys", () => idempotencyContract(context))
+    describe("events", () => eventContract(context))
     describe("tenants", () => tenantContract(context))
     describe("API keys", () => apiKeyContract(context))
+    describe("caches", () => cacheContract(context))
     describe("leases", () => leaseContract(context))
     describe("what has expired", () => expiredContract(context))
     describe("provisional users", () => provisionalUserContract(context))

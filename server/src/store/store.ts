@@ -5,12 +5,20 @@ import type {
   AccountKey,
   ApiKey,
   Authenticator,
+  CachingProcess,
+  EventHistory,
+  EventPosition,
   KeptSessions,
+  ListedAccount,
+  ListedAuthenticator,
   ListedSession,
   ListedUser,
   Page,
   PageRequest,
+  RefreshableAccount,
+  RefreshedTokens,
   RepeatableRequest,
+  Revocation,
   RevokedSessions,
   Session,
   SessionAndUser,
@@ -18,8 +26,10 @@ import type {
   SessionFilter,
   SessionOrigin,
   SessionPatch,
+  StoredEvent,
   Tenant,
   User,
+  UserAccountKey,
   UserFilter,
   UserPatch,
   VerificationToken,
@@ -58,6 +68,9 @@ export interface Caller extends Waiter {
  * done) and the signal's reason; the other reasons are named where they can occur. "Null" means: there is no such thing,
  * and the database said so.
  *
+ * Events: a write adds an event of what it has written, in its own transaction, where the store is told to keep events. One
+ * that writes nothing adds none, and neither does what is deleted because it has expired, or that a session was seen.
+ *
  * Pages: a list is read page by page, and a page in several statements, not at one moment. What is there throughout is on
  * exactly one page. A page costs as much as what is on it, wherever it begins. It has `size` items at the most, and ends
  * before their rows take more than 512 KiB, but has one item where there is any. A token holds for one list of one tenant
@@ -67,11 +80,14 @@ export interface Caller extends Waiter {
 export interface Store {
   readonly users: UserStore
   readonly accounts: AccountStore
+  readonly tokenRefreshes: TokenRefreshStore
   readonly sessions: SessionStore
   readonly verificationTokens: VerificationTokenStore
   readonly authenticators: AuthenticatorStore
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
+  readonly events: EventStore
+  readonly caches: CacheStore
   readonly leases: LeaseStore
   readonly expired: ExpiredStore
   /**
@@ -114,8 +130,16 @@ export interface UserStore {
   /**
    * Returns the user as it is now. A cleared `email`, `name` or `image` reads back as null (see Extra). Throws
    * EMAIL_ALREADY_EXISTS and INVALID_FIELD (`extra`). May run its transaction more than once.
+   *
+   * With `revokeSessionsOnEmailChange`, the user's sessions are deleted in the same transaction if the address is another
+   * one then, or none; none is created meanwhile.
    */
-  update(caller: Caller, id: string, patch: UserPatch): Promise<User | null>
+  update(
+    caller: Caller,
+    id: string,
+    patch: UserPatch,
+    options?: { revokeSessionsOnEmailChange: boolean },
+  ): Promise<(User & Revocation) | null>
   /**
    * Deletes the user with its accounts, sessions and authenticators in one transaction; returns the user as it was.
    * None of the three outlives the user, whatever is created at the same time. May run its transaction more than once.
@@ -135,15 +159,57 @@ export interface AccountStore {
    * 65,536 bytes as JSON).
    */
   link(caller: Caller, account: Account): Promise<Account>
-  /** Returns the account as it was. */
-  unlink(caller: Caller, key: AccountKey): Promise<Account | null>
+  /**
+   * Returns the account as it was. With `revokeSessions`, the sessions that its user has are deleted in the same transaction; one
+   * that is created at the same time may stay.
+   */
+  unlink(caller: Caller, key: AccountKey, options?: { revokeSessions: boolean }): Promise<(Account & Revocation) | null>
   get(caller: Caller, key: AccountKey): Promise<Account | null>
   /**
    * A page of a user's, in the byte order of `provider`, then `providerAccountId`; none for an unknown user. See Pages.
    * Without tokens, `access_token`, `refresh_token` and `id_token` are undefined and `extra` is empty, and nothing is
    * decrypted.
    */
-  listByUser(caller: Caller, userId: string, page: PageRequest, options: { tokens: boolean }): Promise<Page<Account>>
+  listByUser(
+    caller: Caller,
+    userId: string,
+    page: PageRequest,
+    options: { tokens: boolean },
+  ): Promise<Page<ListedAccount>>
+}
+
+/**
+ * The tokens of accounts, and who refreshes them: one at a time of all that use the database, while the lease lasts that this
+ * one has. The clock is that of the database. A holder that was held up past its lease does no harm: what it brings is only
+ * stored while the account has the tokens that it began with.
+ */
+export interface TokenRefreshStore {
+  /** Throws INVALID_FIELD (`provider_account_id`) when no account is named and the user has several at the provider. */
+  get(caller: Caller, key: UserAccountKey): Promise<RefreshableAccount | null>
+  /**
+   * Takes the lease for so many milliseconds, or anew for who has it, if nobody else has it, the refresh token has not failed
+   * lately, and the account has the access token, the refresh token and the expiry that it had when it was read. Returns the
+   * account as it is, and whether the lease was taken. Of any number who ask at the same time one gets it. Null: the user has
+   * no such account any more.
+   */
+  begin(
+    caller: Caller,
+    read: Account,
+    lease: { holder: string; ms: number },
+  ): Promise<(RefreshableAccount & { taken: boolean }) | null>
+  /**
+   * Stores what the provider answered for `sent`, the account as it was when the lease was taken, and gives the lease back.
+   * Returns the account as it is now, which has other tokens than those given where somebody else has changed it meanwhile:
+   * they stay. One exception: where the refresh token is still the one that was sent, and the provider has replaced it, what
+   * it answered is stored, because the one that is there is of no use any more. Null: the user has no such account any more.
+   */
+  complete(caller: Caller, sent: Account, holder: string, tokens: RefreshedTokens): Promise<Account | null>
+  /**
+   * Remembers that the refresh token of `sent` failed and why (64 bytes at the most), for so many milliseconds, and gives the
+   * lease back. Remembers nothing where the account has another refresh token by now, or somebody else has the lease. Returns
+   * the account as it is; null: the user has no such account any more.
+   */
+  fail(caller: Caller, sent: Account, holder: string, failed: { failure: string; ms: number }): Promise<Account | null>
 }
 
 /** Sessions. The database holds only the SHA-256 of a token. A session is expired once `expires` lies before the clock. */
@@ -180,11 +246,11 @@ export interface SessionStore {
   list(caller: Caller, filter: SessionFilter, page: PageRequest): Promise<Page<ListedSession>>
   /** The session with an id, expired or not. */
   get(caller: Caller, id: string): Promise<ListedSession | null>
-  /** Deletes the session with an id, and returns it as it was. */
-  revoke(caller: Caller, id: string): Promise<ListedSession | null>
+  /** Deletes the session with an id, if it is of the user who is given, and returns it as it was. */
+  revoke(caller: Caller, id: string, userId?: string): Promise<ListedSession | null>
   /**
-   * Deletes the sessions that a user has, but for those to keep, in one statement. Returns how many. One that is created at the
-   * same time may stay.
+   * Deletes the sessions that a user has, but for those to keep. Returns how many. One that is created at the same time may stay.
+   * Of a user with thousands some are deleted at a time, each time committed by itself: when it fails, it has deleted some.
    */
   revokeOfUser(caller: Caller, userId: string, kept: KeptSessions): Promise<number>
   /**
@@ -209,11 +275,46 @@ export interface AuthenticatorStore {
   create(caller: Caller, authenticator: Authenticator): Promise<Authenticator>
   get(caller: Caller, credentialID: string): Promise<Authenticator | null>
   /** All of a user's, in the byte order of their credential ids; none for an unknown user. */
-  listByUserId(caller: Caller, userId: string): Promise<Authenticator[]>
+  listByUserId(caller: Caller, userId: string): Promise<ListedAuthenticator[]>
   /**
    * Raises the counter. The same value succeeds; a lower one throws COUNTER_REGRESSION, also when it loses a race.
    */
   updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>
+}
+
+/** What was written, of all tenants: the order in which it was, as far as one could tell. */
+export interface EventStore {
+  /** Whether writes add events, in this process. */
+  readonly areKept: boolean
+  /**
+   * Gives a sequence to each event that is committed and has none yet, and returns the last one then. So an event that was
+   * committed before the call has that sequence or a lower one, in every process. What commits later gets a higher one,
+   * however long its transaction takes; what is rolled back gets none. Never throws CONFLICT for the sake of others who do the
+   * same at the same time.
+   */
+  sequence(waiter: Waiter): Promise<number>
+  /**
+   * Events with a sequence greater than `after`, in their order, `limit` at the most. Those with lower sequences have all
+   * been there. Of one tenant, or of all.
+   */
+  read(waiter: Waiter, range: { after: number; limit: number; tenant?: string | undefined }): Promise<StoredEvent[]>
+  /** What there is to read. Asked after `read`, it tells whether that left out what was cleaned away. */
+  history(waiter: Waiter): Promise<EventHistory>
+  /** Makes a function that writes positions as text, for callers of the tenant: what others cannot make, and learn nothing by. */
+  sealer(caller: Caller): (position: EventPosition) => string
+  /** Reads what such a function has made for the tenant, in any process. Throws INVALID_FIELD (`start_cursor`). */
+  positionOf(caller: Caller, cursor: string): EventPosition
+}
+
+/** Which processes have clients that keep sessions in memory. The clock is that of the database. */
+export interface CacheStore {
+  /**
+   * Says it of a process, for so many milliseconds. Of two calls for a process the one with the higher version counts, in
+   * whatever order they are done. False where one with a higher version has been done before: nothing was written then.
+   */
+  keep(waiter: Waiter, row: CachingProcess & { version: number; ms: number }): Promise<boolean>
+  /** All of which it was said, and whose time has not run out. */
+  list(waiter: Waiter): Promise<CachingProcess[]>
 }
 
 /** What one process at a time does, of all that use the database. The clock is that of the database. */

@@ -1,3 +1,5 @@
+import type { eventKinds } from "./event-kinds.js"
+
 /** A value of JSON. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue }
 
@@ -27,10 +29,14 @@ export interface UserPatch {
   extra?: Extra | undefined
 }
 
-/** A user, and when it was created. */
-export interface ListedUser extends User {
+/** When something was created, and when a call last wrote it, also where that changed nothing. */
+export interface Times {
   created: Date
+  updated: Date
 }
+
+/** A user as lists have it. */
+export interface ListedUser extends User, Times {}
 
 /** Which users are meant: those whom each of the filters that are given lets through. */
 export interface UserFilter {
@@ -80,6 +86,40 @@ export interface Account extends AccountKey {
   extra: Extra
 }
 
+/** An account as lists have it. */
+export interface ListedAccount extends Account, Times {}
+/** Which account of a user is meant; without `providerAccountId`, the only one that the user has at the provider. */
+export interface UserAccountKey {
+  userId: string
+  provider: string
+  providerAccountId?: string | undefined
+}
+
+/** An account, and how it stands with a refresh of its tokens. */
+export interface RefreshableAccount {
+  account: Account
+  refresh: RefreshState
+}
+
+/** `ms` is how long it is so at the most, from now on. */
+export type RefreshState =
+  | { kind: "idle" }
+  /** Somebody refreshes the tokens. */
+  | { kind: "held"; ms: number }
+  /** The refresh token that the account has was tried, and it failed. */
+  | { kind: "failed"; failure: string; ms: number }
+
+/** What a provider's token endpoint answered. A field that is undefined was not there. */
+export interface RefreshedTokens {
+  access_token: string
+  token_type: string
+  refresh_token?: string | undefined
+  id_token?: string | undefined
+  scope?: string | undefined
+  expires_in?: number | undefined
+  expires_at?: number | undefined
+}
+
 /** The sign-in of a user on one device. */
 export interface Session {
   /** What it is called by who does not have the token: random, unique in the tenant. The store makes it. */
@@ -127,6 +167,12 @@ export interface KeptSessions {
   sessionToken?: string | undefined
 }
 
+/** What a write that may sign a user out everywhere has done beside. */
+export interface Revocation {
+  /** How many sessions were deleted; undefined where none were to be. */
+  revokedSessions?: number | undefined
+}
+
 /** How far a revocation of many users' sessions has come. */
 export interface RevokedSessions {
   /** How many of the users, from the first one on, have none any more of those that they had. */
@@ -162,6 +208,56 @@ export interface AccessedSession extends SessionAndUser {
   extended: boolean
 }
 
+/** What a process says of its clients that keep sessions in memory. */
+export interface CachingProcess {
+  /** Names the process: a random value. */
+  process: string
+  /** How long any of them may use what it keeps before the process has to vouch for it again, in milliseconds. */
+  leaseMs: number
+  /** All of them know of the events up to this sequence. */
+  confirmed: number
+}
+
+/** What was written: of which thing, and how. */
+export type EventKind = (typeof eventKinds)[number]
+
+/** What an event is about, as far as that has an id that anybody may see. */
+export interface EventIds {
+  userId?: string | undefined
+  /** The id of the session, never its token. Of `user.sessions_revoked`: the one that was to stay, where it was named by its id. */
+  sessionId?: string | undefined
+  /** Of the account. */
+  provider?: string | undefined
+}
+
+/** Something that was written and is committed. */
+export interface StoredEvent extends EventIds {
+  /** Greater than that of all events that were committed before its write began; never changes. */
+  sequence: number
+  tenant: string
+  kind: EventKind
+  /** When it was written, by the clock of the process that did it. */
+  created: Date
+}
+
+/** A position in the events. */
+export interface EventPosition {
+  /** See EventHistory.id. */
+  history: string
+  /** What has this sequence or a lower one is before it. */
+  sequence: number
+}
+
+/** The events that there are. */
+export interface EventHistory {
+  /** Names the database: another one has another history, with other events under the same sequences. */
+  id: string
+  /** Events with this sequence or a lower one may have been cleaned away. */
+  before: number
+  /** The last sequence; 0 where there was never one. */
+  last: number
+}
+
 /** The two parts that name a verification token, compared byte for byte. */
 export interface VerificationTokenKey {
   identifier: string
@@ -185,6 +281,9 @@ export interface Authenticator {
   transports?: string | undefined
   extra: Extra
 }
+
+/** An authenticator as lists have it. */
+export interface ListedAuthenticator extends Authenticator, Times {}
 
 /** A request that may come again, and how that is known. */
 export interface RepeatableRequest {

@@ -17,6 +17,7 @@ const requests: Record<string, object> = {
   GetUser: { id: "here" },
   LinkAccount: { provider: "q", providerAccountId: "b", type: AccountType.OAUTH, userId: "here" },
   UnlinkAccount: { provider: "p", providerAccountId: "a" },
+  GetAccessToken: { userId: "other", provider: "p", providerAccountId: "due" },
   CreateSession: { sessionToken: "intruder", userId: "here", expires },
   UpdateSession: { sessionToken: "here", expires, updateMask: { paths: ["expires"] } },
   DeleteSession: { sessionToken: "here" },

@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -113,7 +114,13 @@ type Account struct {
 	AuthorizationDetails *AuthorizationDetails `protobuf:"bytes,12,opt,name=authorization_details,json=authorizationDetails,proto3,oneof" json:"authorization_details,omitempty"`
 	// Properties beyond the named ones (`session_state`, `not-before-policy`, …), returned as they were given. A named
 	// property that is null rather than absent stands here under its contract name with the value null.
-	Extra         *structpb.Struct `protobuf:"bytes,13,opt,name=extra,proto3" json:"extra,omitempty"`
+	Extra *structpb.Struct `protobuf:"bytes,13,opt,name=extra,proto3" json:"extra,omitempty"`
+	// When the account was linked, to the millisecond. Only ListAccountsByUser answers it; elsewhere it is absent. Of an
+	// account that was there before the service kept it: when the service was brought up to date.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// When a call last wrote the account, to the millisecond; also where it changed nothing. Answered as `create_time`, and of
+	// older accounts that nobody has written since the same moment.
+	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,6 +246,20 @@ func (x *Account) GetExtra() *structpb.Struct {
 	return nil
 }
 
+func (x *Account) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Account) GetUpdateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdateTime
+	}
+	return nil
+}
+
 // The `authorization_details` of a token endpoint response (RFC 9396): a list that may be empty, which is not absent.
 type AuthorizationDetails struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -289,7 +310,7 @@ var File_authwire_v1_account_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_account_proto_rawDesc = "" +
 	"\n" +
-	"\x19authwire/v1/account.proto\x12\vauthwire.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xa2\x05\n" +
+	"\x19authwire/v1/account.proto\x12\vauthwire.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9c\x06\n" +
 	"\aAccount\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12,\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x18.authwire.v1.AccountTypeR\x04type\x12\x1a\n" +
@@ -307,7 +328,11 @@ const file_authwire_v1_account_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\v \x01(\x01H\x06R\texpiresAt\x88\x01\x01\x12[\n" +
 	"\x15authorization_details\x18\f \x01(\v2!.authwire.v1.AuthorizationDetailsH\aR\x14authorizationDetails\x88\x01\x01\x12-\n" +
-	"\x05extra\x18\r \x01(\v2\x17.google.protobuf.StructR\x05extraB\x0f\n" +
+	"\x05extra\x18\r \x01(\v2\x17.google.protobuf.StructR\x05extra\x12;\n" +
+	"\vcreate_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12;\n" +
+	"\vupdate_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"updateTimeB\x0f\n" +
 	"\r_access_tokenB\r\n" +
 	"\v_token_typeB\v\n" +
 	"\t_id_tokenB\x10\n" +
@@ -341,21 +366,24 @@ func file_authwire_v1_account_proto_rawDescGZIP() []byte {
 var file_authwire_v1_account_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_authwire_v1_account_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_authwire_v1_account_proto_goTypes = []any{
-	(AccountType)(0),             // 0: authwire.v1.AccountType
-	(*Account)(nil),              // 1: authwire.v1.Account
-	(*AuthorizationDetails)(nil), // 2: authwire.v1.AuthorizationDetails
-	(*structpb.Struct)(nil),      // 3: google.protobuf.Struct
+	(AccountType)(0),              // 0: authwire.v1.AccountType
+	(*Account)(nil),               // 1: authwire.v1.Account
+	(*AuthorizationDetails)(nil),  // 2: authwire.v1.AuthorizationDetails
+	(*structpb.Struct)(nil),       // 3: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
 }
 var file_authwire_v1_account_proto_depIdxs = []int32{
 	0, // 0: authwire.v1.Account.type:type_name -> authwire.v1.AccountType
 	2, // 1: authwire.v1.Account.authorization_details:type_name -> authwire.v1.AuthorizationDetails
 	3, // 2: authwire.v1.Account.extra:type_name -> google.protobuf.Struct
-	3, // 3: authwire.v1.AuthorizationDetails.items:type_name -> google.protobuf.Struct
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	4, // 3: authwire.v1.Account.create_time:type_name -> google.protobuf.Timestamp
+	4, // 4: authwire.v1.Account.update_time:type_name -> google.protobuf.Timestamp
+	3, // 5: authwire.v1.AuthorizationDetails.items:type_name -> google.protobuf.Struct
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_account_proto_init() }

@@ -10,7 +10,9 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -230,8 +232,10 @@ type UnlinkAccountRequest struct {
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	// Identifier of the account at the provider.
 	ProviderAccountId string `protobuf:"bytes,2,opt,name=provider_account_id,json=providerAccountId,proto3" json:"provider_account_id,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Whether the user is signed out everywhere: who has the account at the provider may be signed in by it.
+	RevokeSessions bool `protobuf:"varint,3,opt,name=revoke_sessions,json=revokeSessions,proto3" json:"revoke_sessions,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *UnlinkAccountRequest) Reset() {
@@ -278,13 +282,22 @@ func (x *UnlinkAccountRequest) GetProviderAccountId() string {
 	return ""
 }
 
+func (x *UnlinkAccountRequest) GetRevokeSessions() bool {
+	if x != nil {
+		return x.RevokeSessions
+	}
+	return false
+}
+
 // Answer of AccountService.UnlinkAccount.
 type UnlinkAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The account as it was.
-	Account       *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Account *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	// How many sessions of the user were deleted.
+	RevokedSessions int64 `protobuf:"varint,2,opt,name=revoked_sessions,json=revokedSessions,proto3" json:"revoked_sessions,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *UnlinkAccountResponse) Reset() {
@@ -322,6 +335,13 @@ func (x *UnlinkAccountResponse) GetAccount() *Account {
 		return x.Account
 	}
 	return nil
+}
+
+func (x *UnlinkAccountResponse) GetRevokedSessions() int64 {
+	if x != nil {
+		return x.RevokedSessions
+	}
+	return 0
 }
 
 // Request of AccountService.GetAccount.
@@ -555,11 +575,159 @@ func (x *ListAccountsByUserResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request of AccountService.GetAccessToken.
+type GetAccessTokenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// Identifier of the provider.
+	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
+	// Identifier of the account at the provider. Empty: the only one that the user has there.
+	ProviderAccountId string `protobuf:"bytes,3,opt,name=provider_account_id,json=providerAccountId,proto3" json:"provider_account_id,omitempty"`
+	// How long the token is to be good, from now on, at least: up to an hour. Absent: 60 seconds. A token that has more than half
+	// of its life before it is good enough in any case, where the account has `expires_in`: else one with a short life would be
+	// refreshed at every call.
+	MinValidity   *durationpb.Duration `protobuf:"bytes,4,opt,name=min_validity,json=minValidity,proto3" json:"min_validity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetAccessTokenRequest) Reset() {
+	*x = GetAccessTokenRequest{}
+	mi := &file_authwire_v1_account_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetAccessTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetAccessTokenRequest) ProtoMessage() {}
+
+func (x *GetAccessTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_account_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetAccessTokenRequest.ProtoReflect.Descriptor instead.
+func (*GetAccessTokenRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_account_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetAccessTokenRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *GetAccessTokenRequest) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *GetAccessTokenRequest) GetProviderAccountId() string {
+	if x != nil {
+		return x.ProviderAccountId
+	}
+	return ""
+}
+
+func (x *GetAccessTokenRequest) GetMinValidity() *durationpb.Duration {
+	if x != nil {
+		return x.MinValidity
+	}
+	return nil
+}
+
+// Answer of AccountService.GetAccessToken.
+type GetAccessTokenResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The access token.
+	AccessToken string `protobuf:"bytes,1,opt,name=access_token,json=accessToken,proto3" json:"access_token,omitempty"`
+	// Type of the token, in lower case: `bearer`. Empty: the provider has not said.
+	TokenType string `protobuf:"bytes,2,opt,name=token_type,json=tokenType,proto3" json:"token_type,omitempty"`
+	// Scopes that were granted, separated by spaces. Empty: the provider has not said.
+	Scope string `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
+	// When the token expires. Absent: unknown; the provider has not said, and the token was taken for good.
+	Expires       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires,proto3" json:"expires,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetAccessTokenResponse) Reset() {
+	*x = GetAccessTokenResponse{}
+	mi := &file_authwire_v1_account_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetAccessTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetAccessTokenResponse) ProtoMessage() {}
+
+func (x *GetAccessTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_account_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetAccessTokenResponse.ProtoReflect.Descriptor instead.
+func (*GetAccessTokenResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_account_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GetAccessTokenResponse) GetAccessToken() string {
+	if x != nil {
+		return x.AccessToken
+	}
+	return ""
+}
+
+func (x *GetAccessTokenResponse) GetTokenType() string {
+	if x != nil {
+		return x.TokenType
+	}
+	return ""
+}
+
+func (x *GetAccessTokenResponse) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
+func (x *GetAccessTokenResponse) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
 var File_authwire_v1_account_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/account_service.proto\x12\vauthwire.v1\x1a\x19authwire/v1/account.proto\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x87\t\n" +
+	"!authwire/v1/account_service.proto\x12\vauthwire.v1\x1a\x19authwire/v1/account.proto\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x87\t\n" +
 	"\x12LinkAccountRequest\x12'\n" +
 	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x129\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x18.authwire.v1.AccountTypeB\v\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01R\x04type\x12*\n" +
@@ -593,13 +761,15 @@ const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\v_expires_atB\x18\n" +
 	"\x16_authorization_details\"E\n" +
 	"\x13LinkAccountResponse\x12.\n" +
-	"\aaccount\x18\x01 \x01(\v2\x14.authwire.v1.AccountR\aaccount\"\x82\x01\n" +
+	"\aaccount\x18\x01 \x01(\v2\x14.authwire.v1.AccountR\aaccount\"\xab\x01\n" +
 	"\x14UnlinkAccountRequest\x12*\n" +
 	"\bprovider\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\bprovider\x12>\n" +
 	"\x13provider_account_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
-	"\xba\x01\x01\x00R\x11providerAccountId\"G\n" +
+	"\xba\x01\x01\x00R\x11providerAccountId\x12'\n" +
+	"\x0frevoke_sessions\x18\x03 \x01(\bR\x0erevokeSessions\"r\n" +
 	"\x15UnlinkAccountResponse\x12.\n" +
-	"\aaccount\x18\x01 \x01(\v2\x14.authwire.v1.AccountR\aaccount\"\x7f\n" +
+	"\aaccount\x18\x01 \x01(\v2\x14.authwire.v1.AccountR\aaccount\x12)\n" +
+	"\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"\x7f\n" +
 	"\x11GetAccountRequest\x12*\n" +
 	"\bprovider\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\bprovider\x12>\n" +
 	"\x13provider_account_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
@@ -616,14 +786,28 @@ const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\x0einclude_tokens\x18\x04 \x01(\bR\rincludeTokens\"v\n" +
 	"\x1aListAccountsByUserResponse\x120\n" +
 	"\baccounts\x18\x01 \x03(\v2\x14.authwire.v1.AccountR\baccounts\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xee\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf7\x01\n" +
+	"\x15GetAccessTokenRequest\x12'\n" +
+	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12*\n" +
+	"\bprovider\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\bprovider\x12<\n" +
+	"\x13provider_account_id\x18\x03 \x01(\tB\f\xbaH\tr\a(\xf8\n" +
+	"\xba\x01\x01\x00R\x11providerAccountId\x12K\n" +
+	"\fmin_validity\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
+	"\xaa\x01\a\"\x03\b\x90\x1c2\x00R\vminValidity\"\xa6\x01\n" +
+	"\x16GetAccessTokenResponse\x12!\n" +
+	"\faccess_token\x18\x01 \x01(\tR\vaccessToken\x12\x1d\n" +
+	"\n" +
+	"token_type\x18\x02 \x01(\tR\ttokenType\x12\x14\n" +
+	"\x05scope\x18\x03 \x01(\tR\x05scope\x124\n" +
+	"\aexpires\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires2\xff\x04\n" +
 	"\x0eAccountService\x12v\n" +
-	"\vLinkAccount\x12\x1f.authwire.v1.LinkAccountRequest\x1a .authwire.v1.LinkAccountResponse\"$\x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
-	"\rUnlinkAccount\x12!.authwire.v1.UnlinkAccountRequest\x1a\".authwire.v1.UnlinkAccountResponse\",\x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\x0faccount.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12c\n" +
+	"\vLinkAccount\x12\x1f.authwire.v1.LinkAccountRequest\x1a .authwire.v1.LinkAccountResponse\"$\x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x98\x01\n" +
+	"\rUnlinkAccount\x12!.authwire.v1.UnlinkAccountRequest\x1a\".authwire.v1.UnlinkAccountResponse\"@\x9a\xb8\x18\x0eaccounts:write\xa2\xb8\x18\x0faccount.user_id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x90\x02\x02\x12c\n" +
 	"\n" +
 	"GetAccount\x12\x1e.authwire.v1.GetAccountRequest\x1a\x1f.authwire.v1.GetAccountResponse\"\x14\x9a\xb8\x18\raccounts:read\x90\x02\x01\x12x\n" +
 	"\x12ListAccountsByUser\x12&.authwire.v1.ListAccountsByUserRequest\x1a'.authwire.v1.ListAccountsByUserResponse\"\x11\x9a\xb8\x18\n" +
-	"users:read\x90\x02\x01BO\n" +
+	"users:read\x90\x02\x01\x12{\n" +
+	"\x0eGetAccessToken\x12\".authwire.v1.GetAccessTokenRequest\x1a#.authwire.v1.GetAccessTokenResponse\" \x9a\xb8\x18\x0eaccounts:token\xa2\xb8\x18\auser_id\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -638,7 +822,7 @@ func file_authwire_v1_account_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_account_service_proto_rawDescData
 }
 
-var file_authwire_v1_account_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_authwire_v1_account_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_authwire_v1_account_service_proto_goTypes = []any{
 	(*LinkAccountRequest)(nil),         // 0: authwire.v1.LinkAccountRequest
 	(*LinkAccountResponse)(nil),        // 1: authwire.v1.LinkAccountResponse
@@ -648,32 +832,40 @@ var file_authwire_v1_account_service_proto_goTypes = []any{
 	(*GetAccountResponse)(nil),         // 5: authwire.v1.GetAccountResponse
 	(*ListAccountsByUserRequest)(nil),  // 6: authwire.v1.ListAccountsByUserRequest
 	(*ListAccountsByUserResponse)(nil), // 7: authwire.v1.ListAccountsByUserResponse
-	(AccountType)(0),                   // 8: authwire.v1.AccountType
-	(*AuthorizationDetails)(nil),       // 9: authwire.v1.AuthorizationDetails
-	(*structpb.Struct)(nil),            // 10: google.protobuf.Struct
-	(*Account)(nil),                    // 11: authwire.v1.Account
+	(*GetAccessTokenRequest)(nil),      // 8: authwire.v1.GetAccessTokenRequest
+	(*GetAccessTokenResponse)(nil),     // 9: authwire.v1.GetAccessTokenResponse
+	(AccountType)(0),                   // 10: authwire.v1.AccountType
+	(*AuthorizationDetails)(nil),       // 11: authwire.v1.AuthorizationDetails
+	(*structpb.Struct)(nil),            // 12: google.protobuf.Struct
+	(*Account)(nil),                    // 13: authwire.v1.Account
+	(*durationpb.Duration)(nil),        // 14: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),      // 15: google.protobuf.Timestamp
 }
 var file_authwire_v1_account_service_proto_depIdxs = []int32{
-	8,  // 0: authwire.v1.LinkAccountRequest.type:type_name -> authwire.v1.AccountType
-	9,  // 1: authwire.v1.LinkAccountRequest.authorization_details:type_name -> authwire.v1.AuthorizationDetails
-	10, // 2: authwire.v1.LinkAccountRequest.extra:type_name -> google.protobuf.Struct
-	11, // 3: authwire.v1.LinkAccountResponse.account:type_name -> authwire.v1.Account
-	11, // 4: authwire.v1.UnlinkAccountResponse.account:type_name -> authwire.v1.Account
-	11, // 5: authwire.v1.GetAccountResponse.account:type_name -> authwire.v1.Account
-	11, // 6: authwire.v1.ListAccountsByUserResponse.accounts:type_name -> authwire.v1.Account
-	0,  // 7: authwire.v1.AccountService.LinkAccount:input_type -> authwire.v1.LinkAccountRequest
-	2,  // 8: authwire.v1.AccountService.UnlinkAccount:input_type -> authwire.v1.UnlinkAccountRequest
-	4,  // 9: authwire.v1.AccountService.GetAccount:input_type -> authwire.v1.GetAccountRequest
-	6,  // 10: authwire.v1.AccountService.ListAccountsByUser:input_type -> authwire.v1.ListAccountsByUserRequest
-	1,  // 11: authwire.v1.AccountService.LinkAccount:output_type -> authwire.v1.LinkAccountResponse
-	3,  // 12: authwire.v1.AccountService.UnlinkAccount:output_type -> authwire.v1.UnlinkAccountResponse
-	5,  // 13: authwire.v1.AccountService.GetAccount:output_type -> authwire.v1.GetAccountResponse
-	7,  // 14: authwire.v1.AccountService.ListAccountsByUser:output_type -> authwire.v1.ListAccountsByUserResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	10, // 0: authwire.v1.LinkAccountRequest.type:type_name -> authwire.v1.AccountType
+	11, // 1: authwire.v1.LinkAccountRequest.authorization_details:type_name -> authwire.v1.AuthorizationDetails
+	12, // 2: authwire.v1.LinkAccountRequest.extra:type_name -> google.protobuf.Struct
+	13, // 3: authwire.v1.LinkAccountResponse.account:type_name -> authwire.v1.Account
+	13, // 4: authwire.v1.UnlinkAccountResponse.account:type_name -> authwire.v1.Account
+	13, // 5: authwire.v1.GetAccountResponse.account:type_name -> authwire.v1.Account
+	13, // 6: authwire.v1.ListAccountsByUserResponse.accounts:type_name -> authwire.v1.Account
+	14, // 7: authwire.v1.GetAccessTokenRequest.min_validity:type_name -> google.protobuf.Duration
+	15, // 8: authwire.v1.GetAccessTokenResponse.expires:type_name -> google.protobuf.Timestamp
+	0,  // 9: authwire.v1.AccountService.LinkAccount:input_type -> authwire.v1.LinkAccountRequest
+	2,  // 10: authwire.v1.AccountService.UnlinkAccount:input_type -> authwire.v1.UnlinkAccountRequest
+	4,  // 11: authwire.v1.AccountService.GetAccount:input_type -> authwire.v1.GetAccountRequest
+	6,  // 12: authwire.v1.AccountService.ListAccountsByUser:input_type -> authwire.v1.ListAccountsByUserRequest
+	8,  // 13: authwire.v1.AccountService.GetAccessToken:input_type -> authwire.v1.GetAccessTokenRequest
+	1,  // 14: authwire.v1.AccountService.LinkAccount:output_type -> authwire.v1.LinkAccountResponse
+	3,  // 15: authwire.v1.AccountService.UnlinkAccount:output_type -> authwire.v1.UnlinkAccountResponse
+	5,  // 16: authwire.v1.AccountService.GetAccount:output_type -> authwire.v1.GetAccountResponse
+	7,  // 17: authwire.v1.AccountService.ListAccountsByUser:output_type -> authwire.v1.ListAccountsByUserResponse
+	9,  // 18: authwire.v1.AccountService.GetAccessToken:output_type -> authwire.v1.GetAccessTokenResponse
+	14, // [14:19] is the sub-list for method output_type
+	9,  // [9:14] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_account_service_proto_init() }
@@ -691,7 +883,7 @@ func file_authwire_v1_account_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_account_service_proto_rawDesc), len(file_authwire_v1_account_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

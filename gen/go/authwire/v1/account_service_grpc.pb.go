@@ -23,6 +23,7 @@ const (
 	AccountService_UnlinkAccount_FullMethodName      = "/authwire.v1.AccountService/UnlinkAccount"
 	AccountService_GetAccount_FullMethodName         = "/authwire.v1.AccountService/GetAccount"
 	AccountService_ListAccountsByUser_FullMethodName = "/authwire.v1.AccountService/ListAccountsByUser"
+	AccountService_GetAccessToken_FullMethodName     = "/authwire.v1.AccountService/GetAccessToken"
 )
 
 // AccountServiceClient is the client API for AccountService service.
@@ -40,9 +41,10 @@ type AccountServiceClient interface {
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(ctx context.Context, in *LinkAccountRequest, opts ...grpc.CallOption) (*LinkAccountResponse, error)
-	// Unlinks an account from its user and returns it as it was. Atomic.
+	// Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
 	UnlinkAccount(ctx context.Context, in *UnlinkAccountRequest, opts ...grpc.CallOption) (*UnlinkAccountResponse, error)
 	// Returns an account.
 	//
@@ -54,6 +56,23 @@ type AccountServiceClient interface {
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	// SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
 	ListAccountsByUser(ctx context.Context, in *ListAccountsByUserRequest, opts ...grpc.CallOption) (*ListAccountsByUserResponse, error)
+	// Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
+	// the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
+	// answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
+	// when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+	//
+	// ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+	// INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+	// REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
+	// PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
+	// REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
+	// again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
+	// CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
+	// time in the google.rpc.RetryInfo.
+	// PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
+	// google.rpc.RetryInfo.
+	// OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
+	GetAccessToken(ctx context.Context, in *GetAccessTokenRequest, opts ...grpc.CallOption) (*GetAccessTokenResponse, error)
 }
 
 type accountServiceClient struct {
@@ -104,6 +123,16 @@ func (c *accountServiceClient) ListAccountsByUser(ctx context.Context, in *ListA
 	return out, nil
 }
 
+func (c *accountServiceClient) GetAccessToken(ctx context.Context, in *GetAccessTokenRequest, opts ...grpc.CallOption) (*GetAccessTokenResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetAccessTokenResponse)
+	err := c.cc.Invoke(ctx, AccountService_GetAccessToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AccountServiceServer is the server API for AccountService service.
 // All implementations must embed UnimplementedAccountServiceServer
 // for forward compatibility.
@@ -119,9 +148,10 @@ type AccountServiceServer interface {
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(context.Context, *LinkAccountRequest) (*LinkAccountResponse, error)
-	// Unlinks an account from its user and returns it as it was. Atomic.
+	// Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
 	UnlinkAccount(context.Context, *UnlinkAccountRequest) (*UnlinkAccountResponse, error)
 	// Returns an account.
 	//
@@ -133,6 +163,23 @@ type AccountServiceServer interface {
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	// SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
 	ListAccountsByUser(context.Context, *ListAccountsByUserRequest) (*ListAccountsByUserResponse, error)
+	// Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
+	// the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
+	// answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
+	// when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+	//
+	// ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+	// INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+	// REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
+	// PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
+	// REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
+	// again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
+	// CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
+	// time in the google.rpc.RetryInfo.
+	// PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
+	// google.rpc.RetryInfo.
+	// OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
+	GetAccessToken(context.Context, *GetAccessTokenRequest) (*GetAccessTokenResponse, error)
 	mustEmbedUnimplementedAccountServiceServer()
 }
 
@@ -154,6 +201,9 @@ func (UnimplementedAccountServiceServer) GetAccount(context.Context, *GetAccount
 }
 func (UnimplementedAccountServiceServer) ListAccountsByUser(context.Context, *ListAccountsByUserRequest) (*ListAccountsByUserResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListAccountsByUser not implemented")
+}
+func (UnimplementedAccountServiceServer) GetAccessToken(context.Context, *GetAccessTokenRequest) (*GetAccessTokenResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetAccessToken not implemented")
 }
 func (UnimplementedAccountServiceServer) mustEmbedUnimplementedAccountServiceServer() {}
 func (UnimplementedAccountServiceServer) testEmbeddedByValue()                        {}
@@ -248,6 +298,24 @@ func _AccountService_ListAccountsByUser_Handler(srv interface{}, ctx context.Con
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AccountService_GetAccessToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetAccessTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountServiceServer).GetAccessToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccountService_GetAccessToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountServiceServer).GetAccessToken(ctx, req.(*GetAccessTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AccountService_ServiceDesc is the grpc.ServiceDesc for AccountService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -270,6 +338,10 @@ var AccountService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListAccountsByUser",
 			Handler:    _AccountService_ListAccountsByUser_Handler,
+		},
+		{
+			MethodName: "GetAccessToken",
+			Handler:    _AccountService_GetAccessToken_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

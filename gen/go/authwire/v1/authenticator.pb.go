@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -43,7 +44,13 @@ type Authenticator struct {
 	Transports *string `protobuf:"bytes,8,opt,name=transports,proto3,oneof" json:"transports,omitempty"`
 	// Properties beyond the named ones, returned as they were given. `transports` that is null rather than absent stands
 	// here with the value null.
-	Extra         *structpb.Struct `protobuf:"bytes,9,opt,name=extra,proto3" json:"extra,omitempty"`
+	Extra *structpb.Struct `protobuf:"bytes,9,opt,name=extra,proto3" json:"extra,omitempty"`
+	// When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId answers it; elsewhere it is
+	// absent. Of an authenticator that was there before the service kept it: when the service was brought up to date.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// When a call last wrote the authenticator, to the millisecond; also where the counter stayed, so that it is the last sign-in
+	// with it. Answered as `create_time`, and of older ones that nobody has written since the same moment.
+	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -141,11 +148,25 @@ func (x *Authenticator) GetExtra() *structpb.Struct {
 	return nil
 }
 
+func (x *Authenticator) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *Authenticator) GetUpdateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdateTime
+	}
+	return nil
+}
+
 var File_authwire_v1_authenticator_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_authenticator_proto_rawDesc = "" +
 	"\n" +
-	"\x1fauthwire/v1/authenticator.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\"\x96\x03\n" +
+	"\x1fauthwire/v1/authenticator.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x04\n" +
 	"\rAuthenticator\x12#\n" +
 	"\rcredential_id\x18\x01 \x01(\tR\fcredentialId\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12.\n" +
@@ -157,7 +178,12 @@ const file_authwire_v1_authenticator_proto_rawDesc = "" +
 	"\n" +
 	"transports\x18\b \x01(\tH\x00R\n" +
 	"transports\x88\x01\x01\x12-\n" +
-	"\x05extra\x18\t \x01(\v2\x17.google.protobuf.StructR\x05extraB\r\n" +
+	"\x05extra\x18\t \x01(\v2\x17.google.protobuf.StructR\x05extra\x12;\n" +
+	"\vcreate_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12;\n" +
+	"\vupdate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"updateTimeB\r\n" +
 	"\v_transportsBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
@@ -175,16 +201,19 @@ func file_authwire_v1_authenticator_proto_rawDescGZIP() []byte {
 
 var file_authwire_v1_authenticator_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
 var file_authwire_v1_authenticator_proto_goTypes = []any{
-	(*Authenticator)(nil),   // 0: authwire.v1.Authenticator
-	(*structpb.Struct)(nil), // 1: google.protobuf.Struct
+	(*Authenticator)(nil),         // 0: authwire.v1.Authenticator
+	(*structpb.Struct)(nil),       // 1: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
 }
 var file_authwire_v1_authenticator_proto_depIdxs = []int32{
 	1, // 0: authwire.v1.Authenticator.extra:type_name -> google.protobuf.Struct
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 1: authwire.v1.Authenticator.create_time:type_name -> google.protobuf.Timestamp
+	2, // 2: authwire.v1.Authenticator.update_time:type_name -> google.protobuf.Timestamp
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_authenticator_proto_init() }

@@ -87,7 +87,8 @@ const (
 	ErrorReason_ERROR_REASON_TOKEN_NOT_YET_VALID ErrorReason = 28
 	// UNIMPLEMENTED: a call in a pipeline names no unary method of this service.
 	ErrorReason_ERROR_REASON_METHOD_UNKNOWN ErrorReason = 29
-	// RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large.
+	// RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large; or as
+	// many streams of EventService.Watch are open.
 	ErrorReason_ERROR_REASON_TOO_MANY_CALLS ErrorReason = 30
 	// UNAUTHENTICATED: the call has no API key.
 	ErrorReason_ERROR_REASON_API_KEY_MISSING ErrorReason = 31
@@ -112,6 +113,31 @@ const (
 	// FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
 	// done; the call needs a key of its own.
 	ErrorReason_ERROR_REASON_IDEMPOTENCY_KEY_REUSED ErrorReason = 39
+	// FAILED_PRECONDITION: the access token of the account is not good for as long as was asked, or there is none, and the account
+	// has no refresh token. The user has to sign in at the provider again.
+	ErrorReason_ERROR_REASON_REFRESH_TOKEN_MISSING ErrorReason = 40
+	// FAILED_PRECONDITION: a token is to be refreshed, and the service does not know the token endpoint: the provider is not in its
+	// file of providers (`--providers-file`) for the tenant of the key.
+	ErrorReason_ERROR_REASON_PROVIDER_NOT_CONFIGURED ErrorReason = 41
+	// FAILED_PRECONDITION: the provider has refused the refresh token of the account (`invalid_grant`): it has expired or was
+	// revoked or replaced. The user has to sign in at the provider again. A google.rpc.RetryInfo says until when the service does
+	// not try this refresh token again.
+	ErrorReason_ERROR_REASON_REFRESH_REFUSED ErrorReason = 42
+	// FAILED_PRECONDITION: the provider rejects the service as a client, or its request; the metadata `oauth_error` of the ErrorInfo
+	// says how (`invalid_client`, …). It is for the operator to look at the file of providers. A google.rpc.RetryInfo says until when
+	// the service does not try again.
+	ErrorReason_ERROR_REASON_CLIENT_REFUSED ErrorReason = 43
+	// UNAVAILABLE: a token is to be refreshed, and the provider cannot be reached or gives no usable answer; the metadata `failure` of
+	// the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo says until when the
+	// service does not try again.
+	ErrorReason_ERROR_REASON_PROVIDER_UNAVAILABLE ErrorReason = 44
+	// OUT_OF_RANGE: events that follow the cursor have been cleaned away, or the cursor is of another database.
+	ErrorReason_ERROR_REASON_CURSOR_EXPIRED ErrorReason = 45
+	// FAILED_PRECONDITION: the service is told to keep no events (`--events-keep 0`).
+	ErrorReason_ERROR_REASON_EVENTS_NOT_KEPT ErrorReason = 46
+	// DEADLINE_EXCEEDED: a call with `await_caches` has done what it was asked for, but its deadline came before every client had
+	// confirmed that it knows. Made again, it waits for the same.
+	ErrorReason_ERROR_REASON_CACHES_NOT_CONFIRMED ErrorReason = 47
 )
 
 // Enum value maps for ErrorReason.
@@ -157,6 +183,14 @@ var (
 		37: "ERROR_REASON_ANSWERS_NOT_TAKEN",
 		38: "ERROR_REASON_AUDIT_LOG_UNAVAILABLE",
 		39: "ERROR_REASON_IDEMPOTENCY_KEY_REUSED",
+		40: "ERROR_REASON_REFRESH_TOKEN_MISSING",
+		41: "ERROR_REASON_PROVIDER_NOT_CONFIGURED",
+		42: "ERROR_REASON_REFRESH_REFUSED",
+		43: "ERROR_REASON_CLIENT_REFUSED",
+		44: "ERROR_REASON_PROVIDER_UNAVAILABLE",
+		45: "ERROR_REASON_CURSOR_EXPIRED",
+		46: "ERROR_REASON_EVENTS_NOT_KEPT",
+		47: "ERROR_REASON_CACHES_NOT_CONFIRMED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -199,6 +233,14 @@ var (
 		"ERROR_REASON_ANSWERS_NOT_TAKEN":                 37,
 		"ERROR_REASON_AUDIT_LOG_UNAVAILABLE":             38,
 		"ERROR_REASON_IDEMPOTENCY_KEY_REUSED":            39,
+		"ERROR_REASON_REFRESH_TOKEN_MISSING":             40,
+		"ERROR_REASON_PROVIDER_NOT_CONFIGURED":           41,
+		"ERROR_REASON_REFRESH_REFUSED":                   42,
+		"ERROR_REASON_CLIENT_REFUSED":                    43,
+		"ERROR_REASON_PROVIDER_UNAVAILABLE":              44,
+		"ERROR_REASON_CURSOR_EXPIRED":                    45,
+		"ERROR_REASON_EVENTS_NOT_KEPT":                   46,
+		"ERROR_REASON_CACHES_NOT_CONFIRMED":              47,
 	}
 )
 
@@ -233,7 +275,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xb8\v\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xde\r\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -275,7 +317,15 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"#ERROR_REASON_ENCRYPTION_KEY_MISSING\x10$\x12\"\n" +
 	"\x1eERROR_REASON_ANSWERS_NOT_TAKEN\x10%\x12&\n" +
 	"\"ERROR_REASON_AUDIT_LOG_UNAVAILABLE\x10&\x12'\n" +
-	"#ERROR_REASON_IDEMPOTENCY_KEY_REUSED\x10'BO\n" +
+	"#ERROR_REASON_IDEMPOTENCY_KEY_REUSED\x10'\x12&\n" +
+	"\"ERROR_REASON_REFRESH_TOKEN_MISSING\x10(\x12(\n" +
+	"$ERROR_REASON_PROVIDER_NOT_CONFIGURED\x10)\x12 \n" +
+	"\x1cERROR_REASON_REFRESH_REFUSED\x10*\x12\x1f\n" +
+	"\x1bERROR_REASON_CLIENT_REFUSED\x10+\x12%\n" +
+	"!ERROR_REASON_PROVIDER_UNAVAILABLE\x10,\x12\x1f\n" +
+	"\x1bERROR_REASON_CURSOR_EXPIRED\x10-\x12 \n" +
+	"\x1cERROR_REASON_EVENTS_NOT_KEPT\x10.\x12%\n" +
+	"!ERROR_REASON_CACHES_NOT_CONFIRMED\x10/BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

@@ -38,6 +38,14 @@ var file_authwire_v1_permission_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,50052,opt,name=subject",
 		Filename:      "authwire/v1/permission.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: ([]string)(nil),
+		Field:         50054,
+		Name:          "authwire.v1.told",
+		Tag:           "bytes,50054,rep,name=told",
+		Filename:      "authwire/v1/permission.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -47,10 +55,16 @@ var (
 	// optional string scope = 50051;
 	E_Scope = &file_authwire_v1_permission_proto_extTypes[0]
 	// Whose data a call that writes is about, for the audit log: the path of a user id in the request, or, where the
-	// request has none, in the response. Not set: the call is about nobody who has an id.
+	// request has none, in the response. Of a list of ids the log has a line each; where the response has a field
+	// `processed`, for so many of them. Not set: the call is about nobody who has an id.
 	//
 	// optional string subject = 50052;
 	E_Subject = &file_authwire_v1_permission_proto_extTypes[1]
+	// What else the audit log says of a call that writes: paths in the request or the response, of texts that name something
+	// and of numbers other than 0. `session.id` stands in the log as `session_id`.
+	//
+	// repeated string told = 50054;
+	E_Told = &file_authwire_v1_permission_proto_extTypes[2]
 )
 
 var File_authwire_v1_permission_proto protoreflect.FileDescriptor
@@ -59,7 +73,8 @@ const file_authwire_v1_permission_proto_rawDesc = "" +
 	"\n" +
 	"\x1cauthwire/v1/permission.proto\x12\vauthwire.v1\x1a google/protobuf/descriptor.proto:6\n" +
 	"\x05scope\x12\x1e.google.protobuf.MethodOptions\x18\x83\x87\x03 \x01(\tR\x05scope::\n" +
-	"\asubject\x12\x1e.google.protobuf.MethodOptions\x18\x84\x87\x03 \x01(\tR\asubjectBO\n" +
+	"\asubject\x12\x1e.google.protobuf.MethodOptions\x18\x84\x87\x03 \x01(\tR\asubject:4\n" +
+	"\x04told\x12\x1e.google.protobuf.MethodOptions\x18\x86\x87\x03 \x03(\tR\x04toldBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var file_authwire_v1_permission_proto_goTypes = []any{
@@ -68,10 +83,11 @@ var file_authwire_v1_permission_proto_goTypes = []any{
 var file_authwire_v1_permission_proto_depIdxs = []int32{
 	0, // 0: authwire.v1.scope:extendee -> google.protobuf.MethodOptions
 	0, // 1: authwire.v1.subject:extendee -> google.protobuf.MethodOptions
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	0, // [0:2] is the sub-list for extension extendee
+	0, // 2: authwire.v1.told:extendee -> google.protobuf.MethodOptions
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	0, // [0:3] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -87,7 +103,7 @@ func file_authwire_v1_permission_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_permission_proto_rawDesc), len(file_authwire_v1_permission_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 2,
+			NumExtensions: 3,
 			NumServices:   0,
 		},
 		GoTypes:           file_authwire_v1_permission_proto_goTypes,

@@ -423,7 +423,12 @@ func (x *UpdateSessionResponse) GetSession() *Session {
 type DeleteSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Token of the session.
-	SessionToken  string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	// Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+	// `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+	// each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+	// their `maxStaleMs`.
+	AwaitCaches   bool `protobuf:"varint,2,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -463,6 +468,13 @@ func (x *DeleteSessionRequest) GetSessionToken() string {
 		return x.SessionToken
 	}
 	return ""
+}
+
+func (x *DeleteSessionRequest) GetAwaitCaches() bool {
+	if x != nil {
+		return x.AwaitCaches
+	}
+	return false
 }
 
 // Answer of SessionService.DeleteSession.
@@ -931,7 +943,15 @@ func (x *GetSessionResponse) GetSession() *Session {
 type RevokeSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// See Session.id.
-	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Identifier of the user whose session it must be: whoever lets people sign out their devices gives that of the one who
+	// asks. A session of somebody else stays, and the answer is as if there were none. Absent: anybody's.
+	UserId *string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
+	// Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+	// `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+	// each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+	// their `maxStaleMs`.
+	AwaitCaches   bool `protobuf:"varint,3,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -971,6 +991,20 @@ func (x *RevokeSessionRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+func (x *RevokeSessionRequest) GetUserId() string {
+	if x != nil && x.UserId != nil {
+		return *x.UserId
+	}
+	return ""
+}
+
+func (x *RevokeSessionRequest) GetAwaitCaches() bool {
+	if x != nil {
+		return x.AwaitCaches
+	}
+	return false
 }
 
 // Answer of SessionService.RevokeSession.
@@ -1028,8 +1062,13 @@ type RevokeUserSessionsRequest struct {
 	KeptId *string `protobuf:"bytes,2,opt,name=kept_id,json=keptId,proto3,oneof" json:"kept_id,omitempty"`
 	// The same by its token. Both may be given, and both stay.
 	KeptSessionToken *string `protobuf:"bytes,3,opt,name=kept_session_token,json=keptSessionToken,proto3,oneof" json:"kept_session_token,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+	// `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+	// each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+	// their `maxStaleMs`.
+	AwaitCaches   bool `protobuf:"varint,4,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RevokeUserSessionsRequest) Reset() {
@@ -1083,6 +1122,13 @@ func (x *RevokeUserSessionsRequest) GetKeptSessionToken() string {
 	return ""
 }
 
+func (x *RevokeUserSessionsRequest) GetAwaitCaches() bool {
+	if x != nil {
+		return x.AwaitCaches
+	}
+	return false
+}
+
 // Answer of SessionService.RevokeUserSessions.
 type RevokeUserSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1133,7 +1179,12 @@ func (x *RevokeUserSessionsResponse) GetRevoked() int64 {
 type RevokeSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifiers of the users.
-	UserIds       []string `protobuf:"bytes,1,rep,name=user_ids,json=userIds,proto3" json:"user_ids,omitempty"`
+	UserIds []string `protobuf:"bytes,1,rep,name=user_ids,json=userIds,proto3" json:"user_ids,omitempty"`
+	// Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+	// `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+	// each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+	// their `maxStaleMs`.
+	AwaitCaches   bool `protobuf:"varint,2,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1173,6 +1224,13 @@ func (x *RevokeSessionsRequest) GetUserIds() []string {
 		return x.UserIds
 	}
 	return nil
+}
+
+func (x *RevokeSessionsRequest) GetAwaitCaches() bool {
+	if x != nil {
+		return x.AwaitCaches
+	}
+	return false
 }
 
 // Answer of SessionService.RevokeSessions.
@@ -1285,9 +1343,10 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\n" +
 	"\b_expires\"G\n" +
 	"\x15UpdateSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"H\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"k\n" +
 	"\x14DeleteSessionRequest\x120\n" +
-	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\"G\n" +
+	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12!\n" +
+	"\fawait_caches\x18\x02 \x01(\bR\vawaitCaches\"G\n" +
 	"\x15DeleteSessionResponse\x12.\n" +
 	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\x87\x01\n" +
 	"\x14AccessSessionRequest\x120\n" +
@@ -1321,40 +1380,52 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
 	"r\b \x01( \xba\x01\x01\x00R\x02id\"D\n" +
 	"\x12GetSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"5\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\x92\x01\n" +
 	"\x14RevokeSessionRequest\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
-	"r\b \x01( \xba\x01\x01\x00R\x02id\"G\n" +
+	"r\b \x01( \xba\x01\x01\x00R\x02id\x12,\n" +
+	"\auser_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x00R\x06userId\x88\x01\x01\x12!\n" +
+	"\fawait_caches\x18\x03 \x01(\bR\vawaitCachesB\n" +
+	"\n" +
+	"\b_user_id\"G\n" +
 	"\x15RevokeSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\xd4\x01\n" +
+	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"\xf7\x01\n" +
 	"\x19RevokeUserSessionsRequest\x12'\n" +
 	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12+\n" +
 	"\akept_id\x18\x02 \x01(\tB\r\xbaH\n" +
 	"r\b \x01( \xba\x01\x01\x00H\x00R\x06keptId\x88\x01\x01\x12>\n" +
-	"\x12kept_session_token\x18\x03 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01H\x01R\x10keptSessionToken\x88\x01\x01B\n" +
+	"\x12kept_session_token\x18\x03 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01H\x01R\x10keptSessionToken\x88\x01\x01\x12!\n" +
+	"\fawait_caches\x18\x04 \x01(\bR\vawaitCachesB\n" +
 	"\n" +
 	"\b_kept_idB\x15\n" +
 	"\x13_kept_session_token\"6\n" +
 	"\x1aRevokeUserSessionsResponse\x12\x18\n" +
-	"\arevoked\x18\x01 \x01(\x03R\arevoked\"L\n" +
+	"\arevoked\x18\x01 \x01(\x03R\arevoked\"o\n" +
 	"\x15RevokeSessionsRequest\x123\n" +
-	"\buser_ids\x18\x01 \x03(\tB\x18\xbaH\x15\x92\x01\x12\b\x01\x10\xf4\x03\"\vr\t \x01(\xff\x01\xba\x01\x01\x00R\auserIds\"d\n" +
+	"\buser_ids\x18\x01 \x03(\tB\x18\xbaH\x15\x92\x01\x12\b\x01\x10\xf4\x03\"\vr\t \x01(\xff\x01\xba\x01\x01\x00R\auserIds\x12!\n" +
+	"\fawait_caches\x18\x02 \x01(\bR\vawaitCaches\"d\n" +
 	"\x16RevokeSessionsResponse\x12\x1c\n" +
 	"\tprocessed\x18\x01 \x01(\x05R\tprocessed\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x18\n" +
-	"\arevoked\x18\x03 \x01(\x03R\arevoked2\xf1\t\n" +
-	"\x0eSessionService\x12y\n" +
-	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"!\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x12x\n" +
-	"\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x02\x12\x84\x01\n" +
-	"\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
-	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x80\x01\n" +
-	"\rAccessSession\x12!.authwire.v1.AccessSessionRequest\x1a\".authwire.v1.AccessSessionResponse\"(\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\x90\x02\x02\x12i\n" +
+	"\arevoked\x18\x03 \x01(\x03R\arevoked2\xeb\n" +
+	"\n" +
+	"\x0eSessionService\x12\x97\x01\n" +
+	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"?\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
+	"session.id\xb2\xb8\x18\fimpersonator\x12x\n" +
+	"\x11GetSessionAndUser\x12%.authwire.v1.GetSessionAndUserRequest\x1a&.authwire.v1.GetSessionAndUserResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x02\x12\x92\x01\n" +
+	"\rUpdateSession\x12!.authwire.v1.UpdateSessionRequest\x1a\".authwire.v1.UpdateSessionResponse\":\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
+	"session.id\x90\x02\x02\x12\x92\x01\n" +
+	"\rDeleteSession\x12!.authwire.v1.DeleteSessionRequest\x1a\".authwire.v1.DeleteSessionResponse\":\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
+	"session.id\x90\x02\x02\x12\x8e\x01\n" +
+	"\rAccessSession\x12!.authwire.v1.AccessSessionRequest\x1a\".authwire.v1.AccessSessionResponse\"6\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xb2\xb8\x18\n" +
+	"session.id\x90\x02\x02\x12i\n" +
 	"\fListSessions\x12 .authwire.v1.ListSessionsRequest\x1a!.authwire.v1.ListSessionsResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12c\n" +
 	"\n" +
-	"GetSession\x12\x1e.authwire.v1.GetSessionRequest\x1a\x1f.authwire.v1.GetSessionResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12\x84\x01\n" +
-	"\rRevokeSession\x12!.authwire.v1.RevokeSessionRequest\x1a\".authwire.v1.RevokeSessionResponse\",\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x8b\x01\n" +
-	"\x12RevokeUserSessions\x12&.authwire.v1.RevokeUserSessionsRequest\x1a'.authwire.v1.RevokeUserSessionsResponse\"$\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x90\x02\x02\x12t\n" +
-	"\x0eRevokeSessions\x12\".authwire.v1.RevokeSessionsRequest\x1a#.authwire.v1.RevokeSessionsResponse\"\x19\x9a\xb8\x18\x0esessions:write\xa8\xb8\x18\x01\x90\x02\x02BO\n" +
+	"GetSession\x12\x1e.authwire.v1.GetSessionRequest\x1a\x1f.authwire.v1.GetSessionResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12\x92\x01\n" +
+	"\rRevokeSession\x12!.authwire.v1.RevokeSessionRequest\x1a\".authwire.v1.RevokeSessionResponse\":\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
+	"session.id\x90\x02\x02\x12\x96\x01\n" +
+	"\x12RevokeUserSessions\x12&.authwire.v1.RevokeUserSessionsRequest\x1a'.authwire.v1.RevokeUserSessionsResponse\"/\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\xb2\xb8\x18\arevoked\x90\x02\x02\x12\x8b\x01\n" +
+	"\x0eRevokeSessions\x12\".authwire.v1.RevokeSessionsRequest\x1a#.authwire.v1.RevokeSessionsResponse\"0\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\buser_ids\xa8\xb8\x18\x01\xb2\xb8\x18\arevoked\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -1458,6 +1529,7 @@ func file_authwire_v1_session_service_proto_init() {
 	file_authwire_v1_session_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[4].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[11].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[15].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

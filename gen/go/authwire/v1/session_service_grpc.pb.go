@@ -58,7 +58,9 @@ type SessionServiceClient interface {
 	UpdateSession(ctx context.Context, in *UpdateSessionRequest, opts ...grpc.CallOption) (*UpdateSessionResponse, error)
 	// Deletes a session and returns it as it was, expired or not.
 	//
-	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
+	// use such a session any more.
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
 	// Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
 	// UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
@@ -89,13 +91,21 @@ type SessionServiceClient interface {
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
 	GetSession(ctx context.Context, in *GetSessionRequest, opts ...grpc.CallOption) (*GetSessionResponse, error)
-	// Deletes the session with an id, if there is one: the device is signed out. Returns it as it was.
+	// Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
+	// session of that user is deleted.
+	//
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
 	RevokeSession(ctx context.Context, in *RevokeSessionRequest, opts ...grpc.CallOption) (*RevokeSessionResponse, error)
-	// Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
-	// same time may stay.
+	// Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
+	// transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
+	// created at the same time may stay.
+	//
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
 	RevokeUserSessions(ctx context.Context, in *RevokeUserSessionsRequest, opts ...grpc.CallOption) (*RevokeUserSessionsResponse, error)
 	// Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
 	// of the request, and a call that fails has done some of them. Made again, it does the rest.
+	//
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
 	RevokeSessions(ctx context.Context, in *RevokeSessionsRequest, opts ...grpc.CallOption) (*RevokeSessionsResponse, error)
 }
 
@@ -234,7 +244,9 @@ type SessionServiceServer interface {
 	UpdateSession(context.Context, *UpdateSessionRequest) (*UpdateSessionResponse, error)
 	// Deletes a session and returns it as it was, expired or not.
 	//
-	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
+	// use such a session any more.
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
 	// Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
 	// UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
@@ -265,13 +277,21 @@ type SessionServiceServer interface {
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
 	GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error)
-	// Deletes the session with an id, if there is one: the device is signed out. Returns it as it was.
+	// Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
+	// session of that user is deleted.
+	//
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
 	RevokeSession(context.Context, *RevokeSessionRequest) (*RevokeSessionResponse, error)
-	// Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
-	// same time may stay.
+	// Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
+	// transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
+	// created at the same time may stay.
+	//
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
 	RevokeUserSessions(context.Context, *RevokeUserSessionsRequest) (*RevokeUserSessionsResponse, error)
 	// Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
 	// of the request, and a call that fails has done some of them. Made again, it does the rest.
+	//
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
 	RevokeSessions(context.Context, *RevokeSessionsRequest) (*RevokeSessionsResponse, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }

@@ -42,7 +42,10 @@ type User struct {
 	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
 	// When the user was created, to the millisecond. Only ListUsers answers it; elsewhere it is absent. Of a user who was
 	// there before the service kept it: when the service was brought up to date.
-	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// When a call last wrote the user, to the millisecond; also where it changed nothing. Only ListUsers answers it. Of a user
+	// that nobody has written since the service keeps it: when the service was brought up to date.
+	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -126,11 +129,18 @@ func (x *User) GetCreateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *User) GetUpdateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdateTime
+	}
+	return nil
+}
+
 var File_authwire_v1_user_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_user_proto_rawDesc = "" +
 	"\n" +
-	"\x16authwire/v1/user.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x02\n" +
+	"\x16authwire/v1/user.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\x03\n" +
 	"\x04User\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12F\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\remailVerified\x88\x01\x01\x12\x19\n" +
@@ -139,7 +149,9 @@ const file_authwire_v1_user_proto_rawDesc = "" +
 	"\x05image\x18\x05 \x01(\tH\x03R\x05image\x88\x01\x01\x12-\n" +
 	"\x05extra\x18\x06 \x01(\v2\x17.google.protobuf.StructR\x05extra\x12;\n" +
 	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTimeB\x11\n" +
+	"createTime\x12;\n" +
+	"\vupdate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"updateTimeB\x11\n" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
 	"\x05_nameB\b\n" +
@@ -168,11 +180,12 @@ var file_authwire_v1_user_proto_depIdxs = []int32{
 	1, // 0: authwire.v1.User.email_verified:type_name -> google.protobuf.Timestamp
 	2, // 1: authwire.v1.User.extra:type_name -> google.protobuf.Struct
 	1, // 2: authwire.v1.User.create_time:type_name -> google.protobuf.Timestamp
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	1, // 3: authwire.v1.User.update_time:type_name -> google.protobuf.Timestamp
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_proto_init() }

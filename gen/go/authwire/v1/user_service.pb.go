@@ -475,9 +475,12 @@ type UpdateUserRequest struct {
 	// Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
 	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
 	// What to change: any of `email`, `email_verified`, `name`, `image`, `extra`. Everything else is left alone.
-	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,7,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,7,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	// Whether the user is signed out everywhere if the e-mail address becomes another one, or none. One that only differs in
+	// what is not compared (see User.email) is the same.
+	RevokeSessionsOnEmailChange bool `protobuf:"varint,8,opt,name=revoke_sessions_on_email_change,json=revokeSessionsOnEmailChange,proto3" json:"revoke_sessions_on_email_change,omitempty"`
+	unknownFields               protoimpl.UnknownFields
+	sizeCache                   protoimpl.SizeCache
 }
 
 func (x *UpdateUserRequest) Reset() {
@@ -559,13 +562,22 @@ func (x *UpdateUserRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+func (x *UpdateUserRequest) GetRevokeSessionsOnEmailChange() bool {
+	if x != nil {
+		return x.RevokeSessionsOnEmailChange
+	}
+	return false
+}
+
 // Answer of UserService.UpdateUser.
 type UpdateUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The user as it is now.
-	User          *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	User *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// How many sessions were deleted because the e-mail address has changed.
+	RevokedSessions int64 `protobuf:"varint,2,opt,name=revoked_sessions,json=revokedSessions,proto3" json:"revoked_sessions,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *UpdateUserResponse) Reset() {
@@ -603,6 +615,13 @@ func (x *UpdateUserResponse) GetUser() *User {
 		return x.User
 	}
 	return nil
+}
+
+func (x *UpdateUserResponse) GetRevokedSessions() int64 {
+	if x != nil {
+		return x.RevokedSessions
+	}
+	return 0
 }
 
 // Request of UserService.DeleteUser.
@@ -983,7 +1002,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x13provider_account_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
 	"\xba\x01\x01\x00R\x11providerAccountId\"A\n" +
 	"\x18GetUserByAccountResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x91\x05\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xd7\x05\n" +
 	"\x11UpdateUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\x12j\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x00R\remailVerified\x88\x01\x01\x12'\n" +
@@ -994,13 +1013,15 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x05extra\x18\x06 \x01(\v2\x17.google.protobuf.StructB\xa2\x01\xbaH\x9e\x01\xba\x01\x9a\x01\n" +
 	"\x14extra.contract_names\x12:extra must not hold a property that has a field of its own\x1aFthis.all(k, !(k in ['id', 'email', 'emailVerified', 'name', 'image']))R\x05extra\x12q\n" +
 	"\vupdate_mask\x18\a \x01(\v2\x1a.google.protobuf.FieldMaskB4\xbaH1\xc8\x01\x01\xe2\x01+\x12\x05email\x12\x0eemail_verified\x12\x04name\x12\x05image\x12\x05extraR\n" +
-	"updateMaskB\x11\n" +
+	"updateMask\x12D\n" +
+	"\x1frevoke_sessions_on_email_change\x18\b \x01(\bR\x1brevokeSessionsOnEmailChangeB\x11\n" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
 	"\x05_nameB\b\n" +
-	"\x06_image\";\n" +
+	"\x06_image\"f\n" +
 	"\x12UpdateUserResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"3\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\x12)\n" +
+	"\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"3\n" +
 	"\x11DeleteUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
 	"\x12DeleteUserResponse\x12%\n" +
@@ -1028,7 +1049,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x0e_created_sinceB\x11\n" +
 	"\x0f_created_before\"*\n" +
 	"\x12CountUsersResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x05R\x05count2\xd2\x06\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count2\xe6\x06\n" +
 	"\vUserService\x12m\n" +
 	"\n" +
 	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\xa8\xb8\x18\x01\x12W\n" +
@@ -1037,9 +1058,9 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x0eGetUserByEmail\x12\".authwire.v1.GetUserByEmailRequest\x1a#.authwire.v1.GetUserByEmailResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12r\n" +
 	"\x10GetUserByAccount\x12$.authwire.v1.GetUserByAccountRequest\x1a%.authwire.v1.GetUserByAccountResponse\"\x11\x9a\xb8\x18\n" +
-	"users:read\x90\x02\x01\x12k\n" +
+	"users:read\x90\x02\x01\x12\x7f\n" +
 	"\n" +
-	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12k\n" +
+	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"0\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x90\x02\x02\x12k\n" +
 	"\n" +
 	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
 	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x9a\xb8\x18\n" +

@@ -59,10 +59,13 @@ type UserServiceClient interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
 	GetUserByAccount(ctx context.Context, in *GetUserByAccountRequest, opts ...grpc.CallOption) (*GetUserByAccountResponse, error)
-	// Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic.
+	// Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
+	// with the sessions that `revoke_sessions_on_email_change` revokes.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
+	// `sessions:write`.
 	UpdateUser(ctx context.Context, in *UpdateUserRequest, opts ...grpc.CallOption) (*UpdateUserResponse, error)
 	// Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
 	//
@@ -198,10 +201,13 @@ type UserServiceServer interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
 	GetUserByAccount(context.Context, *GetUserByAccountRequest) (*GetUserByAccountResponse, error)
-	// Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic.
+	// Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
+	// with the sessions that `revoke_sessions_on_email_change` revokes.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
+	// `sessions:write`.
 	UpdateUser(context.Context, *UpdateUserRequest) (*UpdateUserResponse, error)
 	// Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
 	//

@@ -13,7 +13,7 @@ import type { CommandOutput } from "./output.js"
 export async function cleanup(configuration: Configuration<"cleanup">, { print }: CommandOutput): Promise<undefined> {
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const database = await openMigratedDatabase(configuration, log)
-  const expired = expiredStore(database)
+  const expired = expiredStore(database, { eventsKeepMs: configuration.eventsKeep })
   const total = new Map(expired.tables.map(({ table }) => [table, 0]))
   try {
     await cleanupRound(expired, {

@@ -19,6 +19,14 @@ export const cleanupOptions = {
     help: "How long sessions and verification tokens are kept after they have expired. As long as a token is there, the application can tell whoever opens its link that it has expired.",
     commands: ["serve"],
   },
+  eventsKeep: {
+    flag: "events-keep",
+    variable: "AUTHWIRE_EVENTS_KEEP",
+    value: duration("1m", "30d"),
+    default: "24h",
+    help: "How long the events are kept that writes add for EventService.Watch: for so long a watcher that was away can go on where it was. The same on all replicas. 0: writes add none, and there is nothing to watch.",
+    commands: ["serve", "cleanup"],
+  },
   olderThan: {
     flag: "older-than",
     value: duration("1s", "3650d"),

@@ -107,7 +107,9 @@ describe("readConfiguration", () => {
     let count = 0
     for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
       if (value.safeParse(nonsense).success) continue
-      const own = (["serve", "import", "export", "cleanup"] as const).find((one) => commands.includes(one))
+      const own = (["serve", "import", "export", "cleanup", "events tail"] as const).find((one) =>
+        commands.includes(one),
+      )
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
       const given = flag === undefined ? {} : { [name]: nonsense }
       const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}

@@ -10,7 +10,7 @@ export const databaseOptions = {
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
     help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+), postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 15+) or sqlite:FILE. Of several members of a cluster of MySQL or MariaDB, HOST:PORT,HOST:PORT, or a name with several addresses, the one that takes writes is used.",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   databaseReadUrl: {
     flag: "database-read-url",
@@ -57,6 +57,6 @@ export const databaseOptions = {
     value: integer(10, 600_000),
     default: "5000",
     help: "How long a connection to the database may take to open, in milliseconds.",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
 } as const satisfies Record<string, Option>

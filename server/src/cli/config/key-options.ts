@@ -21,8 +21,8 @@ export const keyOptions = {
     flag: "tenant",
     value: tenant(),
     default: "default",
-    help: "Whose data the new key is for, or is imported or exported.",
-    commands: ["keys create", "import", "export", "doctor"],
+    help: "Whose data the new key is for, or is imported or exported, or whose events are printed.",
+    commands: ["keys create", "import", "export", "doctor", "events tail"],
   },
   expires: {
     flag: "expires",

@@ -9,7 +9,7 @@ export const logOptions = {
     value: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "LEVEL"),
     default: "info",
     help: "The least severe line that is logged; every call is one line at info.",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   logFormat: {
     flag: "log-format",
@@ -18,7 +18,7 @@ export const logOptions = {
     default: "json",
     devDefault: "text",
     help: "One JSON object a line, or text for people. Logs go to standard error.",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   auditLog: {
     flag: "audit-log",

@@ -11,9 +11,10 @@ export type Command =
   | "doctor"
   | `keys ${"create" | "list" | "revoke"}`
   | `tenants ${"create" | "list"}`
+  | "events tail"
 
 /** Commands that begin with the same word. */
-export type Group = "migrate" | "keys" | "tenants"
+export type Group = "migrate" | "keys" | "tenants" | "events"
 
 /** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
 export interface Option {

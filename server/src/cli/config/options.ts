@@ -1,6 +1,7 @@
 import type { z } from "zod"
 import { cleanupOptions } from "./cleanup-options.js"
 import { databaseOptions } from "./database-options.js"
+import { eventOptions } from "./event-options.js"
 import { importOptions } from "./import-options.js"
 import { keyOptions } from "./key-options.js"
 import { limitOptions } from "./limit-options.js"
@@ -25,7 +26,7 @@ export const options = {
     value: boolean(),
     default: "false",
     help: "For development: an embedded database and a secret under ./.authwire/, migrated by itself; loopback addresses only; calls without an API key are let in.",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "keys", "tenants"],
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "keys", "tenants", "events"],
   },
   ...databaseOptions,
   ...secretOptions,
@@ -68,6 +69,7 @@ export const options = {
   ...traceOptions,
   ...keyOptions,
   ...importOptions,
+  ...eventOptions,
 } as const satisfies Record<string, Option>
 
 /** The name of an option in Configuration. */

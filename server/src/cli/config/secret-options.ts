@@ -40,6 +40,13 @@ export const secretOptions = {
     help: 'Secrets of the tenants beside the default one, whose is AUTH_SECRET: JSON, {"acme": ["newest", "older"]}. Read again when it changes.',
     commands: ["serve"],
   },
+  providersFile: {
+    flag: "providers-file",
+    variable: "AUTHWIRE_PROVIDERS_FILE",
+    value: text("FILE"),
+    help: 'The token endpoints at which AccountService.GetAccessToken refreshes the tokens of accounts, by tenant and provider: JSON, {"default": {"github": {"token_endpoint": "https://…", "client_id": "…", "client_secret_env": "GITHUB_SECRET"}}}. Read again when it changes. See provider-tokens.md.',
+    commands: ["serve"],
+  },
   apiKeys: {
     variable: "AUTHWIRE_API_KEYS",
     value: staticKeys(),
@@ -62,7 +69,7 @@ export const secretOptions = {
   serviceAuthUrl: {
     variable: "SERVICE_AUTH_URL",
     value: text(),
-    help: "URL of the applications (else AUTH_URL): GetToken looks for the cookie with the __Secure- prefix unless this is unset or starts with http://.",
+    help: "URL of the applications (else AUTH_URL): unless this is unset or starts with http://, GetToken looks for the cookie with the __Secure- prefix, and Introspect for none without a prefix.",
     commands: ["serve"],
   },
 } as const satisfies Record<string, Option>

@@ -10,6 +10,8 @@ import {
   unknownScope,
 } from "../../auth/static-keys.js"
 import { readRates } from "../../rpc/interceptors/rates.js"
+import { eventKinds } from "../../store/event-kinds.js"
+import type { EventKind } from "../../store/types.js"
 import type { Address } from "../../transport/address.js"
 
 // What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours.
@@ -157,6 +159,17 @@ export const tenant = () =>
   matching((text) => tenantName.test(text), "must be 1 to 63 of a-z, 0-9 and -, and not begin with -").register(shown, {
     placeholder: "NAME",
   })
+
+/** Kinds of events. */
+export const eventKindList = () => {
+  const rule = `must be one or more of these, separated by commas: ${eventKinds.join(", ")}`
+  const isKind = (text: string): text is EventKind => eventKinds.some((kind) => kind === text)
+  return z
+    .string(rule)
+    .transform((text) => text.split(",").map((one) => one.trim()))
+    .refine((list): list is EventKind[] => list.every(isKind), rule)
+    .register(shown, { placeholder: "a,b" })
+}
 
 export const certificateName = () =>
   matching(

@@ -3,7 +3,7 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { status } from "@grpc/grpc-js"
 import { parseKey } from "../../auth/api-key.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
-import { shownSubject, subjectOf } from "../../auth/subject.js"
+import { shownSubject, subjectOf, toldOf } from "../../auth/subject.js"
 import type { Call } from "../call.js"
 import { codeOf, Failure, type Reason } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
@@ -96,11 +96,20 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
       },
       unary(method, next) {
         const subject = isWrite(method) ? subjectOf(method) : undefined
-        if (subject === undefined) return next
+        const told = isWrite(method) ? toldOf(method) : []
+        if (subject === undefined && told.length === 0) return next
+        const hear = (where: "request" | "answer", message: Message, call: Call) => {
+          if (subject?.in === where) call.subject = subject.find(message)
+          for (const one of told) {
+            const value = one.in === where ? one.find(message) : undefined
+            if (value !== undefined) call.told = { ...call.told, [one.name]: value }
+          }
+        }
         return async (request: Message, call: Call) => {
-          if (subject.in === "request") call.subject = subject.find(request)
+          hear("request", request, call)
           const answer = await next(request, call)
-          if (subject.in === "answer") call.subject = subject.find(answer)
+          hear("answer", answer, call)
+          if (Array.isArray(call.subject) && "processed" in answer) call.subject.splice(Number(answer.processed))
           return answer
         }
       },
@@ -114,22 +123,24 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         writes.set(method, isTold)
       }
       if ((!isTold || call.wrote === false) && !isRejected) return
-      const { identity, subject } = call
+      const { identity, told } = call
       const who = { key: identity?.keyId, tenant: identity?.tenant }
       const outcome =
         failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
-      const entry = () => ({
+      const entry = (subject?: string) => ({
         ...who,
         // Who still comes with a key that was revoked is worth knowing. Anybody can say so.
         claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
         method: nameOf(method),
         subject: subject === undefined ? undefined : shownSubject(subject),
+        ...told,
         ...outcome,
         request_id: call.requestId,
         trace_id: call.traceId,
       })
-      if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, entry)
-      else writeOfWrite(lineOf(entry()))
+      const subjects = [call.subject].flat()
+      if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, () => entry(subjects[0]))
+      else for (const subject of subjects) writeOfWrite(lineOf(entry(subject)))
     },
 
     rejected(method, { reason }, requestId) {
@@ -151,7 +162,7 @@ function nameOf({ parent, name }: DescMethod): string {
 /** Whether a method writes, or issues something: neither declared free of side effects nor open to who may only read. */
 export function isWrite(method: DescMethod): boolean {
   const scope = scopeOf(method)
-  if (scope === undefined || scope === anyScope || scope.endsWith(":read")) return false
+  if (scope === undefined || scope === anyScope || /:(read|introspect)$/.test(scope)) return false
   return method.idempotency !== Level.NO_SIDE_EFFECTS
 }
 

@@ -42,8 +42,9 @@ export function accountListContract(context: ContractContext): void {
       const account = { ...shown, access_token: "a", refresh_token: "r", id_token: "i", extra: oddExtra }
       await context.store.accounts.link(anyone, account)
       const list = (tokens: boolean) => context.store.accounts.listByUser(anyone, userId, { size: 9 }, { tokens })
-      expect(await list(false)).toEqual({ items: [shown] })
-      expect(await list(true)).toEqual({ items: [account] })
+      const now = new Date(context.clock.now)
+      expect(await list(false)).toEqual({ items: [{ ...shown, created: now, updated: now }] })
+      expect(await list(true)).toEqual({ items: [{ ...account, created: now, updated: now }] })
     })
 
     test("returns none for a user without any, and for nobody", async () => {

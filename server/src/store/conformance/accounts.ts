@@ -56,6 +56,12 @@ export function accountContract(context: ContractContext): void {
           expires_at: 1_893_456_000.25,
           authorization_details: JSON.stringify(account.authorization_details),
           extra: JSON.stringify(oddExtra),
+          created: context.clock.now,
+          updated: context.clock.now,
+          refresh_holder: null,
+          refresh_until: null,
+          refresh_failure: null,
+          refresh_mark: null,
         },
       ])
     })

@@ -40,6 +40,8 @@ export function authenticatorContract(context: ContractContext): void {
           credential_backed_up: 1,
           transports: "usb,nfc",
           extra: JSON.stringify(oddExtra),
+          created: context.clock.now,
+          updated: context.clock.now,
         },
       ])
     })
@@ -115,7 +117,9 @@ export function authenticatorContract(context: ContractContext): void {
       }
       const listed = await context.store.authenticators.listByUserId(anyone, userId)
       expect(listed.map((each) => each.credentialID)).toEqual(inOrder)
-      expect(listed[0]).toEqual(await context.store.authenticators.get(anyone, unique))
+      const now = new Date(context.clock.now)
+      const first = await context.store.authenticators.get(anyone, unique)
+      expect(listed[0]).toEqual({ ...first, created: now, updated: now })
     })
 
     test("returns none for a user without any, and for nobody", async () => {

@@ -10,6 +10,8 @@ export interface StoreOptions {
   queueLimit?: number
   /** How long users are provisional, in milliseconds. */
   provisionalMs?: number
+  /** How long events are kept, in milliseconds; 0: none are written. */
+  eventsKeepMs?: number
 }
 
 /** A database with the tables in it, and a way into it that is not the store's. */

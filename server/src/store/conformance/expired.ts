@@ -20,6 +20,8 @@ export function expiredContract(context: ContractContext): void {
       "sessions",
       "verification_tokens",
       "idempotency_keys",
+      "caches",
+      "events",
     ])
   })
 

@@ -329,7 +329,9 @@ export function idempotencyContract(context: ContractContext): void {
       await once(context.store, { key, request, owner: "an-owner" }, (store, caller) =>
         store.users.create(caller, newUser({ name })),
       )
-      const [row] = await context.database.sql("SELECT * FROM idempotency_keys ORDER BY created DESC, answer LIMIT 1")
+      const [row] = await context.database.sql(
+        "SELECT * FROM idempotency_keys WHERE tenant = 'default' ORDER BY created DESC, answer LIMIT 1",
+      )
       expect(row).toMatchObject({ tenant: "default", created: context.clock.now })
       const rows = JSON.stringify(await context.database.sql("SELECT * FROM idempotency_keys"))
       for (const secret of [key, name, request, "an-owner"]) {

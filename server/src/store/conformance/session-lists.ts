@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto"
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 import type { KeptSessions, ListedSession, SessionFilter, SessionOrigin } from "../types.js"
@@ -182,6 +183,19 @@ export function sessionListContract(context: ContractContext): void {
       expect(await context.database.sql("SELECT id FROM sessions WHERE tenant = ?", [caller.tenant])).toEqual([])
     })
 
+    test("only of the user who is given; that of another stays, as one does that has become another's", async () => {
+      const caller = await newCaller()
+      const { sessions, users } = context.store
+      await users.create(caller, newUser({ id: "U" }))
+      const { sessionToken, id = "" } = await sessions.create(caller, newSession("u", context.clock.now + day))
+      for (const other of ["U", "nobody"]) expect(await sessions.revoke(caller, id, other)).toBeNull()
+      await sessions.update(caller, sessionToken, { userId: "U" })
+      expect(await sessions.revoke(caller, id, "u")).toBeNull()
+      expect(await context.other.sessions.getWithUser(caller, sessionToken)).toMatchObject({ session: { id } })
+      expect(await sessions.revoke(caller, id, "U")).toMatchObject({ id, userId: "U" })
+      expect(await sessions.revoke(caller, id, "U")).toBeNull()
+    })
+
     test("one of 20 at the same time has it", async () => {
       const caller = await newCaller()
       const [id = ""] = await create(caller, {})
@@ -208,6 +222,58 @@ export function sessionListContract(context: ContractContext): void {
       expect(await listed(caller)).toEqual(left === 1 ? [id] : [])
       expect(await context.store.sessions.revokeOfUser(caller, "u", keptOf({ id, sessionToken }))).toBe(0)
       expect(await context.store.sessions.revokeOfUser(caller, "nobody", {})).toBe(0)
+    })
+  })
+
+  describe("of a user with thousands of sessions", () => {
+    const many = 2500
+    /** Sessions of the user, of two moments. */
+    async function createMany(caller: { tenant: string }) {
+      const columns = "tenant, token_hash, user_id, expires, extra, id, created"
+      const { clock, database } = context
+      for (let from = 0; from < many; from += 500) {
+        const rows = range(500).map((n) => [
+          ...[
+            caller.tenant,
+            createHash("sha256")
+              .update(`${caller.tenant} ${from + n}`)
+              .digest(),
+          ],
+          ...["u", database.moment(clock.now + day), "{}", `${from + n}`.padStart(32, "0")],
+          database.moment(clock.now - (from < 1500 ? 1 : 2)),
+        ])
+        const values = rows.map(() => "(?, ?, ?, ?, ?, ?, ?)").join(", ")
+        await database.sql(`INSERT INTO sessions (${columns}) VALUES ${values}`, rows.flat())
+      }
+    }
+
+    test.each<[string, KeptSessions, number]>([
+      ["all", {}, 0],
+      ["all but the oldest", { id: "1500".padStart(32, "0") }, 1],
+      ["all but one in their middle", { id: "1000".padStart(32, "0") }, 1],
+    ])("%s are revoked, some at a time", async (_, kept, left) => {
+      const caller = await newCaller()
+      await createMany(caller)
+      expect(await context.store.sessions.revokeOfUser(caller, "u", kept)).toBe(many - left)
+      expect(await listed(caller)).toEqual(left === 0 ? [] : [kept.id])
+      expect(await context.store.sessions.revokeOfUser(caller, "u", kept)).toBe(0)
+    })
+
+    test("that a version has created which knew no ids", async () => {
+      const caller = await newCaller()
+      await createMany(caller)
+      await context.database.sql("UPDATE sessions SET id = NULL WHERE tenant = ?", [caller.tenant])
+      expect(await context.store.sessions.revokeOfUser(caller, "u", { id: "0" })).toBe(many)
+    })
+
+    test("revokeOfUsers revokes all of theirs before it ends, and counts them", async () => {
+      const caller = await newCaller()
+      await createMany(caller)
+      await context.store.users.create(caller, newUser({ id: "v" }))
+      await context.store.sessions.create(caller, newSession("v", context.clock.now + day))
+      const { sessions } = context.store
+      expect(await sessions.revokeOfUsers(caller, ["v", "u"])).toEqual({ processed: 2, revoked: many + 1 })
+      expect(await listed(caller)).toEqual([])
     })
   })
 

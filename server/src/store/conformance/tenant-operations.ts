@@ -58,6 +58,17 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
   operation("get account", name, (store, caller, id) =>
     store.accounts.get(caller, { provider: "p", providerAccountId: id }),
   ),
+  operation("find access token", name, (store, caller, userId) =>
+    store.tokenRefreshes.get(caller, { userId, provider: "p", providerAccountId: "a" }),
+  ),
+  operation("refresh token", fc.record({ userId: name, providerAccountId: name }), async (store, caller, key, of) => {
+    const read = await store.tokenRefreshes.get(caller, { ...key, provider: "p" })
+    if (read === null) return null
+    const begun = await store.tokenRefreshes.begin(caller, read.account, { holder: of, ms: 60_000 })
+    return store.tokenRefreshes
+      .complete(caller, read.account, of, { access_token: of, token_type: "bearer" })
+      .then((account) => [begun?.taken, account])
+  }),
   operation("unlink account", name, (store, caller, id) =>
     store.accounts.unlink(caller, { provider: "p", providerAccountId: id }),
   ),

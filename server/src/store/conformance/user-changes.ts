@@ -57,6 +57,7 @@ export function userChangeContract(context: ContractContext): void {
           image: patch.image,
           extra: JSON.stringify(patch.extra),
           created: context.clock.now,
+          updated: context.clock.now,
           provisional_until: null,
         },
       ])

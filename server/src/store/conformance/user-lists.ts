@@ -27,12 +27,13 @@ export function userListContract(context: ContractContext): void {
     test("returns users in the order of their creation, with every field and when they were created", async () => {
       const caller = { tenant: newId() }
       const first = newUser({ id: "z", name: oddText, email: " Ada@Example.com", image: "i", extra: oddExtra })
+      const at = (ms: number) => ({ created: new Date(ms), updated: new Date(ms) })
       const second = newUser({ id: "a", emailVerified: new Date("2024-02-29T23:59:59.999Z"), extra: { name: null } })
       await create(caller, [1, first], [2, second])
       expect(await context.other.users.list(caller, {}, { size: 2 })).toEqual({
         items: [
-          { ...first, created: new Date(context.clock.now + 1) },
-          { ...second, created: new Date(context.clock.now + 2) },
+          { ...first, ...at(context.clock.now + 1) },
+          { ...second, ...at(context.clock.now + 2) },
         ],
       })
     })

@@ -40,6 +40,7 @@ export function userContract(context: ContractContext): void {
           image: user.image,
           extra: JSON.stringify(oddExtra),
           created: context.clock.now,
+          updated: context.clock.now,
           provisional_until: null,
         },
       ])

@@ -1,14 +1,16 @@
 import { StoreError } from "../error.js"
 import type { AccountStore, Caller } from "../store.js"
-import type { Account, AccountKey } from "../types.js"
+import type { Account, AccountKey, ListedAccount } from "../types.js"
 import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
+import type { EventOf } from "./event-rows.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import type { PageTokens } from "./page-tokens.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
 import { readPage, rowsPerStatement } from "./query/page.js"
 import type { Cell } from "./query/statement.js"
+import { columnsWithTimes, timesOf } from "./row-times.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 import { userNotFound } from "./user-not-found.js"
 
@@ -25,9 +27,16 @@ const nullableFields = [
 
 export function accountStore(
   database: Database,
-  { cipher, tokens, provisional }: { cipher: Cipher; tokens: PageTokens; provisional: ProvisionalUsers },
+  options: {
+    cipher: Cipher
+    tokens: PageTokens
+    clock: () => number
+    provisional: ProvisionalUsers
+    eventOf: EventOf
+  },
 ): AccountStore {
-  const { accounts, users } = database.tables
+  const { cipher, tokens, clock, provisional, eventOf } = options
+  const { accounts, sessions, users } = database.tables
   const sealed = sealedAccounts(cipher)
   const keyOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) => ({
     tenant,
@@ -44,6 +53,7 @@ export function accountStore(
   const following = accounts.statement(
     accounts
       .selectFrom("a")
+      .select(columnsWithTimes(accounts, "a"))
       .where("a.tenant = :tenant AND a.userId = :userId")
       .andWhere("(a.provider > :provider OR (a.provider = :provider AND a.providerAccountId > :providerAccountId))")
       .orderBy("a.provider")
@@ -53,13 +63,21 @@ export function accountStore(
     ...accounts.key,
   )
 
+  const deleteSessions = sessions.statement(
+    sessions.deleteFrom().where("tenant = :tenant AND userId = :userId"),
+    "tenant",
+    "userId",
+  )
+
   /** Links what nobody has linked; null when somebody has. */
   const insert = async (caller: Caller, account: Account): Promise<Account | null> => {
     // The foreign key locks the user's row.
     const rows = [nameOf(caller, account), users.nameOf({ tenant: caller.tenant, id: account.userId })]
+    const now = new Date(clock())
+    const row = { ...sealed.seal(account, caller.tenant), created: now, updated: now }
     try {
       await provisional.write(caller, account.userId, rows, (sql) =>
-        sql.write(accounts.insert, sealed.seal(account, caller.tenant)),
+        sql.write(accounts.insert, row, eventOf(caller, "account.linked", account)),
       )
       return account
     } catch (error) {
@@ -78,7 +96,8 @@ export function accountStore(
       }
       const linked = linkAgain(sealed.open(row, caller.tenant), account)
       checkJsonSize("extra", linked.extra)
-      await sql.write(accounts.update, sealed.seal(linked, caller.tenant))
+      const changed = { ...sealed.seal(linked, caller.tenant), updated: new Date(clock()) }
+      await sql.write(accounts.update, changed, eventOf(caller, "account.updated", linked))
       return linked
     })
 
@@ -94,11 +113,15 @@ export function accountStore(
       }
     },
 
-    unlink: (caller, key) =>
+    unlink: (caller, key, options) =>
       database.transaction(caller, [nameOf(caller, key)], async (sql) => {
         const account = first(caller, await sql.read(accounts.byKeyForUpdate, keyOf(caller, key)))
-        if (account !== null) await sql.write(accounts.delete, keyOf(caller, key))
-        return account
+        if (account === null) return null
+        await sql.write(accounts.delete, keyOf(caller, key), eventOf(caller, "account.unlinked", account))
+        if (!options?.revokeSessions) return account
+        const owner = { tenant: caller.tenant, userId: account.userId }
+        const event = eventOf(caller, "user.sessions_revoked", { userId: account.userId })
+        return { ...account, revokedSessions: await sql.write(deleteSessions, owner, event) }
       }),
 
     get: (caller, key) =>
@@ -113,8 +136,11 @@ export function accountStore(
       const statements = options.tokens ? database.statements : database.olderStatements
       const { items, next } = await statements(caller, (sql) => {
         const read = (after: AccountKey) => sql.read(following, { ...keyOf(caller, after), userId })
-        const itemOf = (cells: Cell[]) => shown(accounts.row(cells))
-        return readPage<Account, AccountKey>({ size, after: { provider, providerAccountId }, read, itemOf })
+        const itemOf = (cells: Cell[]): ListedAccount => ({
+          ...shown(accounts.row(cells)),
+          ...timesOf(accounts, cells),
+        })
+        return readPage<ListedAccount, AccountKey>({ size, after: { provider, providerAccountId }, read, itemOf })
       })
       return { items, nextToken: next && tokens.seal(list, [next.provider, next.providerAccountId]) }
     },

@@ -1,32 +1,53 @@
 import { StoreError } from "../error.js"
-import type { AuthenticatorStore } from "../store.js"
-import type { Database } from "./database.js"
+import type { AuthenticatorStore, Caller } from "../store.js"
+import type { Database, Reads } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
+import type { EventOf } from "./event-rows.js"
 import { checkJsonSize } from "./extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
+import { columnsWithTimes, timesOf } from "./row-times.js"
 import { userNotFound } from "./user-not-found.js"
 
-export function authenticatorStore(database: Database, provisional: ProvisionalUsers): AuthenticatorStore {
+/** @param options.clock the time in milliseconds since 1970-01-01T00:00:00Z. */
+export function authenticatorStore(
+  database: Database,
+  { clock, provisional, eventOf }: { clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
+): AuthenticatorStore {
   const { authenticators, users } = database.tables
   const authenticatorsByUserId = authenticators.statement(
-    authenticators.selectFrom("a").where("a.tenant = :tenant AND a.userId = :userId").orderBy("a.credentialID"),
+    authenticators
+      .selectFrom("a")
+      .select(columnsWithTimes(authenticators, "a"))
+      .where("a.tenant = :tenant AND a.userId = :userId")
+      .orderBy("a.credentialID"),
     "tenant",
     "userId",
   )
   const raiseCounter = authenticators.statement(
-    authenticators.updateOf("counter").where(`${authenticators.keyIs()} AND counter <= :counter`),
+    authenticators.updateOf("counter", "updated").where(`${authenticators.keyIs()} AND counter <= :counter`),
     ...authenticators.key,
     "counter",
+    "updated",
   )
+
+  const eventOfUpdate = async (caller: Caller, credentialID: string, sql: Reads) => {
+    const kind = "authenticator.updated"
+    // Whose it is only its row says, which nobody has to read where no events are kept.
+    if (eventOf(caller, kind) === undefined) return undefined
+    const rows = await sql.read(authenticators.byKey, { tenant: caller.tenant, credentialID })
+    return eventOf(caller, kind, { userId: authenticators.first(rows)?.userId })
+  }
 
   return {
     async create(caller, authenticator) {
       checkJsonSize("extra", authenticator.extra)
-      const row = { ...authenticator, tenant: caller.tenant }
+      const now = new Date(clock())
+      const row = { ...authenticator, tenant: caller.tenant, created: now, updated: now }
       // The foreign key locks the user's row.
+      const event = eventOf(caller, "authenticator.created", { userId: row.userId })
       const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
       try {
-        await provisional.write(caller, row.userId, rows, (sql) => sql.write(authenticators.insert, row))
+        await provisional.write(caller, row.userId, rows, (sql) => sql.write(authenticators.insert, row, event))
         return authenticator
       } catch (error) {
         if (failsBy(error, "duplicate")) {
@@ -45,16 +66,18 @@ export function authenticatorStore(database: Database, provisional: ProvisionalU
     listByUserId: (caller, userId) =>
       database.statements(caller, async (sql) => {
         const rows = await sql.read(authenticatorsByUserId, { tenant: caller.tenant, userId })
-        return rows.map((cells) => authenticators.row(cells))
+        return rows.map((cells) => ({ ...authenticators.row(cells), ...timesOf(authenticators, cells) }))
       }),
 
     updateCounter(caller, credentialID, newCounter) {
       const key = { tenant: caller.tenant, credentialID }
+      const raised = { ...key, counter: newCounter, updated: new Date(clock()) }
       return database.writes(caller, [authenticators.nameOf(key)], async (sql) => {
         for (;;) {
-          const raised = await sql.write(raiseCounter, { ...key, counter: newCounter })
+          const event = await eventOfUpdate(caller, credentialID, sql)
+          const matched = await sql.write(raiseCounter, raised, event)
           const authenticator = authenticators.first(await sql.read(authenticators.byKey, key))
-          if (authenticator === null || raised === 1) return authenticator
+          if (authenticator === null || matched === 1) return authenticator
           if (authenticator.counter > newCounter) {
             throw new StoreError("COUNTER_REGRESSION", "the new counter is lower than the stored one")
           }

@@ -10,6 +10,11 @@ const present: Record<Engine, string> = {
   sqlite: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
 }
 
+/** The clock of the database as an expression of SQL; its cell is that of a time. */
+export function presentOf(engine: Engine): string {
+  return present[engine]
+}
+
 /** Reads the clock of the database, the one that all processes share. */
 export function databaseClock({ engine, tables: { leases } }: Database): (sql: Reads) => Promise<Date> {
   const select: Statement<unknown> = { sql: `SELECT ${present[engine]}`, cells: () => [] }

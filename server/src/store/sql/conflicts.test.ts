@@ -208,7 +208,8 @@ describeServers("conflicts on %s", (target) => {
   if (isPostgres) {
     test("a transaction that goes on after a failed statement is not taken for committed", async () => {
       const { users } = store.database.tables
-      const row = { tenant: "default", id: newId(), extra: {}, created: new Date() }
+      const now = new Date()
+      const row = { tenant: "default", id: newId(), extra: {}, created: now, updated: now }
       const twice = store.database.transaction({}, [], async (sql) => {
         await sql.write(users.insert, row)
         await sql.write(users.insert, row).catch(() => {})

@@ -100,6 +100,20 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     }
   }
 
+  /** Runs work in a transaction of a connection. */
+  async function committed<T>(lease: Lease, work: (lease: Lease) => Promise<T>): Promise<T> {
+    await lease.read(engine.begin)
+    const { connection } = lease
+    try {
+      const result = await work(lease)
+      await connection.run("COMMIT")
+      return result
+    } catch (error) {
+      await connection.run("ROLLBACK").catch(() => connection.discard())
+      throw error
+    }
+  }
+
   const statementsOf =
     (all: typeof units): Database["statements"] =>
     ({ signal, aside, spans }, work, turn) =>
@@ -131,11 +145,16 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       return units.run({ kind: "write", rows, signal, aside, spans }, (attempt) =>
         work({
           read: reading(attempt, signal),
-          write: (statement, values) => {
+          write: (statement, values, also) => {
             const cells = statement.cells(values)
             return attempt(async (lease) => {
               signal?.throwIfAborted()
-              return (await lease.connection.run(statement.sql, cells)).matched
+              if (also === undefined) return (await lease.connection.run(statement.sql, cells)).matched
+              return committed(lease, async ({ connection }) => {
+                const { matched } = await connection.run(statement.sql, cells)
+                if (matched > 0) await connection.run(also.sql, also.cells)
+                return matched
+              })
             })
           },
         }),
@@ -145,26 +164,24 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     transaction({ signal, aside, unit, spans }, rows, work) {
       if (unit instanceof JointUnit) return unit.run(rows, work)
       return units.run({ kind: "write", rows, signal, aside, spans }, (attempt) =>
-        attempt(async (lease) => {
-          await lease.read(engine.begin)
-          const { connection } = lease
-          const run = <Values>(statement: Statement<Values>, values: Values) => {
-            signal?.throwIfAborted()
-            return connection.run(statement.sql, statement.cells(values))
-          }
-          try {
+        attempt((lease) =>
+          committed(lease, async ({ connection }) => {
+            const run = <Values>(statement: Statement<Values>, values: Values) => {
+              signal?.throwIfAborted()
+              return connection.run(statement.sql, statement.cells(values))
+            }
             const result = await work({
               read: async (statement, values) => (await run(statement, values)).rows,
-              write: async (statement, values) => (await run(statement, values)).matched,
+              write: async (statement, values, also) => {
+                const { matched } = await run(statement, values)
+                if (matched > 0 && also !== undefined) await connection.run(also.sql, also.cells)
+                return matched
+              },
             })
             signal?.throwIfAborted()
-            await connection.run("COMMIT")
             return result
-          } catch (error) {
-            await connection.run("ROLLBACK").catch(() => connection.discard())
-            throw error
-          }
-        }),
+          }),
+        ),
       )
     },
 

@@ -2,18 +2,23 @@ import type { ObjectLiteral } from "typeorm"
 import type { ExpiredRows, ExpiredStore } from "../store.js"
 import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
+import { eventStore } from "./events.js"
+import { oldEvents } from "./old-events.js"
 import { type Cell, type Statement, statement } from "./query/statement.js"
 import type { Table } from "./schema/table.js"
 
 /** What is cleaned away: of each table the column of its time and, where it is not for the operator to say, its age. */
-export function expiredStore(database: Database): ExpiredStore {
-  const { sessions, verificationTokens, idempotencyKeys } = database.tables
+export function expiredStore(database: Database, { eventsKeepMs }: { eventsKeepMs: number }): ExpiredStore {
+  const { sequence } = eventStore(database, { areKept: eventsKeepMs > 0 })
+  const { sessions, verificationTokens, idempotencyKeys, caches } = database.tables
   const clock = databaseClock(database)
   return {
     tables: [
       expiredRows(database, sessions, "expires"),
       expiredRows(database, verificationTokens, "expires"),
       expiredRows(database, idempotencyKeys, "created", idempotencyKeysMs),
+      expiredRows(database, caches, "expires", cachesMs),
+      oldEvents(database, eventsKeepMs, sequence),
     ],
     now: (waiter) => database.statements(waiter, clock),
   }
@@ -27,6 +32,9 @@ const keysAtOnce = 20
 
 /** How long an answer is kept for who asks again: 24 hours. */
 const idempotencyKeysMs = 86_400_000
+
+/** How long what a process has said is kept that is gone, beyond its time. */
+const cachesMs = 60_000
 
 interface Span {
   from: Date

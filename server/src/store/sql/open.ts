@@ -2,6 +2,7 @@ import type { Store } from "../store.js"
 import { accountStore } from "./accounts.js"
 import { apiKeyStore } from "./api-keys.js"
 import { authenticatorStore } from "./authenticators.js"
+import { cacheStore } from "./caches.js"
 import { createCipher } from "./cipher.js"
 import { urlsOfHosts } from "./cluster/hosts.js"
 import type { MemberEvent } from "./cluster/members.js"
@@ -13,6 +14,9 @@ import { openPostgresEngine } from "./engine/postgres.js"
 import { sqliteEngine } from "./engine/sqlite.js"
 import { storeError } from "./engine/statement-error.js"
 import { type DatabaseLocation, parseDatabaseUrl } from "./engine/url.js"
+import { eventCursors } from "./event-cursors.js"
+import { eventRows } from "./event-rows.js"
+import { eventStore } from "./events.js"
 import { expiredStore } from "./expired.js"
 import { idempotencyStore } from "./idempotency-keys.js"
 import { leaseStore } from "./leases.js"
@@ -22,6 +26,7 @@ import { provisionalUsers } from "./provisional-users.js"
 import type { RetryEvent } from "./query/retry.js"
 import { sessionStore } from "./sessions.js"
 import { tenantStore } from "./tenants.js"
+import { tokenRefreshStore } from "./token-refreshes.js"
 import { userStore } from "./users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
 
@@ -57,12 +62,14 @@ export interface SqlStoreOptions extends SqlDatabaseOptions {
    */
   encryptionKeys: readonly Buffer[]
   /**
-   * The time, in milliseconds since 1970-01-01T00:00:00Z: it decides which sessions have expired, and when users were
-   * created. Default Date.now.
+   * The time, in milliseconds since 1970-01-01T00:00:00Z: it decides which sessions have expired, and says when
+   * something was created or written. Default Date.now.
    */
   clock?: (() => number) | undefined
   /** How long a user is provisional whose sign-up goes no further, in milliseconds (see UserStore.create). Default 0: never. */
   provisionalMs?: number | undefined
+  /** How long events are kept, in milliseconds. Default 0: writes add none. */
+  eventsKeepMs?: number | undefined
 }
 
 /** A store, and the database that it is in. */
@@ -82,23 +89,33 @@ export async function openSqlStore(options: SqlStoreOptions): Promise<SqlStore> 
 /** Makes a store in an open database. Closing the store closes the database. */
 export function sqlStore(
   database: Database,
-  { encryptionKeys, clock = Date.now, provisionalMs = 0 }: Omit<SqlStoreOptions, keyof SqlDatabaseOptions>,
+  {
+    encryptionKeys,
+    clock = Date.now,
+    provisionalMs = 0,
+    eventsKeepMs = 0,
+  }: Omit<SqlStoreOptions, keyof SqlDatabaseOptions>,
 ): SqlStore {
   const tokens = pageTokens(encryptionKeys)
   const cipher = createCipher(encryptionKeys)
-  const provisional = provisionalUsers(database, { clock, ms: provisionalMs })
+  const areKept = eventsKeepMs > 0
+  const eventOf = eventRows(database, { clock, areKept })
+  const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   return {
     database,
-    users: userStore(database, { tokens, clock, provisional }),
-    accounts: accountStore(database, { cipher, tokens, provisional }),
-    sessions: sessionStore(database, { tokens, clock, provisional }),
-    verificationTokens: verificationTokenStore(database),
-    authenticators: authenticatorStore(database, provisional),
+    users: userStore(database, { tokens, clock, provisional, eventOf }),
+    accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf }),
+    tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
+    sessions: sessionStore(database, { tokens, clock, provisional, eventOf }),
+    verificationTokens: verificationTokenStore(database, eventOf),
+    authenticators: authenticatorStore(database, { clock, provisional, eventOf }),
     tenants: tenantStore(database),
     apiKeys: apiKeyStore(database),
     ...idempotencyStore(database, cipher, clock),
+    events: { ...eventStore(database, { areKept }), ...eventCursors(encryptionKeys) },
+    caches: cacheStore(database),
     leases: leaseStore(database),
-    expired: expiredStore(database),
+    expired: expiredStore(database, { eventsKeepMs }),
     ping: database.ping,
     close: database.close,
   }

@@ -131,6 +131,11 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     ],
     ["accounts.get", (store) => store.accounts.get(anyone, account), [{ table: "a", type: "const", key: "PRIMARY" }]],
     [
+      "tokenRefreshes.get of an account that is named",
+      (store) => store.tokenRefreshes.get(anyone, account),
+      [{ table: "a", type: "const", key: "PRIMARY" }],
+    ],
+    [
       "authenticators.get",
       (store) => store.authenticators.get(anyone, authenticator.credentialID),
       [{ table: "a", type: "const", key: "PRIMARY" }],
@@ -213,10 +218,11 @@ describe.each(databaseTargets())("plans on %s", (target) => {
   describe("lists", () => {
     const many = { tenant: "many" }
     let owner: string
+    let ids: string[]
     const filter = { createdSince: new Date(0), createdBefore: new Date("9000-01-01") }
     beforeAll(async () => {
       const store = sqlStore(database, { encryptionKeys })
-      const ids = range(400).map(() => newUser().id)
+      ids = range(400).map(() => newUser().id)
       for (const id of ids) await store.users.create(many, newUser({ id }))
       for (const id of [...ids, ...Array<string>(40).fill(ids[0] as string)]) {
         await store.accounts.link(many, newAccount(id))
@@ -239,6 +245,12 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       [
         "accounts.listByUser",
         (store) => store.accounts.listByUser(many, owner, { size: 5 }, { tokens: false }),
+        "a",
+        "accounts_user_id",
+      ],
+      [
+        "tokenRefreshes.get",
+        (store) => store.tokenRefreshes.get(many, { userId: ids[1] as string, provider: "github" }),
         "a",
         "accounts_user_id",
       ],

@@ -1,6 +1,7 @@
 import type { Caller } from "../store.js"
 import type { Database, Reads } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
+import type { EventOf } from "./event-rows.js"
 import type { Statements } from "./query/statement.js"
 import type { UserRow } from "./schema/entities.js"
 
@@ -30,7 +31,7 @@ export const hasNothing = ["accounts", "sessions", "authenticators"]
 /** @param ms how long they are; 0: nobody is provisional, whatever stands in the rows. */
 export function provisionalUsers(
   database: Database,
-  { clock, ms }: { clock: () => number; ms: number },
+  { clock, ms, eventOf }: { clock: () => number; ms: number; eventOf: EventOf },
 ): ProvisionalUsers {
   const { users } = database.tables
   const isOn = ms > 0
@@ -75,8 +76,8 @@ export function provisionalUsers(
           // committed, and is seen, or waits and finds no user.
           const locked = await sql.read(users.byKeyForUpdate, key)
           if (locked.length > 0 && !(await isProvisional(sql, key))) return false
-          await sql.write(users.delete, key)
-          await sql.write(users.insert, row)
+          await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
+          await sql.write(users.insert, row, eventOf(caller, "user.created", { userId: row.id }))
           return true
         })
       } catch (error) {

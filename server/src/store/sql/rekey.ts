@@ -5,7 +5,7 @@ import { createCipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import type { Cell } from "./query/statement.js"
 import type { AccountRow } from "./schema/entities.js"
-import { sealedAccounts } from "./sealed-accounts.js"
+import { sealedAccounts, sealedColumns } from "./sealed-accounts.js"
 
 /** How far `rekey` has come, in accounts. */
 export interface RekeyProgress {
@@ -55,13 +55,20 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     ...accounts.key,
   )
 
+  // It is the same account still, as old as it was.
+  const updateSealed = accounts.statement(
+    accounts.updateOf(...sealedColumns).where(accounts.keyIs()),
+    ...accounts.key,
+    ...sealedColumns,
+  )
+
   const reseal = (tenant: string, { provider, providerAccountId }: Account) => {
     const key = { tenant, provider, providerAccountId }
     return database.transaction({}, [accounts.nameOf(key)], async (sql) => {
       const row = accounts.first(await sql.read(accounts.byKeyForUpdate, key))
       // Unlinked or written anew meanwhile.
       if (row === null || sealed.isCurrent(row)) return false
-      await sql.write(accounts.update, sealed.seal(sealed.open(row, tenant), tenant))
+      await sql.write(updateSealed, sealed.seal(sealed.open(row, tenant), tenant))
       return true
     })
   }

@@ -5,6 +5,9 @@ import type { AccountRow } from "./schema/entities.js"
 
 const sealedFields = ["access_token", "refresh_token", "id_token"] as const
 
+/** The columns that have something sealed in them. */
+export const sealedColumns = [...sealedFields, "extra"] as const
+
 /**
  * Accounts as they are stored: what opens an account at its provider is sealed. `extra` is too, as a whole: providers
  * put credentials there under names of their own (`oauth_token_secret`).

@@ -1,8 +1,9 @@
 import type { SessionStore } from "../store.js"
 import type { Database } from "./database.js"
+import type { EventOf } from "./event-rows.js"
 import { type Statement, statement } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
-import { keyOfSession as keyOf } from "./session-keys.js"
+import { idsOf, keyOfSession as keyOf } from "./session-keys.js"
 
 type Key = Pick<SessionRow, "tenant" | "tokenHash">
 
@@ -26,9 +27,10 @@ export function sessionAccess(
   options: {
     clock: () => number
     getWithUser: SessionStore["getWithUser"]
+    eventOf: EventOf
   },
 ): SessionStore["access"] {
-  const { clock, getWithUser } = options
+  const { clock, getWithUser, eventOf } = options
   const { sessions } = database.tables
   // The condition is about the row as it is when it is locked, so it also holds for who has read it long before. As `due` is
   // earlier than the new expiry, no expiry becomes earlier, and whoever comes second finds nothing that is due. No index helps
@@ -60,7 +62,8 @@ export function sessionAccess(
     const key = keyOf(caller, sessionToken)
     const expires = new Date(now + maxAge)
     const extension = { ...key, userId: session.userId, expires, now: new Date(now), due }
-    const matched = await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(extend, extension))
+    const event = eventOf(caller, "session.updated", idsOf(session))
+    const matched = await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(extend, extension, event))
     if (matched === 1) return { session: { ...session, expires }, user, extended: true }
     // Somebody else has extended, changed or deleted it since it was read.
     const present = await getWithUser(caller, sessionToken)

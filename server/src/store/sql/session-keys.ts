@@ -1,5 +1,6 @@
 import { hash, randomBytes } from "node:crypto"
 import type { Caller } from "../store.js"
+import type { EventIds, Session } from "../types.js"
 import type { SessionRow } from "./schema/entities.js"
 
 /** What stands for a session token. */
@@ -13,4 +14,9 @@ export function keyOfSession({ tenant }: Caller, sessionToken: string): Pick<Ses
 /** What a new session is called by who does not have its token. */
 export function newHandle(): string {
   return randomBytes(16).toString("hex").toUpperCase()
+}
+
+/** What an event says of a session. */
+export function idsOf({ userId, id }: Pick<Session, "userId" | "id">): EventIds {
+  return { userId, sessionId: id }
 }

@@ -34,19 +34,28 @@ export function sessionLists(
   const columns = listedColumns(database)
   const isActive = ({ active }: SessionFilter) =>
     active === undefined ? "" : ` AND s.expires ${active ? ">=" : "<"} :now`
-  const isOfProvider = ({ provider }: SessionFilter) => (provider === undefined ? "" : " AND s.provider = :provider")
+  const isProvider =
+    // Of a comparison PostgreSQL would again expect few.
+    database.engine === "postgres"
+      ? "CASE s.provider WHEN :provider THEN TRUE ELSE FALSE END"
+      : "s.provider = :provider"
+  const isOfProvider = ({ provider }: SessionFilter) => (provider === undefined ? "" : ` AND ${isProvider}`)
+  // PostgreSQL plans for any user: of one it would expect few sessions, read all that there are and sort them. Of a range it
+  // expects many, and reads them in the order of the index. The others are told the place in the index in two ways, because
+  // each finds it by one: SQLite, MySQL and MariaDB.
+  const following =
+    database.engine === "postgres"
+      ? "(s.userId, s.created) >= (:userId, :since) AND (s.userId, s.created, s.id) < (:userId, :created, :id)"
+      : "s.userId = :userId AND s.created >= :since AND (s.created, s.id) < (:created, :id)" +
+        " AND (s.created < :created OR (s.created = :created AND s.id < :id))"
   const followingOf = (filter: SessionFilter) =>
     statement<SessionRow, Wanted & { after: Position }>(
       sessions
         .selectFrom("s")
         .select(columns)
-        .where("s.tenant = :tenant AND s.userId = :userId AND s.created >= :since")
-        // Said twice, because each of the engines finds the place in the index by one of the two: SQLite, the servers.
-        .andWhere("(s.created, s.id) < (:created, :id)")
-        .andWhere(
-          `(s.created < :created OR (s.created = :created AND s.id < :id))${isActive(filter)}${isOfProvider(filter)}`,
-        )
-        .orderBy("s.created", "DESC")
+        .where(`s.tenant = :tenant AND ${following}${isActive(filter)}${isOfProvider(filter)}`)
+        .orderBy("s.userId", "DESC")
+        .addOrderBy("s.created", "DESC")
         .addOrderBy("s.id", "DESC")
         .limit(rowsPerStatement),
       {

@@ -3,6 +3,7 @@ import type { Caller, SessionStore } from "../store.js"
 import type { Session } from "../types.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
+import type { EventOf } from "./event-rows.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import type { PageTokens } from "./page-tokens.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
@@ -10,7 +11,7 @@ import { sharedLookup } from "./query/batched-lookup.js"
 import type { Cell } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
 import { sessionAccess } from "./session-access.js"
-import { keyOfSession as keyOf, newHandle } from "./session-keys.js"
+import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
 import { sessionLists } from "./session-lists.js"
 import { sessionRevocations } from "./session-revocations.js"
 import { sessionSightings } from "./session-sightings.js"
@@ -19,8 +20,9 @@ import { userNotFound } from "./user-not-found.js"
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(
   database: Database,
-  { tokens, clock, provisional }: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers },
+  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
 ): SessionStore {
+  const { tokens, clock, provisional, eventOf } = options
   const { sessions, users } = database.tables
   const sessionAndUserByHash = sharedLookup(database, {
     from: () => sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId"),
@@ -61,7 +63,7 @@ export function sessionStore(
 
   return {
     ...sessionLists(database, { tokens, clock }),
-    ...sessionRevocations(database),
+    ...sessionRevocations(database, eventOf),
 
     async create(caller, given, origin) {
       checkJsonSize("extra", given.extra)
@@ -70,7 +72,10 @@ export function sessionStore(
       const row = { ...rowOf(caller, session), ...origin, created: now, lastSeen: now }
       const { userId } = session
       try {
-        await provisional.write(caller, userId, [userName(caller, userId)], (sql) => sql.write(sessions.insert, row))
+        const event = eventOf(caller, "session.created", { userId, sessionId: session.id })
+        await provisional.write(caller, userId, [userName(caller, userId)], (sql) =>
+          sql.write(sessions.insert, row, event),
+        )
         return session
       } catch (error) {
         if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
@@ -98,7 +103,8 @@ export function sessionStore(
         checkJsonSize("extra", session.extra)
         if (patch.userId !== undefined) await provisional.end(sql, caller, patch.userId)
         try {
-          await sql.write(sessions.update, { ...rowOf(caller, session), lastSeen: new Date(clock()) })
+          const row = { ...rowOf(caller, session), lastSeen: new Date(clock()) }
+          await sql.write(sessions.update, row, eventOf(caller, "session.updated", idsOf(session)))
         } catch (error) {
           throw failsBy(error, "no-parent") ? userNotFound() : error
         }
@@ -115,15 +121,16 @@ export function sessionStore(
       if (read === undefined) return null
       return database.writes(caller, [sessions.nameOf(key)], async (sql) => {
         for (let cells: Cell[] | undefined = read; cells !== undefined; [cells] = await sql.read(sessions.byKey, key)) {
-          const deleted = await sql.write(deleteAsRead, { ...key, cells })
-          if (deleted === 1) return { sessionToken, ...sessions.row(cells) }
+          const session = { sessionToken, ...sessions.row(cells) }
+          const event = eventOf(caller, "session.deleted", idsOf(session))
+          if ((await sql.write(deleteAsRead, { ...key, cells }, event)) === 1) return session
           // It was changed or deleted between the two.
         }
         return null
       })
     },
 
-    access: sessionAccess(database, { clock, getWithUser }),
+    access: sessionAccess(database, { clock, getWithUser, eventOf }),
   }
 }
 

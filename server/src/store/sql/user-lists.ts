@@ -5,6 +5,7 @@ import { emailKey } from "./email-key.js"
 import type { PageTokens } from "./page-tokens.js"
 import { readPage, rowsPerStatement } from "./query/page.js"
 import { type Cell, statement } from "./query/statement.js"
+import { columnsWithTimes, timesOf } from "./row-times.js"
 import type { UserRow } from "./schema/entities.js"
 
 // What every engine has as a moment. Nobody was created before the one or after the other.
@@ -28,7 +29,7 @@ interface Position {
 /** The lists of users, by the index `users_created`. */
 export function userLists(database: Database, tokens: PageTokens): Pick<UserStore, "list" | "count"> {
   const { users } = database.tables
-  const columns = `${users.columns("u")}, u.created`
+  const columns = columnsWithTimes(users, "u")
   const parameters = {
     tenant: ({ tenant }: Wanted) => users.cell("tenant", tenant),
     since: ({ since }: Wanted) => users.cell("created", since),
@@ -59,10 +60,7 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       id: ({ after }) => users.cell("id", after.id),
     },
   )
-  const userOf = (cells: Cell[]): ListedUser => {
-    const created = users.value("created", cells[users.width] as Cell) as Date
-    return { ...users.row(cells), created }
-  }
+  const userOf = (cells: Cell[]): ListedUser => ({ ...users.row(cells), ...timesOf(users, cells) })
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
     if (wanted.emailKey === undefined) return []
     const rows = await database.olderStatements(caller, (sql) => sql.read(userWithEmail, wanted))

@@ -4,6 +4,7 @@ import type { User, UserPatch } from "../types.js"
 import type { Database } from "./database.js"
 import { emailKey } from "./email-key.js"
 import { failsBy } from "./engine/statement-error.js"
+import type { EventOf } from "./event-rows.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import type { PageTokens } from "./page-tokens.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
@@ -15,8 +16,9 @@ import { userLists } from "./user-lists.js"
 
 export function userStore(
   database: Database,
-  { tokens, clock, provisional }: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers },
+  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
 ): UserStore {
+  const { tokens, clock, provisional, eventOf } = options
   const { users, accounts, sessions, authenticators } = database.tables
   const columns = users.columns("u")
   const userByEmail = users.statement(
@@ -48,13 +50,14 @@ export function userStore(
 
     async create(caller, user, options) {
       checkJsonSize("extra", user.extra)
-      const given = { ...rowOf(caller, user), created: new Date(clock()) }
+      const now = new Date(clock())
+      const given = { ...rowOf(caller, user), created: now, updated: now }
       const row = { ...given, provisionalUntil: provisional.until(given, options?.provisional) }
       const rows = [users.nameOf(row), ...emailNames(row)]
       const holder = await database.writes(caller, rows, async (sql) => {
         for (;;) {
           try {
-            await sql.write(users.insert, row)
+            await sql.write(users.insert, row, eventOf(caller, "user.created", { userId: row.id }))
             return null
           } catch (error) {
             if (!failsBy(error, "duplicate")) throw error
@@ -89,7 +92,7 @@ export function userStore(
       return first(await byAccount(caller, key))
     },
 
-    update(caller, id, patch) {
+    update(caller, id, patch, options) {
       const { tenant } = caller
       const key = { tenant, id }
       const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
@@ -99,11 +102,16 @@ export function userStore(
         const changed = applyPatch(user, patch)
         checkJsonSize("extra", changed.extra)
         try {
-          await sql.write(users.update, rowOf(caller, changed))
+          const row = { ...rowOf(caller, changed), updated: new Date(clock()) }
+          await sql.write(users.update, row, eventOf(caller, "user.updated", { userId: id }))
         } catch (error) {
           throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
         }
-        return changed
+        const isSameAddress = emailKey(changed.email) === emailKey(user.email)
+        if (!options?.revokeSessionsOnEmailChange || isSameAddress) return changed
+        // Whoever creates a session needs a shared lock on the user's row.
+        const event = eventOf(caller, "user.sessions_revoked", { userId: id })
+        return { ...changed, revokedSessions: await sql.write(deleteSessions, { tenant, userId: id }, event) }
       })
     },
 
@@ -118,7 +126,7 @@ export function userStore(
         await sql.write(deleteSessions, owner)
         await sql.write(deleteAccounts, owner)
         await sql.write(deleteAuthenticators, owner)
-        await sql.write(users.delete, key)
+        await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
         return user
       })
     },

@@ -4,9 +4,10 @@ import type { Caller, VerificationTokenStore } from "../store.js"
 import type { VerificationTokenKey } from "../types.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
+import type { EventOf } from "./event-rows.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 
-export function verificationTokenStore(database: Database): VerificationTokenStore {
+export function verificationTokenStore(database: Database, eventOf: EventOf): VerificationTokenStore {
   const { verificationTokens } = database.tables
   const deleteAsRead = verificationTokens.deleteAsRead()
   const byKey = sharedLookup(database, {
@@ -20,7 +21,8 @@ export function verificationTokenStore(database: Database): VerificationTokenSto
     create: (caller, token) =>
       database.writes(caller, [verificationTokens.nameOf(keyOf(caller, token))], async (sql) => {
         try {
-          await sql.write(verificationTokens.insert, { ...keyOf(caller, token), expires: token.expires })
+          const row = { ...keyOf(caller, token), expires: token.expires }
+          await sql.write(verificationTokens.insert, row, eventOf(caller, "verification_token.created"))
           return token
         } catch (error) {
           if (!failsBy(error, "duplicate")) throw error
@@ -38,7 +40,7 @@ export function verificationTokenStore(database: Database): VerificationTokenSto
       ])
       if (cells === undefined) return null
       return database.writes(caller, [verificationTokens.nameOf(key)], async (sql) => {
-        const deleted = await sql.write(deleteAsRead, { ...key, cells })
+        const deleted = await sql.write(deleteAsRead, { ...key, cells }, eventOf(caller, "verification_token.used"))
         return deleted === 1 ? { identifier, token, expires: verificationTokens.row(cells).expires } : null
       })
     },

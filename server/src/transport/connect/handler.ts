@@ -1,5 +1,6 @@
 import type { EventEmitter } from "node:events"
 import type { ServerResponse } from "node:http"
+import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import {
   type ConnectRouter,
@@ -13,7 +14,7 @@ import {
 } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { type Incoming, requestIdOf } from "../../rpc/active-calls.js"
-import type { Failure } from "../../rpc/errors.js"
+import { Failure } from "../../rpc/errors.js"
 import type { Method, Router } from "../../rpc/router.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
 import { shareOf } from "../budgets/share-of.js"
@@ -23,7 +24,8 @@ import { endRequest } from "../cut/end-request.js"
 import { limits } from "../limits.js"
 import { clampTimeouts } from "../timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
-import { arriving } from "./body.js"
+import { type AuthorizeAnswer, authorizePath, failedAnswer, proxyHeader, readAsked, toAnswer } from "./authorize.js"
+import { arriving, statusOf } from "./body.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./call.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 
@@ -61,6 +63,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
+  const check = methods.get(Authorization.method.check)
   const handlers = new Map(
     connectRouter.handlers.map((handler) => [
       handler.requestPath,
@@ -73,7 +76,13 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     request.on("error", () => {})
     if ("stream" in request) closeWhenAnswered(request.stream)
     else endRequest(request, response as ServerResponse)
-    const found = handlers.get(request.url?.split("?", 1)[0] ?? "")
+    const path = request.url?.split("?", 1)[0] ?? ""
+    if (path === authorizePath && check !== undefined) {
+      if (request.method === "GET" || request.method === "HEAD") return authorize(check, request, response)
+      limitTime(closingOf(request, response), cutOf(request))
+      return rejectMethod(response, "GET, HEAD")
+    }
+    const found = handlers.get(path)
     if (found === undefined) {
       limitTime(closingOf(request, response), cutOf(request))
       return options.otherwise(request, response)
@@ -82,13 +91,44 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     // into the URL, and that into the logs of proxies.
     if (request.method !== "POST") {
       limitTime(closingOf(request, response), cutOf(request))
-      return rejectMethod(response)
+      return rejectMethod(response, "POST")
     }
     if (!found.handler.supportedContentType(request.headers["content-type"] ?? "")) {
       limitTime(closingOf(request, response), cutOf(request))
       return rejectType(response)
     }
     serve(found.handler, found.method, request, response)
+  }
+
+  /** A call of Authorization.Check by GET. */
+  function authorize(method: Method, request: NodeRequest, response: NodeResponse): void {
+    const connection = options.connectionOf(request)
+    const closing = closingOf(request, response)
+    const cut = cutOf(request)
+    const { maxDeadlineMs } = router
+    const { share, rejection } = shareOf(closing, { method, connection, openMethods, maxDeadlineMs, cut })
+    const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
+    const call = beginUnary(method, {
+      transport: "http",
+      timeoutMs: undefined,
+      header: (name) => (name === "x-request-id" ? requestId : proxyHeader(request.headers, name)),
+      certificateNames: connection.certificateNames,
+      rejection,
+      connection,
+      turn: (one) => turnOf(connection, one, closing),
+    })
+    closing.once("close", () => call.running.cancel())
+    call.admitted.catch(() => limitTime(closing, cut))
+    answerCheck(call, request, closing)
+      .catch((error: unknown) => failedAnswer(statusOf(error, requestId)))
+      .then(({ status, headers, body }) => {
+        const bytes = Buffer.byteLength(body)
+        if (!share.answers(bytes + JSON.stringify(headers).length)) return cut()
+        response.writeHead(status, { ...headers, "content-length": String(bytes) })
+        response.end(request.method === "HEAD" ? "" : body)
+      })
+      // The client is gone: there is nobody to tell.
+      .catch(() => response.destroy())
   }
 
   function serve(handler: Handler, method: Method, request: NodeRequest, response: NodeResponse): void {
@@ -129,6 +169,21 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       // The client is gone, or takes nothing: there is nobody to tell.
       .catch(() => response.destroy())
   }
+}
+
+async function answerCheck(
+  call: HttpUnaryCall,
+  { url, headers }: NodeRequest,
+  closing: EventEmitter,
+): Promise<AuthorizeAnswer> {
+  await call.admitted
+  letFinish(closing)
+  const asked = readAsked(url ?? "", headers)
+  if (asked instanceof Failure) {
+    call.fail(asked)
+    throw asked
+  }
+  return toAnswer((await call.answer(asked.request)) as CheckResponse, asked)
 }
 
 /** Begins a call when its header is read, and lets Connect read the request if it is let in. */
@@ -184,8 +239,8 @@ function cutOf(request: NodeRequest): () => void {
   return () => ("stream" in request ? cutStream(request.stream) : request.destroy())
 }
 
-function rejectMethod(response: NodeResponse): void {
-  response.writeHead(405, { allow: "POST", "content-length": "0" })
+function rejectMethod(response: NodeResponse, allow: string): void {
+  response.writeHead(405, { allow, "content-length": "0" })
   response.end()
 }
 

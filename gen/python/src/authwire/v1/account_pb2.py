@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61uthwire/v1/account.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xa2\x05\n\x07\x41\x63\x63ount\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12,\n\x04type\x18\x02 \x01(\x0e\x32\x18.authwire.v1.AccountTypeR\x04type\x12\x1a\n\x08provider\x18\x03 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x04 \x01(\tR\x11providerAccountId\x12&\n\x0c\x61\x63\x63\x65ss_token\x18\x05 \x01(\tH\x00R\x0b\x61\x63\x63\x65ssToken\x88\x01\x01\x12\"\n\ntoken_type\x18\x06 \x01(\tH\x01R\ttokenType\x88\x01\x01\x12\x1e\n\x08id_token\x18\x07 \x01(\tH\x02R\x07idToken\x88\x01\x01\x12(\n\rrefresh_token\x18\x08 \x01(\tH\x03R\x0crefreshToken\x88\x01\x01\x12\x19\n\x05scope\x18\t \x01(\tH\x04R\x05scope\x88\x01\x01\x12\"\n\nexpires_in\x18\n \x01(\x01H\x05R\texpiresIn\x88\x01\x01\x12\"\n\nexpires_at\x18\x0b \x01(\x01H\x06R\texpiresAt\x88\x01\x01\x12[\n\x15\x61uthorization_details\x18\x0c \x01(\x0b\x32!.authwire.v1.AuthorizationDetailsH\x07R\x14\x61uthorizationDetails\x88\x01\x01\x12-\n\x05\x65xtra\x18\r \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtraB\x0f\n\r_access_tokenB\r\n\x0b_token_typeB\x0b\n\t_id_tokenB\x10\n\x0e_refresh_tokenB\x08\n\x06_scopeB\r\n\x0b_expires_inB\r\n\x0b_expires_atB\x18\n\x16_authorization_details\"E\n\x14\x41uthorizationDetails\x12-\n\x05items\x18\x01 \x03(\x0b\x32\x17.google.protobuf.StructR\x05items*\x8d\x01\n\x0b\x41\x63\x63ountType\x12\x1c\n\x18\x41\x43\x43OUNT_TYPE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x41\x43\x43OUNT_TYPE_OAUTH\x10\x01\x12\x15\n\x11\x41\x43\x43OUNT_TYPE_OIDC\x10\x02\x12\x16\n\x12\x41\x43\x43OUNT_TYPE_EMAIL\x10\x03\x12\x19\n\x15\x41\x43\x43OUNT_TYPE_WEBAUTHN\x10\x04\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19\x61uthwire/v1/account.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9c\x06\n\x07\x41\x63\x63ount\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12,\n\x04type\x18\x02 \x01(\x0e\x32\x18.authwire.v1.AccountTypeR\x04type\x12\x1a\n\x08provider\x18\x03 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x04 \x01(\tR\x11providerAccountId\x12&\n\x0c\x61\x63\x63\x65ss_token\x18\x05 \x01(\tH\x00R\x0b\x61\x63\x63\x65ssToken\x88\x01\x01\x12\"\n\ntoken_type\x18\x06 \x01(\tH\x01R\ttokenType\x88\x01\x01\x12\x1e\n\x08id_token\x18\x07 \x01(\tH\x02R\x07idToken\x88\x01\x01\x12(\n\rrefresh_token\x18\x08 \x01(\tH\x03R\x0crefreshToken\x88\x01\x01\x12\x19\n\x05scope\x18\t \x01(\tH\x04R\x05scope\x88\x01\x01\x12\"\n\nexpires_in\x18\n \x01(\x01H\x05R\texpiresIn\x88\x01\x01\x12\"\n\nexpires_at\x18\x0b \x01(\x01H\x06R\texpiresAt\x88\x01\x01\x12[\n\x15\x61uthorization_details\x18\x0c \x01(\x0b\x32!.authwire.v1.AuthorizationDetailsH\x07R\x14\x61uthorizationDetails\x88\x01\x01\x12-\n\x05\x65xtra\x18\r \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0b\x63reate_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTimeB\x0f\n\r_access_tokenB\r\n\x0b_token_typeB\x0b\n\t_id_tokenB\x10\n\x0e_refresh_tokenB\x08\n\x06_scopeB\r\n\x0b_expires_inB\r\n\x0b_expires_atB\x18\n\x16_authorization_details\"E\n\x14\x41uthorizationDetails\x12-\n\x05items\x18\x01 \x03(\x0b\x32\x17.google.protobuf.StructR\x05items*\x8d\x01\n\x0b\x41\x63\x63ountType\x12\x1c\n\x18\x41\x43\x43OUNT_TYPE_UNSPECIFIED\x10\x00\x12\x16\n\x12\x41\x43\x43OUNT_TYPE_OAUTH\x10\x01\x12\x15\n\x11\x41\x43\x43OUNT_TYPE_OIDC\x10\x02\x12\x16\n\x12\x41\x43\x43OUNT_TYPE_EMAIL\x10\x03\x12\x19\n\x15\x41\x43\x43OUNT_TYPE_WEBAUTHN\x10\x04\x42O\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,10 +34,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'authwire.v1.account_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
-  _globals['_ACCOUNTTYPE']._serialized_start=821
-  _globals['_ACCOUNTTYPE']._serialized_end=962
-  _globals['_ACCOUNT']._serialized_start=73
-  _globals['_ACCOUNT']._serialized_end=747
-  _globals['_AUTHORIZATIONDETAILS']._serialized_start=749
-  _globals['_AUTHORIZATIONDETAILS']._serialized_end=818
+  _globals['_ACCOUNTTYPE']._serialized_start=976
+  _globals['_ACCOUNTTYPE']._serialized_end=1117
+  _globals['_ACCOUNT']._serialized_start=106
+  _globals['_ACCOUNT']._serialized_end=902
+  _globals['_AUTHORIZATIONDETAILS']._serialized_start=904
+  _globals['_AUTHORIZATIONDETAILS']._serialized_end=973
 # @@protoc_insertion_point(module_scope)

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -71,6 +72,8 @@ class Account(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     AUTHORIZATION_DETAILS_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    UPDATE_TIME_FIELD_NUMBER: _builtins.int
     user_id: _builtins.str
     """Identifier of the user that the account belongs to."""
     type: Global___AccountType.ValueType
@@ -103,6 +106,18 @@ class Account(_message.Message):
         property that is null rather than absent stands here under its contract name with the value null.
         """
 
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When the account was linked, to the millisecond. Only ListAccountsByUser answers it; elsewhere it is absent. Of an
+        account that was there before the service kept it: when the service was brought up to date.
+        """
+
+    @_builtins.property
+    def update_time(self) -> _timestamp_pb2.Timestamp:
+        """When a call last wrote the account, to the millisecond; also where it changed nothing. Answered as `create_time`, and of
+        older accounts that nobody has written since the same moment.
+        """
+
     def __init__(
         self,
         *,
@@ -119,10 +134,12 @@ class Account(_message.Message):
         expires_at: _builtins.float | None = ...,
         authorization_details: Global___AuthorizationDetails | None = ...,
         extra: _struct_pb2.Struct | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        update_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "create_time", b"create_time", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "provider", b"provider", "provider_account_id", b"provider_account_id", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "type", b"type", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "create_time", b"create_time", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "provider", b"provider", "provider_account_id", b"provider_account_id", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "type", b"type", "update_time", b"update_time", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__access_token: _TypeAlias = _typing.Literal["access_token"]  # noqa: Y015
     _WhichOneofArgType__access_token: _TypeAlias = _typing.Literal["_access_token", b"_access_token"]  # noqa: Y015

@@ -25,10 +25,12 @@ _sym_db = _symbol_database.Default()
 from authwire.v1 import account_pb2 as authwire_dot_v1_dot_account__pb2
 from authwire.v1 import idempotency_pb2 as authwire_dot_v1_dot_idempotency__pb2
 from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/account_service.proto\x12\x0b\x61uthwire.v1\x1a\x19\x61uthwire/v1/account.proto\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xad\x05\n\x12LinkAccountRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12,\n\x04type\x18\x02 \x01(\x0e\x32\x18.authwire.v1.AccountTypeR\x04type\x12\x1a\n\x08provider\x18\x03 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x04 \x01(\tR\x11providerAccountId\x12&\n\x0c\x61\x63\x63\x65ss_token\x18\x05 \x01(\tH\x00R\x0b\x61\x63\x63\x65ssToken\x88\x01\x01\x12\"\n\ntoken_type\x18\x06 \x01(\tH\x01R\ttokenType\x88\x01\x01\x12\x1e\n\x08id_token\x18\x07 \x01(\tH\x02R\x07idToken\x88\x01\x01\x12(\n\rrefresh_token\x18\x08 \x01(\tH\x03R\x0crefreshToken\x88\x01\x01\x12\x19\n\x05scope\x18\t \x01(\tH\x04R\x05scope\x88\x01\x01\x12\"\n\nexpires_in\x18\n \x01(\x01H\x05R\texpiresIn\x88\x01\x01\x12\"\n\nexpires_at\x18\x0b \x01(\x01H\x06R\texpiresAt\x88\x01\x01\x12[\n\x15\x61uthorization_details\x18\x0c \x01(\x0b\x32!.authwire.v1.AuthorizationDetailsH\x07R\x14\x61uthorizationDetails\x88\x01\x01\x12-\n\x05\x65xtra\x18\r \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtraB\x0f\n\r_access_tokenB\r\n\x0b_token_typeB\x0b\n\t_id_tokenB\x10\n\x0e_refresh_tokenB\x08\n\x06_scopeB\r\n\x0b_expires_inB\r\n\x0b_expires_atB\x18\n\x16_authorization_details\"E\n\x13LinkAccountResponse\x12.\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x14.authwire.v1.AccountR\x07\x61\x63\x63ount\"b\n\x14UnlinkAccountRequest\x12\x1a\n\x08provider\x18\x01 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x02 \x01(\tR\x11providerAccountId\"G\n\x15UnlinkAccountResponse\x12.\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x14.authwire.v1.AccountR\x07\x61\x63\x63ount\"_\n\x11GetAccountRequest\x12\x1a\n\x08provider\x18\x01 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x02 \x01(\tR\x11providerAccountId\"D\n\x12GetAccountResponse\x12.\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x14.authwire.v1.AccountR\x07\x61\x63\x63ount\"\x97\x01\n\x19ListAccountsByUserRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n\tpage_size\x18\x02 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\x12%\n\x0einclude_tokens\x18\x04 \x01(\x08R\rincludeTokens\"v\n\x1aListAccountsByUserResponse\x12\x30\n\x08\x61\x63\x63ounts\x18\x01 \x03(\x0b\x32\x14.authwire.v1.AccountR\x08\x61\x63\x63ounts\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xee\x03\n\x0e\x41\x63\x63ountService\x12v\n\x0bLinkAccount\x12\x1f.authwire.v1.LinkAccountRequest\x1a .authwire.v1.LinkAccountResponse\"$\x90\x02\x02\x9a\xb8\x18\x0e\x61\x63\x63ounts:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12\x84\x01\n\rUnlinkAccount\x12!.authwire.v1.UnlinkAccountRequest\x1a\".authwire.v1.UnlinkAccountResponse\",\x90\x02\x02\x9a\xb8\x18\x0e\x61\x63\x63ounts:write\xa2\xb8\x18\x0f\x61\x63\x63ount.user_id\xa8\xb8\x18\x01\x12\x63\n\nGetAccount\x12\x1e.authwire.v1.GetAccountRequest\x1a\x1f.authwire.v1.GetAccountResponse\"\x14\x90\x02\x01\x9a\xb8\x18\raccounts:read\x12x\n\x12ListAccountsByUser\x12&.authwire.v1.ListAccountsByUserRequest\x1a\'.authwire.v1.ListAccountsByUserResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:readBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/account_service.proto\x12\x0b\x61uthwire.v1\x1a\x19\x61uthwire/v1/account.proto\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xad\x05\n\x12LinkAccountRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12,\n\x04type\x18\x02 \x01(\x0e\x32\x18.authwire.v1.AccountTypeR\x04type\x12\x1a\n\x08provider\x18\x03 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x04 \x01(\tR\x11providerAccountId\x12&\n\x0c\x61\x63\x63\x65ss_token\x18\x05 \x01(\tH\x00R\x0b\x61\x63\x63\x65ssToken\x88\x01\x01\x12\"\n\ntoken_type\x18\x06 \x01(\tH\x01R\ttokenType\x88\x01\x01\x12\x1e\n\x08id_token\x18\x07 \x01(\tH\x02R\x07idToken\x88\x01\x01\x12(\n\rrefresh_token\x18\x08 \x01(\tH\x03R\x0crefreshToken\x88\x01\x01\x12\x19\n\x05scope\x18\t \x01(\tH\x04R\x05scope\x88\x01\x01\x12\"\n\nexpires_in\x18\n \x01(\x01H\x05R\texpiresIn\x88\x01\x01\x12\"\n\nexpires_at\x18\x0b \x01(\x01H\x06R\texpiresAt\x88\x01\x01\x12[\n\x15\x61uthorization_details\x18\x0c \x01(\x0b\x32!.authwire.v1.AuthorizationDetailsH\x07R\x14\x61uthorizationDetails\x88\x01\x01\x12-\n\x05\x65xtra\x18\r \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtraB\x0f\n\r_access_tokenB\r\n\x0b_token_typeB\x0b\n\t_id_tokenB\x10\n\x0e_refresh_tokenB\x08\n\x06_scopeB\r\n\x0b_expires_inB\r\n\x0b_expires_atB\x18\n\x16_authorization_details\"E\n\x13LinkAccountResponse\x12.\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x14.authwire.v1.AccountR\x07\x61\x63\x63ount\"\x8b\x01\n\x14UnlinkAccountRequest\x12\x1a\n\x08provider\x18\x01 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x02 \x01(\tR\x11providerAccountId\x12\'\n\x0frevoke_sessions\x18\x03 \x01(\x08R\x0erevokeSessions\"r\n\x15UnlinkAccountResponse\x12.\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x14.authwire.v1.AccountR\x07\x61\x63\x63ount\x12)\n\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"_\n\x11GetAccountRequest\x12\x1a\n\x08provider\x18\x01 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x02 \x01(\tR\x11providerAccountId\"D\n\x12GetAccountResponse\x12.\n\x07\x61\x63\x63ount\x18\x01 \x01(\x0b\x32\x14.authwire.v1.AccountR\x07\x61\x63\x63ount\"\x97\x01\n\x19ListAccountsByUserRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n\tpage_size\x18\x02 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\x12%\n\x0einclude_tokens\x18\x04 \x01(\x08R\rincludeTokens\"v\n\x1aListAccountsByUserResponse\x12\x30\n\x08\x61\x63\x63ounts\x18\x01 \x03(\x0b\x32\x14.authwire.v1.AccountR\x08\x61\x63\x63ounts\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xba\x01\n\x15GetAccessTokenRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12\x1a\n\x08provider\x18\x02 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x03 \x01(\tR\x11providerAccountId\x12<\n\x0cmin_validity\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0bminValidity\"\xa6\x01\n\x16GetAccessTokenResponse\x12!\n\x0c\x61\x63\x63\x65ss_token\x18\x01 \x01(\tR\x0b\x61\x63\x63\x65ssToken\x12\x1d\n\ntoken_type\x18\x02 \x01(\tR\ttokenType\x12\x14\n\x05scope\x18\x03 \x01(\tR\x05scope\x12\x34\n\x07\x65xpires\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65xpires2\xff\x04\n\x0e\x41\x63\x63ountService\x12v\n\x0bLinkAccount\x12\x1f.authwire.v1.LinkAccountRequest\x1a .authwire.v1.LinkAccountResponse\"$\x90\x02\x02\x9a\xb8\x18\x0e\x61\x63\x63ounts:write\xa2\xb8\x18\x07user_id\xa8\xb8\x18\x01\x12\x98\x01\n\rUnlinkAccount\x12!.authwire.v1.UnlinkAccountRequest\x1a\".authwire.v1.UnlinkAccountResponse\"@\x90\x02\x02\x9a\xb8\x18\x0e\x61\x63\x63ounts:write\xa2\xb8\x18\x0f\x61\x63\x63ount.user_id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x12\x63\n\nGetAccount\x12\x1e.authwire.v1.GetAccountRequest\x1a\x1f.authwire.v1.GetAccountResponse\"\x14\x90\x02\x01\x9a\xb8\x18\raccounts:read\x12x\n\x12ListAccountsByUser\x12&.authwire.v1.ListAccountsByUserRequest\x1a\'.authwire.v1.ListAccountsByUserResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12{\n\x0eGetAccessToken\x12\".authwire.v1.GetAccessTokenRequest\x1a#.authwire.v1.GetAccessTokenResponse\" \x90\x02\x02\x9a\xb8\x18\x0e\x61\x63\x63ounts:token\xa2\xb8\x18\x07user_idBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,27 +41,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACCOUNTSERVICE'].methods_by_name['LinkAccount']._loaded_options = None
   _globals['_ACCOUNTSERVICE'].methods_by_name['LinkAccount']._serialized_options = b'\220\002\002\232\270\030\016accounts:write\242\270\030\007user_id\250\270\030\001'
   _globals['_ACCOUNTSERVICE'].methods_by_name['UnlinkAccount']._loaded_options = None
-  _globals['_ACCOUNTSERVICE'].methods_by_name['UnlinkAccount']._serialized_options = b'\220\002\002\232\270\030\016accounts:write\242\270\030\017account.user_id\250\270\030\001'
+  _globals['_ACCOUNTSERVICE'].methods_by_name['UnlinkAccount']._serialized_options = b'\220\002\002\232\270\030\016accounts:write\242\270\030\017account.user_id\250\270\030\001\262\270\030\020revoked_sessions'
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetAccount']._loaded_options = None
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetAccount']._serialized_options = b'\220\002\001\232\270\030\raccounts:read'
   _globals['_ACCOUNTSERVICE'].methods_by_name['ListAccountsByUser']._loaded_options = None
   _globals['_ACCOUNTSERVICE'].methods_by_name['ListAccountsByUser']._serialized_options = b'\220\002\001\232\270\030\nusers:read'
-  _globals['_LINKACCOUNTREQUEST']._serialized_start=169
-  _globals['_LINKACCOUNTREQUEST']._serialized_end=854
-  _globals['_LINKACCOUNTRESPONSE']._serialized_start=856
-  _globals['_LINKACCOUNTRESPONSE']._serialized_end=925
-  _globals['_UNLINKACCOUNTREQUEST']._serialized_start=927
-  _globals['_UNLINKACCOUNTREQUEST']._serialized_end=1025
-  _globals['_UNLINKACCOUNTRESPONSE']._serialized_start=1027
-  _globals['_UNLINKACCOUNTRESPONSE']._serialized_end=1098
-  _globals['_GETACCOUNTREQUEST']._serialized_start=1100
-  _globals['_GETACCOUNTREQUEST']._serialized_end=1195
-  _globals['_GETACCOUNTRESPONSE']._serialized_start=1197
-  _globals['_GETACCOUNTRESPONSE']._serialized_end=1265
-  _globals['_LISTACCOUNTSBYUSERREQUEST']._serialized_start=1268
-  _globals['_LISTACCOUNTSBYUSERREQUEST']._serialized_end=1419
-  _globals['_LISTACCOUNTSBYUSERRESPONSE']._serialized_start=1421
-  _globals['_LISTACCOUNTSBYUSERRESPONSE']._serialized_end=1539
-  _globals['_ACCOUNTSERVICE']._serialized_start=1542
-  _globals['_ACCOUNTSERVICE']._serialized_end=2036
+  _globals['_ACCOUNTSERVICE'].methods_by_name['GetAccessToken']._loaded_options = None
+  _globals['_ACCOUNTSERVICE'].methods_by_name['GetAccessToken']._serialized_options = b'\220\002\002\232\270\030\016accounts:token\242\270\030\007user_id'
+  _globals['_LINKACCOUNTREQUEST']._serialized_start=234
+  _globals['_LINKACCOUNTREQUEST']._serialized_end=919
+  _globals['_LINKACCOUNTRESPONSE']._serialized_start=921
+  _globals['_LINKACCOUNTRESPONSE']._serialized_end=990
+  _globals['_UNLINKACCOUNTREQUEST']._serialized_start=993
+  _globals['_UNLINKACCOUNTREQUEST']._serialized_end=1132
+  _globals['_UNLINKACCOUNTRESPONSE']._serialized_start=1134
+  _globals['_UNLINKACCOUNTRESPONSE']._serialized_end=1248
+  _globals['_GETACCOUNTREQUEST']._serialized_start=1250
+  _globals['_GETACCOUNTREQUEST']._serialized_end=1345
+  _globals['_GETACCOUNTRESPONSE']._serialized_start=1347
+  _globals['_GETACCOUNTRESPONSE']._serialized_end=1415
+  _globals['_LISTACCOUNTSBYUSERREQUEST']._serialized_start=1418
+  _globals['_LISTACCOUNTSBYUSERREQUEST']._serialized_end=1569
+  _globals['_LISTACCOUNTSBYUSERRESPONSE']._serialized_start=1571
+  _globals['_LISTACCOUNTSBYUSERRESPONSE']._serialized_end=1689
+  _globals['_GETACCESSTOKENREQUEST']._serialized_start=1692
+  _globals['_GETACCESSTOKENREQUEST']._serialized_end=1878
+  _globals['_GETACCESSTOKENRESPONSE']._serialized_start=1881
+  _globals['_GETACCESSTOKENRESPONSE']._serialized_end=2047
+  _globals['_ACCOUNTSERVICE']._serialized_start=2050
+  _globals['_ACCOUNTSERVICE']._serialized_end=2689
 # @@protoc_insertion_point(module_scope)

@@ -6,8 +6,10 @@ isort:skip_file
 from authwire.v1 import account_pb2 as _account_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
@@ -157,19 +159,23 @@ class UnlinkAccountRequest(_message.Message):
 
     PROVIDER_FIELD_NUMBER: _builtins.int
     PROVIDER_ACCOUNT_ID_FIELD_NUMBER: _builtins.int
+    REVOKE_SESSIONS_FIELD_NUMBER: _builtins.int
     provider: _builtins.str
     """Identifier of the provider."""
     provider_account_id: _builtins.str
     """Identifier of the account at the provider."""
+    revoke_sessions: _builtins.bool
+    """Whether the user is signed out everywhere: who has the account at the provider may be signed in by it."""
     def __init__(
         self,
         *,
         provider: _builtins.str = ...,
         provider_account_id: _builtins.str = ...,
+        revoke_sessions: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider", "provider_account_id", b"provider_account_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["provider", b"provider", "provider_account_id", b"provider_account_id", "revoke_sessions", b"revoke_sessions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -182,6 +188,9 @@ class UnlinkAccountResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ACCOUNT_FIELD_NUMBER: _builtins.int
+    REVOKED_SESSIONS_FIELD_NUMBER: _builtins.int
+    revoked_sessions: _builtins.int
+    """How many sessions of the user were deleted."""
     @_builtins.property
     def account(self) -> _account_pb2.Account:
         """The account as it was."""
@@ -190,10 +199,11 @@ class UnlinkAccountResponse(_message.Message):
         self,
         *,
         account: _account_pb2.Account | None = ...,
+        revoked_sessions: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["account", b"account"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account", b"account", "revoked_sessions", b"revoked_sessions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -314,3 +324,78 @@ class ListAccountsByUserResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListAccountsByUserResponse: _TypeAlias = ListAccountsByUserResponse  # noqa: Y015
+
+@_typing.final
+class GetAccessTokenRequest(_message.Message):
+    """Request of AccountService.GetAccessToken."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    PROVIDER_ACCOUNT_ID_FIELD_NUMBER: _builtins.int
+    MIN_VALIDITY_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.str
+    """Identifier of the user."""
+    provider: _builtins.str
+    """Identifier of the provider."""
+    provider_account_id: _builtins.str
+    """Identifier of the account at the provider. Empty: the only one that the user has there."""
+    @_builtins.property
+    def min_validity(self) -> _duration_pb2.Duration:
+        """How long the token is to be good, from now on, at least: up to an hour. Absent: 60 seconds. A token that has more than half
+        of its life before it is good enough in any case, where the account has `expires_in`: else one with a short life would be
+        refreshed at every call.
+        """
+
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.str = ...,
+        provider: _builtins.str = ...,
+        provider_account_id: _builtins.str = ...,
+        min_validity: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["min_validity", b"min_validity"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["min_validity", b"min_validity", "provider", b"provider", "provider_account_id", b"provider_account_id", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAccessTokenRequest: _TypeAlias = GetAccessTokenRequest  # noqa: Y015
+
+@_typing.final
+class GetAccessTokenResponse(_message.Message):
+    """Answer of AccountService.GetAccessToken."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACCESS_TOKEN_FIELD_NUMBER: _builtins.int
+    TOKEN_TYPE_FIELD_NUMBER: _builtins.int
+    SCOPE_FIELD_NUMBER: _builtins.int
+    EXPIRES_FIELD_NUMBER: _builtins.int
+    access_token: _builtins.str
+    """The access token."""
+    token_type: _builtins.str
+    """Type of the token, in lower case: `bearer`. Empty: the provider has not said."""
+    scope: _builtins.str
+    """Scopes that were granted, separated by spaces. Empty: the provider has not said."""
+    @_builtins.property
+    def expires(self) -> _timestamp_pb2.Timestamp:
+        """When the token expires. Absent: unknown; the provider has not said, and the token was taken for good."""
+
+    def __init__(
+        self,
+        *,
+        access_token: _builtins.str = ...,
+        token_type: _builtins.str = ...,
+        scope: _builtins.str = ...,
+        expires: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires", b"expires"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_token", b"access_token", "expires", b"expires", "scope", b"scope", "token_type", b"token_type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAccessTokenResponse: _TypeAlias = GetAccessTokenResponse  # noqa: Y015

@@ -57,6 +57,11 @@ class AccountServiceStub:
                 request_serializer=authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserResponse.FromString,
                 _registered_method=True)
+        self.GetAccessToken = channel.unary_unary(
+                '/authwire.v1.AccountService/GetAccessToken',
+                request_serializer=authwire_dot_v1_dot_account__service__pb2.GetAccessTokenRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_account__service__pb2.GetAccessTokenResponse.FromString,
+                _registered_method=True)
 
 
 class AccountServiceServicer:
@@ -78,9 +83,10 @@ class AccountServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UnlinkAccount(self, request, context):
-        """Unlinks an account from its user and returns it as it was. Atomic.
+        """Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+        SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -101,6 +107,28 @@ class AccountServiceServicer:
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetAccessToken(self, request, context):
+        """Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
+        the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
+        answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
+        when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+
+        ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+        INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+        REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
+        PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
+        REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
+        again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
+        CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
+        time in the google.rpc.RetryInfo.
+        PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
+        google.rpc.RetryInfo.
+        OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -128,6 +156,11 @@ def add_AccountServiceServicer_to_server(servicer, server):
                     servicer.ListAccountsByUser,
                     request_deserializer=authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserResponse.SerializeToString,
+            ),
+            'GetAccessToken': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetAccessToken,
+                    request_deserializer=authwire_dot_v1_dot_account__service__pb2.GetAccessTokenRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_account__service__pb2.GetAccessTokenResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -241,6 +274,33 @@ class AccountService:
             '/authwire.v1.AccountService/ListAccountsByUser',
             authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserRequest.SerializeToString,
             authwire_dot_v1_dot_account__service__pb2.ListAccountsByUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetAccessToken(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.AccountService/GetAccessToken',
+            authwire_dot_v1_dot_account__service__pb2.GetAccessTokenRequest.SerializeToString,
+            authwire_dot_v1_dot_account__service__pb2.GetAccessTokenResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,9 +45,10 @@ class AccountServiceStub:
     ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
     """
     UnlinkAccount: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.UnlinkAccountRequest, _account_service_pb2.UnlinkAccountResponse]
-    """Unlinks an account from its user and returns it as it was. Atomic.
+    """Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+    SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
     """
     GetAccount: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.GetAccountRequest, _account_service_pb2.GetAccountResponse]
     """Returns an account.
@@ -60,6 +61,24 @@ class AccountServiceStub:
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+    """
+    GetAccessToken: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.GetAccessTokenRequest, _account_service_pb2.GetAccessTokenResponse]
+    """Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
+    the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
+    answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
+    when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+
+    ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+    INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+    REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
+    PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
+    REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
+    again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
+    CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
+    time in the google.rpc.RetryInfo.
+    PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
+    google.rpc.RetryInfo.
+    OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
     """
 
 @_typing.type_check_only
@@ -79,9 +98,10 @@ class AccountServiceAsyncStub(AccountServiceStub):
     ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
     """
     UnlinkAccount: _aio.UnaryUnaryMultiCallable[_account_service_pb2.UnlinkAccountRequest, _account_service_pb2.UnlinkAccountResponse]  # type: ignore[assignment]
-    """Unlinks an account from its user and returns it as it was. Atomic.
+    """Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+    SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
     """
     GetAccount: _aio.UnaryUnaryMultiCallable[_account_service_pb2.GetAccountRequest, _account_service_pb2.GetAccountResponse]  # type: ignore[assignment]
     """Returns an account.
@@ -94,6 +114,24 @@ class AccountServiceAsyncStub(AccountServiceStub):
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+    """
+    GetAccessToken: _aio.UnaryUnaryMultiCallable[_account_service_pb2.GetAccessTokenRequest, _account_service_pb2.GetAccessTokenResponse]  # type: ignore[assignment]
+    """Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
+    the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
+    answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
+    when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+
+    ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+    INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+    REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
+    PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
+    REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
+    again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
+    CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
+    time in the google.rpc.RetryInfo.
+    PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
+    google.rpc.RetryInfo.
+    OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
     """
 
 class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -122,9 +160,10 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_service_pb2.UnlinkAccountRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_service_pb2.UnlinkAccountResponse, _abc.Awaitable[_account_service_pb2.UnlinkAccountResponse]]:
-        """Unlinks an account from its user and returns it as it was. Atomic.
+        """Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+        SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
         """
 
     @_abc_1.abstractmethod
@@ -149,6 +188,30 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
+        """
+
+    @_abc_1.abstractmethod
+    def GetAccessToken(
+        self,
+        request: _account_service_pb2.GetAccessTokenRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_account_service_pb2.GetAccessTokenResponse, _abc.Awaitable[_account_service_pb2.GetAccessTokenResponse]]:
+        """Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
+        the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
+        answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
+        when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+
+        ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+        INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+        REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
+        PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
+        REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
+        again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
+        CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
+        time in the google.rpc.RetryInfo.
+        PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
+        google.rpc.RetryInfo.
+        OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
         """
 
 def add_AccountServiceServicer_to_server(servicer: AccountServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

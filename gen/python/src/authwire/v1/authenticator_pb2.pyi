@@ -6,6 +6,7 @@ isort:skip_file
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -32,6 +33,8 @@ class Authenticator(_message.Message):
     CREDENTIAL_BACKED_UP_FIELD_NUMBER: _builtins.int
     TRANSPORTS_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    UPDATE_TIME_FIELD_NUMBER: _builtins.int
     credential_id: _builtins.str
     """Credential id in Base64, compared byte for byte."""
     user_id: _builtins.str
@@ -54,6 +57,18 @@ class Authenticator(_message.Message):
         here with the value null.
         """
 
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId answers it; elsewhere it is
+        absent. Of an authenticator that was there before the service kept it: when the service was brought up to date.
+        """
+
+    @_builtins.property
+    def update_time(self) -> _timestamp_pb2.Timestamp:
+        """When a call last wrote the authenticator, to the millisecond; also where the counter stayed, so that it is the last sign-in
+        with it. Answered as `create_time`, and of older ones that nobody has written since the same moment.
+        """
+
     def __init__(
         self,
         *,
@@ -66,10 +81,12 @@ class Authenticator(_message.Message):
         credential_backed_up: _builtins.bool = ...,
         transports: _builtins.str | None = ...,
         extra: _struct_pb2.Struct | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        update_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_transports", b"_transports", "extra", b"extra", "transports", b"transports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_transports", b"_transports", "create_time", b"create_time", "extra", b"extra", "transports", b"transports", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_transports", b"_transports", "counter", b"counter", "credential_backed_up", b"credential_backed_up", "credential_device_type", b"credential_device_type", "credential_id", b"credential_id", "credential_public_key", b"credential_public_key", "extra", b"extra", "provider_account_id", b"provider_account_id", "transports", b"transports", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_transports", b"_transports", "counter", b"counter", "create_time", b"create_time", "credential_backed_up", b"credential_backed_up", "credential_device_type", b"credential_device_type", "credential_id", b"credential_id", "credential_public_key", b"credential_public_key", "extra", b"extra", "provider_account_id", b"provider_account_id", "transports", b"transports", "update_time", b"update_time", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__transports: _TypeAlias = _typing.Literal["transports"]  # noqa: Y015
     _WhichOneofArgType__transports: _TypeAlias = _typing.Literal["_transports", b"_transports"]  # noqa: Y015

@@ -85,7 +85,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_METHOD_UNKNOWN: _ErrorReason.ValueType  # 29
     """UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 30
-    """RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large."""
+    """RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large; or as
+    many streams of EventService.Watch are open.
+    """
     ERROR_REASON_API_KEY_MISSING: _ErrorReason.ValueType  # 31
     """UNAUTHENTICATED: the call has no API key."""
     ERROR_REASON_API_KEY_INVALID: _ErrorReason.ValueType  # 32
@@ -113,6 +115,37 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_IDEMPOTENCY_KEY_REUSED: _ErrorReason.ValueType  # 39
     """FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
     done; the call needs a key of its own.
+    """
+    ERROR_REASON_REFRESH_TOKEN_MISSING: _ErrorReason.ValueType  # 40
+    """FAILED_PRECONDITION: the access token of the account is not good for as long as was asked, or there is none, and the account
+    has no refresh token. The user has to sign in at the provider again.
+    """
+    ERROR_REASON_PROVIDER_NOT_CONFIGURED: _ErrorReason.ValueType  # 41
+    """FAILED_PRECONDITION: a token is to be refreshed, and the service does not know the token endpoint: the provider is not in its
+    file of providers (`--providers-file`) for the tenant of the key.
+    """
+    ERROR_REASON_REFRESH_REFUSED: _ErrorReason.ValueType  # 42
+    """FAILED_PRECONDITION: the provider has refused the refresh token of the account (`invalid_grant`): it has expired or was
+    revoked or replaced. The user has to sign in at the provider again. A google.rpc.RetryInfo says until when the service does
+    not try this refresh token again.
+    """
+    ERROR_REASON_CLIENT_REFUSED: _ErrorReason.ValueType  # 43
+    """FAILED_PRECONDITION: the provider rejects the service as a client, or its request; the metadata `oauth_error` of the ErrorInfo
+    says how (`invalid_client`, …). It is for the operator to look at the file of providers. A google.rpc.RetryInfo says until when
+    the service does not try again.
+    """
+    ERROR_REASON_PROVIDER_UNAVAILABLE: _ErrorReason.ValueType  # 44
+    """UNAVAILABLE: a token is to be refreshed, and the provider cannot be reached or gives no usable answer; the metadata `failure` of
+    the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo says until when the
+    service does not try again.
+    """
+    ERROR_REASON_CURSOR_EXPIRED: _ErrorReason.ValueType  # 45
+    """OUT_OF_RANGE: events that follow the cursor have been cleaned away, or the cursor is of another database."""
+    ERROR_REASON_EVENTS_NOT_KEPT: _ErrorReason.ValueType  # 46
+    """FAILED_PRECONDITION: the service is told to keep no events (`--events-keep 0`)."""
+    ERROR_REASON_CACHES_NOT_CONFIRMED: _ErrorReason.ValueType  # 47
+    """DEADLINE_EXCEEDED: a call with `await_caches` has done what it was asked for, but its deadline came before every client had
+    confirmed that it knows. Made again, it waits for the same.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -183,7 +216,9 @@ ERROR_REASON_TOKEN_NOT_YET_VALID: ErrorReason.ValueType  # 28
 ERROR_REASON_METHOD_UNKNOWN: ErrorReason.ValueType  # 29
 """UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 30
-"""RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large."""
+"""RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large; or as
+many streams of EventService.Watch are open.
+"""
 ERROR_REASON_API_KEY_MISSING: ErrorReason.ValueType  # 31
 """UNAUTHENTICATED: the call has no API key."""
 ERROR_REASON_API_KEY_INVALID: ErrorReason.ValueType  # 32
@@ -211,5 +246,36 @@ A google.rpc.RetryInfo says when to come again. Nothing was done.
 ERROR_REASON_IDEMPOTENCY_KEY_REUSED: ErrorReason.ValueType  # 39
 """FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
 done; the call needs a key of its own.
+"""
+ERROR_REASON_REFRESH_TOKEN_MISSING: ErrorReason.ValueType  # 40
+"""FAILED_PRECONDITION: the access token of the account is not good for as long as was asked, or there is none, and the account
+has no refresh token. The user has to sign in at the provider again.
+"""
+ERROR_REASON_PROVIDER_NOT_CONFIGURED: ErrorReason.ValueType  # 41
+"""FAILED_PRECONDITION: a token is to be refreshed, and the service does not know the token endpoint: the provider is not in its
+file of providers (`--providers-file`) for the tenant of the key.
+"""
+ERROR_REASON_REFRESH_REFUSED: ErrorReason.ValueType  # 42
+"""FAILED_PRECONDITION: the provider has refused the refresh token of the account (`invalid_grant`): it has expired or was
+revoked or replaced. The user has to sign in at the provider again. A google.rpc.RetryInfo says until when the service does
+not try this refresh token again.
+"""
+ERROR_REASON_CLIENT_REFUSED: ErrorReason.ValueType  # 43
+"""FAILED_PRECONDITION: the provider rejects the service as a client, or its request; the metadata `oauth_error` of the ErrorInfo
+says how (`invalid_client`, …). It is for the operator to look at the file of providers. A google.rpc.RetryInfo says until when
+the service does not try again.
+"""
+ERROR_REASON_PROVIDER_UNAVAILABLE: ErrorReason.ValueType  # 44
+"""UNAVAILABLE: a token is to be refreshed, and the provider cannot be reached or gives no usable answer; the metadata `failure` of
+the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo says until when the
+service does not try again.
+"""
+ERROR_REASON_CURSOR_EXPIRED: ErrorReason.ValueType  # 45
+"""OUT_OF_RANGE: events that follow the cursor have been cleaned away, or the cursor is of another database."""
+ERROR_REASON_EVENTS_NOT_KEPT: ErrorReason.ValueType  # 46
+"""FAILED_PRECONDITION: the service is told to keep no events (`--events-keep 0`)."""
+ERROR_REASON_CACHES_NOT_CONFIRMED: ErrorReason.ValueType  # 47
+"""DEADLINE_EXCEEDED: a call with `await_caches` has done what it was asked for, but its deadline came before every client had
+confirmed that it knows. Made again, it waits for the same.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -5,6 +5,7 @@ isort:skip_file
 
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pb2 as _descriptor_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import extension_dict as _extension_dict
 import builtins as _builtins
 
@@ -12,9 +13,15 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 SCOPE_FIELD_NUMBER: _builtins.int
 SUBJECT_FIELD_NUMBER: _builtins.int
+TOLD_FIELD_NUMBER: _builtins.int
 scope: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
 """The scope that the caller's API key must have: `users:read`. `any`: every key will do, whatever its scopes."""
 subject: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
 """Whose data a call that writes is about, for the audit log: the path of a user id in the request, or, where the
-request has none, in the response. Not set: the call is about nobody who has an id.
+request has none, in the response. Of a list of ids the log has a line each; where the response has a field
+`processed`, for so many of them. Not set: the call is about nobody who has an id.
+"""
+told: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
+"""What else the audit log says of a call that writes: paths in the request or the response, of texts that name something
+and of numbers other than 0. `session.id` stands in the log as `session_id`.
 """

@@ -259,16 +259,24 @@ class DeleteSessionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_TOKEN_FIELD_NUMBER: _builtins.int
+    AWAIT_CACHES_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
     """Token of the session."""
+    await_caches: _builtins.bool
+    """Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+    `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+    each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+    their `maxStaleMs`.
+    """
     def __init__(
         self,
         *,
         session_token: _builtins.str = ...,
+        await_caches: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_token", b"session_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["await_caches", b"await_caches", "session_token", b"session_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -530,18 +538,34 @@ class RevokeSessionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ID_FIELD_NUMBER: _builtins.int
+    USER_ID_FIELD_NUMBER: _builtins.int
+    AWAIT_CACHES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """See Session.id."""
+    user_id: _builtins.str
+    """Identifier of the user whose session it must be: whoever lets people sign out their devices gives that of the one who
+    asks. A session of somebody else stays, and the answer is as if there were none. Absent: anybody's.
+    """
+    await_caches: _builtins.bool
+    """Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+    `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+    each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+    their `maxStaleMs`.
+    """
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
+        user_id: _builtins.str | None = ...,
+        await_caches: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_user_id", b"_user_id", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_user_id", b"_user_id", "await_caches", b"await_caches", "id", b"id", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__user_id: _TypeAlias = _typing.Literal["user_id"]  # noqa: Y015
+    _WhichOneofArgType__user_id: _TypeAlias = _typing.Literal["_user_id", b"_user_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__user_id) -> _WhichOneofReturnType__user_id | None: ...
 
 Global___RevokeSessionRequest: _TypeAlias = RevokeSessionRequest  # noqa: Y015
 
@@ -578,22 +602,30 @@ class RevokeUserSessionsRequest(_message.Message):
     USER_ID_FIELD_NUMBER: _builtins.int
     KEPT_ID_FIELD_NUMBER: _builtins.int
     KEPT_SESSION_TOKEN_FIELD_NUMBER: _builtins.int
+    AWAIT_CACHES_FIELD_NUMBER: _builtins.int
     user_id: _builtins.str
     """Identifier of the user."""
     kept_id: _builtins.str
     """Id of a session that stays, if the user has it: that of the device that asks. Absent: none."""
     kept_session_token: _builtins.str
     """The same by its token. Both may be given, and both stay."""
+    await_caches: _builtins.bool
+    """Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+    `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+    each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+    their `maxStaleMs`.
+    """
     def __init__(
         self,
         *,
         user_id: _builtins.str = ...,
         kept_id: _builtins.str | None = ...,
         kept_session_token: _builtins.str | None = ...,
+        await_caches: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_kept_id", b"_kept_id", "_kept_session_token", b"_kept_session_token", "kept_id", b"kept_id", "kept_session_token", b"kept_session_token"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_kept_id", b"_kept_id", "_kept_session_token", b"_kept_session_token", "kept_id", b"kept_id", "kept_session_token", b"kept_session_token", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_kept_id", b"_kept_id", "_kept_session_token", b"_kept_session_token", "await_caches", b"await_caches", "kept_id", b"kept_id", "kept_session_token", b"kept_session_token", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__kept_id: _TypeAlias = _typing.Literal["kept_id"]  # noqa: Y015
     _WhichOneofArgType__kept_id: _TypeAlias = _typing.Literal["_kept_id", b"_kept_id"]  # noqa: Y015
@@ -635,6 +667,13 @@ class RevokeSessionsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     USER_IDS_FIELD_NUMBER: _builtins.int
+    AWAIT_CACHES_FIELD_NUMBER: _builtins.int
+    await_caches: _builtins.bool
+    """Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+    `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+    each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+    their `maxStaleMs`.
+    """
     @_builtins.property
     def user_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Identifiers of the users."""
@@ -643,10 +682,11 @@ class RevokeSessionsRequest(_message.Message):
         self,
         *,
         user_ids: _abc.Iterable[_builtins.str] | None = ...,
+        await_caches: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["user_ids", b"user_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["await_caches", b"await_caches", "user_ids", b"user_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

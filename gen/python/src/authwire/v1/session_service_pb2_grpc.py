@@ -131,7 +131,9 @@ class SessionServiceServicer:
     def DeleteSession(self, request, context):
         """Deletes a session and returns it as it was, expired or not.
 
-        SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
+        use such a session any more.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,15 +184,21 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RevokeSession(self, request, context):
-        """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was.
+        """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
+        session of that user is deleted.
+
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeUserSessions(self, request, context):
-        """Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
-        same time may stay.
+        """Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
+        transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
+        created at the same time may stay.
+
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -199,6 +207,8 @@ class SessionServiceServicer:
     def RevokeSessions(self, request, context):
         """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
         of the request, and a call that fails has done some of them. Made again, it does the rest.
+
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -59,7 +59,9 @@ class SessionServiceStub:
     DeleteSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]
     """Deletes a session and returns it as it was, expired or not.
 
-    SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
+    use such a session any more.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
     """
     AccessSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.AccessSessionRequest, _session_service_pb2.AccessSessionResponse]
     """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
@@ -94,14 +96,23 @@ class SessionServiceStub:
     SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
     """
     RevokeSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionRequest, _session_service_pb2.RevokeSessionResponse]
-    """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was."""
+    """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
+    session of that user is deleted.
+
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    """
     RevokeUserSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]
-    """Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
-    same time may stay.
+    """Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
+    transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
+    created at the same time may stay.
+
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
     """
     RevokeSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionsRequest, _session_service_pb2.RevokeSessionsResponse]
     """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
     of the request, and a call that fails has done some of them. Made again, it does the rest.
+
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
     """
 
 @_typing.type_check_only
@@ -135,7 +146,9 @@ class SessionServiceAsyncStub(SessionServiceStub):
     DeleteSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]  # type: ignore[assignment]
     """Deletes a session and returns it as it was, expired or not.
 
-    SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
+    use such a session any more.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
     """
     AccessSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.AccessSessionRequest, _session_service_pb2.AccessSessionResponse]  # type: ignore[assignment]
     """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
@@ -170,14 +183,23 @@ class SessionServiceAsyncStub(SessionServiceStub):
     SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
     """
     RevokeSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionRequest, _session_service_pb2.RevokeSessionResponse]  # type: ignore[assignment]
-    """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was."""
+    """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
+    session of that user is deleted.
+
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    """
     RevokeUserSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]  # type: ignore[assignment]
-    """Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
-    same time may stay.
+    """Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
+    transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
+    created at the same time may stay.
+
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
     """
     RevokeSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionsRequest, _session_service_pb2.RevokeSessionsResponse]  # type: ignore[assignment]
     """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
     of the request, and a call that fails has done some of them. Made again, it does the rest.
+
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
     """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -232,7 +254,9 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_session_service_pb2.DeleteSessionResponse, _abc.Awaitable[_session_service_pb2.DeleteSessionResponse]]:
         """Deletes a session and returns it as it was, expired or not.
 
-        SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
+        use such a session any more.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
         """
 
     @_abc_1.abstractmethod
@@ -291,7 +315,11 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.RevokeSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.RevokeSessionResponse, _abc.Awaitable[_session_service_pb2.RevokeSessionResponse]]:
-        """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was."""
+        """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
+        session of that user is deleted.
+
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        """
 
     @_abc_1.abstractmethod
     def RevokeUserSessions(
@@ -299,8 +327,11 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.RevokeUserSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.RevokeUserSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeUserSessionsResponse]]:
-        """Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
-        same time may stay.
+        """Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
+        transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
+        created at the same time may stay.
+
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
         """
 
     @_abc_1.abstractmethod
@@ -311,6 +342,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_session_service_pb2.RevokeSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeSessionsResponse]]:
         """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
         of the request, and a call that fails has done some of them. Made again, it does the rest.
+
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
         """
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -31,6 +31,7 @@ class User(_message.Message):
     IMAGE_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
+    UPDATE_TIME_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique identifier of the user, compared byte for byte."""
     email: _builtins.str
@@ -57,6 +58,12 @@ class User(_message.Message):
         there before the service kept it: when the service was brought up to date.
         """
 
+    @_builtins.property
+    def update_time(self) -> _timestamp_pb2.Timestamp:
+        """When a call last wrote the user, to the millisecond; also where it changed nothing. Only ListUsers answers it. Of a user
+        that nobody has written since the service keeps it: when the service was brought up to date.
+        """
+
     def __init__(
         self,
         *,
@@ -67,10 +74,11 @@ class User(_message.Message):
         image: _builtins.str | None = ...,
         extra: _struct_pb2.Struct | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
+        update_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "image", b"image", "name", b"name"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015

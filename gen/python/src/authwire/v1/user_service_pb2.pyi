@@ -274,6 +274,7 @@ class UpdateUserRequest(_message.Message):
     IMAGE_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    REVOKE_SESSIONS_ON_EMAIL_CHANGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the user."""
     email: _builtins.str
@@ -282,6 +283,10 @@ class UpdateUserRequest(_message.Message):
     """New name."""
     image: _builtins.str
     """New picture."""
+    revoke_sessions_on_email_change: _builtins.bool
+    """Whether the user is signed out everywhere if the e-mail address becomes another one, or none. One that only differs in
+    what is not compared (see User.email) is the same.
+    """
     @_builtins.property
     def email_verified(self) -> _timestamp_pb2.Timestamp:
         """New time of the first sign-in by e-mail link."""
@@ -304,10 +309,11 @@ class UpdateUserRequest(_message.Message):
         image: _builtins.str | None = ...,
         extra: _struct_pb2.Struct | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
+        revoke_sessions_on_email_change: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "image", b"image", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "revoke_sessions_on_email_change", b"revoke_sessions_on_email_change", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015
@@ -335,6 +341,9 @@ class UpdateUserResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     USER_FIELD_NUMBER: _builtins.int
+    REVOKED_SESSIONS_FIELD_NUMBER: _builtins.int
+    revoked_sessions: _builtins.int
+    """How many sessions were deleted because the e-mail address has changed."""
     @_builtins.property
     def user(self) -> _user_pb2.User:
         """The user as it is now."""
@@ -343,10 +352,11 @@ class UpdateUserResponse(_message.Message):
         self,
         *,
         user: _user_pb2.User | None = ...,
+        revoked_sessions: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revoked_sessions", b"revoked_sessions", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -128,10 +128,13 @@ class UserServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateUser(self, request, context):
-        """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic.
+        """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
+        with the sessions that `revoke_sessions_on_email_change` revokes.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
+        `sessions:write`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

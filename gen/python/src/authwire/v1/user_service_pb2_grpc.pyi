@@ -63,10 +63,13 @@ class UserServiceStub:
     USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
     """
     UpdateUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.UpdateUserRequest, _user_service_pb2.UpdateUserResponse]
-    """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic.
+    """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
+    with the sessions that `revoke_sessions_on_email_change` revokes.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+    SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
+    `sessions:write`.
     """
     DeleteUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.DeleteUserRequest, _user_service_pb2.DeleteUserResponse]
     """Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
@@ -121,10 +124,13 @@ class UserServiceAsyncStub(UserServiceStub):
     USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
     """
     UpdateUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.UpdateUserRequest, _user_service_pb2.UpdateUserResponse]  # type: ignore[assignment]
-    """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic.
+    """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
+    with the sessions that `revoke_sessions_on_email_change` revokes.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+    SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
+    `sessions:write`.
     """
     DeleteUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.DeleteUserRequest, _user_service_pb2.DeleteUserResponse]  # type: ignore[assignment]
     """Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
@@ -206,10 +212,13 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.UpdateUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.UpdateUserResponse, _abc.Awaitable[_user_service_pb2.UpdateUserResponse]]:
-        """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic.
+        """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
+        with the sessions that `revoke_sessions_on_email_change` revokes.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
+        `sessions:write`.
         """
 
     @_abc_1.abstractmethod

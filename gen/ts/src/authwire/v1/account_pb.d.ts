@@ -4,6 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file authwire/v1/account.proto.
@@ -107,6 +108,22 @@ export declare type Account = Message<"authwire.v1.Account"> & {
    * @generated from field: google.protobuf.Struct extra = 13;
    */
   extra?: JsonObject | undefined;
+
+  /**
+   * When the account was linked, to the millisecond. Only ListAccountsByUser answers it; elsewhere it is absent. Of an
+   * account that was there before the service kept it: when the service was brought up to date.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 14;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When a call last wrote the account, to the millisecond; also where it changed nothing. Answered as `create_time`, and of
+   * older accounts that nobody has written since the same moment.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 15;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**

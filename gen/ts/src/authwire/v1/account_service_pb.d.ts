@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Account, AccountType, AuthorizationDetails } from "./account_pb.js";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file authwire/v1/account_service.proto.
@@ -154,6 +155,13 @@ export declare type UnlinkAccountRequest = Message<"authwire.v1.UnlinkAccountReq
    * @generated from field: string provider_account_id = 2;
    */
   providerAccountId: string;
+
+  /**
+   * Whether the user is signed out everywhere: who has the account at the provider may be signed in by it.
+   *
+   * @generated from field: bool revoke_sessions = 3;
+   */
+  revokeSessions: boolean;
 };
 
 /**
@@ -174,6 +182,13 @@ export declare type UnlinkAccountResponse = Message<"authwire.v1.UnlinkAccountRe
    * @generated from field: authwire.v1.Account account = 1;
    */
   account?: Account | undefined;
+
+  /**
+   * How many sessions of the user were deleted.
+   *
+   * @generated from field: int64 revoked_sessions = 2;
+   */
+  revokedSessions: bigint;
 };
 
 /**
@@ -300,6 +315,90 @@ export declare type ListAccountsByUserResponse = Message<"authwire.v1.ListAccoun
 export declare const ListAccountsByUserResponseSchema: GenMessage<ListAccountsByUserResponse>;
 
 /**
+ * Request of AccountService.GetAccessToken.
+ *
+ * @generated from message authwire.v1.GetAccessTokenRequest
+ */
+export declare type GetAccessTokenRequest = Message<"authwire.v1.GetAccessTokenRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * Identifier of the provider.
+   *
+   * @generated from field: string provider = 2;
+   */
+  provider: string;
+
+  /**
+   * Identifier of the account at the provider. Empty: the only one that the user has there.
+   *
+   * @generated from field: string provider_account_id = 3;
+   */
+  providerAccountId: string;
+
+  /**
+   * How long the token is to be good, from now on, at least: up to an hour. Absent: 60 seconds. A token that has more than half
+   * of its life before it is good enough in any case, where the account has `expires_in`: else one with a short life would be
+   * refreshed at every call.
+   *
+   * @generated from field: google.protobuf.Duration min_validity = 4;
+   */
+  minValidity?: Duration | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.GetAccessTokenRequest.
+ * Use `create(GetAccessTokenRequestSchema)` to create a new message.
+ */
+export declare const GetAccessTokenRequestSchema: GenMessage<GetAccessTokenRequest>;
+
+/**
+ * Answer of AccountService.GetAccessToken.
+ *
+ * @generated from message authwire.v1.GetAccessTokenResponse
+ */
+export declare type GetAccessTokenResponse = Message<"authwire.v1.GetAccessTokenResponse"> & {
+  /**
+   * The access token.
+   *
+   * @generated from field: string access_token = 1;
+   */
+  accessToken: string;
+
+  /**
+   * Type of the token, in lower case: `bearer`. Empty: the provider has not said.
+   *
+   * @generated from field: string token_type = 2;
+   */
+  tokenType: string;
+
+  /**
+   * Scopes that were granted, separated by spaces. Empty: the provider has not said.
+   *
+   * @generated from field: string scope = 3;
+   */
+  scope: string;
+
+  /**
+   * When the token expires. Absent: unknown; the provider has not said, and the token was taken for good.
+   *
+   * @generated from field: google.protobuf.Timestamp expires = 4;
+   */
+  expires?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.GetAccessTokenResponse.
+ * Use `create(GetAccessTokenResponseSchema)` to create a new message.
+ */
+export declare const GetAccessTokenResponseSchema: GenMessage<GetAccessTokenResponse>;
+
+/**
  * Accounts: link a provider's account to a user, and unlink it.
  *
  * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
@@ -323,9 +422,10 @@ export declare const AccountService: GenService<{
     output: typeof LinkAccountResponseSchema;
   },
   /**
-   * Unlinks an account from its user and returns it as it was. Atomic.
+   * Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
    *
    * ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+   * SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
    *
    * @generated from rpc authwire.v1.AccountService.UnlinkAccount
    */
@@ -359,6 +459,31 @@ export declare const AccountService: GenService<{
     methodKind: "unary";
     input: typeof ListAccountsByUserRequestSchema;
     output: typeof ListAccountsByUserResponseSchema;
+  },
+  /**
+   * Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
+   * the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
+   * answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
+   * when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+   *
+   * ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+   * INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+   * REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
+   * PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
+   * REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
+   * again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
+   * CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
+   * time in the google.rpc.RetryInfo.
+   * PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
+   * google.rpc.RetryInfo.
+   * OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
+   *
+   * @generated from rpc authwire.v1.AccountService.GetAccessToken
+   */
+  getAccessToken: {
+    methodKind: "unary";
+    input: typeof GetAccessTokenRequestSchema;
+    output: typeof GetAccessTokenResponseSchema;
   },
 }>;
 

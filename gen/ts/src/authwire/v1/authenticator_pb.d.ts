@@ -4,6 +4,7 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file authwire/v1/authenticator.proto.
@@ -79,6 +80,22 @@ export declare type Authenticator = Message<"authwire.v1.Authenticator"> & {
    * @generated from field: google.protobuf.Struct extra = 9;
    */
   extra?: JsonObject | undefined;
+
+  /**
+   * When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId answers it; elsewhere it is
+   * absent. Of an authenticator that was there before the service kept it: when the service was brought up to date.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 10;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When a call last wrote the authenticator, to the millisecond; also where the counter stayed, so that it is the last sign-in
+   * with it. Answered as `create_time`, and of older ones that nobody has written since the same moment.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 11;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**

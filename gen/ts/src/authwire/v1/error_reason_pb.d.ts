@@ -228,7 +228,8 @@ export enum ErrorReason {
   METHOD_UNKNOWN = 29,
 
   /**
-   * RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large.
+   * RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large; or as
+   * many streams of EventService.Watch are open.
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 30;
    */
@@ -301,6 +302,71 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_IDEMPOTENCY_KEY_REUSED = 39;
    */
   IDEMPOTENCY_KEY_REUSED = 39,
+
+  /**
+   * FAILED_PRECONDITION: the access token of the account is not good for as long as was asked, or there is none, and the account
+   * has no refresh token. The user has to sign in at the provider again.
+   *
+   * @generated from enum value: ERROR_REASON_REFRESH_TOKEN_MISSING = 40;
+   */
+  REFRESH_TOKEN_MISSING = 40,
+
+  /**
+   * FAILED_PRECONDITION: a token is to be refreshed, and the service does not know the token endpoint: the provider is not in its
+   * file of providers (`--providers-file`) for the tenant of the key.
+   *
+   * @generated from enum value: ERROR_REASON_PROVIDER_NOT_CONFIGURED = 41;
+   */
+  PROVIDER_NOT_CONFIGURED = 41,
+
+  /**
+   * FAILED_PRECONDITION: the provider has refused the refresh token of the account (`invalid_grant`): it has expired or was
+   * revoked or replaced. The user has to sign in at the provider again. A google.rpc.RetryInfo says until when the service does
+   * not try this refresh token again.
+   *
+   * @generated from enum value: ERROR_REASON_REFRESH_REFUSED = 42;
+   */
+  REFRESH_REFUSED = 42,
+
+  /**
+   * FAILED_PRECONDITION: the provider rejects the service as a client, or its request; the metadata `oauth_error` of the ErrorInfo
+   * says how (`invalid_client`, …). It is for the operator to look at the file of providers. A google.rpc.RetryInfo says until when
+   * the service does not try again.
+   *
+   * @generated from enum value: ERROR_REASON_CLIENT_REFUSED = 43;
+   */
+  CLIENT_REFUSED = 43,
+
+  /**
+   * UNAVAILABLE: a token is to be refreshed, and the provider cannot be reached or gives no usable answer; the metadata `failure` of
+   * the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo says until when the
+   * service does not try again.
+   *
+   * @generated from enum value: ERROR_REASON_PROVIDER_UNAVAILABLE = 44;
+   */
+  PROVIDER_UNAVAILABLE = 44,
+
+  /**
+   * OUT_OF_RANGE: events that follow the cursor have been cleaned away, or the cursor is of another database.
+   *
+   * @generated from enum value: ERROR_REASON_CURSOR_EXPIRED = 45;
+   */
+  CURSOR_EXPIRED = 45,
+
+  /**
+   * FAILED_PRECONDITION: the service is told to keep no events (`--events-keep 0`).
+   *
+   * @generated from enum value: ERROR_REASON_EVENTS_NOT_KEPT = 46;
+   */
+  EVENTS_NOT_KEPT = 46,
+
+  /**
+   * DEADLINE_EXCEEDED: a call with `await_caches` has done what it was asked for, but its deadline came before every client had
+   * confirmed that it knows. Made again, it waits for the same.
+   *
+   * @generated from enum value: ERROR_REASON_CACHES_NOT_CONFIRMED = 47;
+   */
+  CACHES_NOT_CONFIRMED = 47,
 }
 
 /**

@@ -19,9 +19,18 @@ export declare const scope: GenExtension<MethodOptions, string>;
 
 /**
  * Whose data a call that writes is about, for the audit log: the path of a user id in the request, or, where the
- * request has none, in the response. Not set: the call is about nobody who has an id.
+ * request has none, in the response. Of a list of ids the log has a line each; where the response has a field
+ * `processed`, for so many of them. Not set: the call is about nobody who has an id.
  *
  * @generated from extension: string subject = 50052;
  */
 export declare const subject: GenExtension<MethodOptions, string>;
+
+/**
+ * What else the audit log says of a call that writes: paths in the request or the response, of texts that name something
+ * and of numbers other than 0. `session.id` stands in the log as `session_id`.
+ *
+ * @generated from extension: repeated string told = 50054;
+ */
+export declare const told: GenExtension<MethodOptions, string[]>;
 

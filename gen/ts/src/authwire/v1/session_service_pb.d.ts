@@ -236,6 +236,16 @@ export declare type DeleteSessionRequest = Message<"authwire.v1.DeleteSessionReq
    * @generated from field: string session_token = 1;
    */
   sessionToken: string;
+
+  /**
+   * Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+   * `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+   * each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+   * their `maxStaleMs`.
+   *
+   * @generated from field: bool await_caches = 2;
+   */
+  awaitCaches: boolean;
 };
 
 /**
@@ -490,6 +500,24 @@ export declare type RevokeSessionRequest = Message<"authwire.v1.RevokeSessionReq
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Identifier of the user whose session it must be: whoever lets people sign out their devices gives that of the one who
+   * asks. A session of somebody else stays, and the answer is as if there were none. Absent: anybody's.
+   *
+   * @generated from field: optional string user_id = 2;
+   */
+  userId?: string | undefined;
+
+  /**
+   * Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+   * `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+   * each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+   * their `maxStaleMs`.
+   *
+   * @generated from field: bool await_caches = 3;
+   */
+  awaitCaches: boolean;
 };
 
 /**
@@ -544,6 +572,16 @@ export declare type RevokeUserSessionsRequest = Message<"authwire.v1.RevokeUserS
    * @generated from field: optional string kept_session_token = 3;
    */
   keptSessionToken?: string | undefined;
+
+  /**
+   * Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+   * `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+   * each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+   * their `maxStaleMs`.
+   *
+   * @generated from field: bool await_caches = 4;
+   */
+  awaitCaches: boolean;
 };
 
 /**
@@ -584,6 +622,16 @@ export declare type RevokeSessionsRequest = Message<"authwire.v1.RevokeSessionsR
    * @generated from field: repeated string user_ids = 1;
    */
   userIds: string[];
+
+  /**
+   * Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
+   * `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
+   * each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
+   * their `maxStaleMs`.
+   *
+   * @generated from field: bool await_caches = 2;
+   */
+  awaitCaches: boolean;
 };
 
 /**
@@ -678,7 +726,9 @@ export declare const SessionService: GenService<{
   /**
    * Deletes a session and returns it as it was, expired or not.
    *
-   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token.
+   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
+   * use such a session any more.
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
    *
    * @generated from rpc authwire.v1.SessionService.DeleteSession
    */
@@ -741,7 +791,10 @@ export declare const SessionService: GenService<{
     output: typeof GetSessionResponseSchema;
   },
   /**
-   * Deletes the session with an id, if there is one: the device is signed out. Returns it as it was.
+   * Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
+   * session of that user is deleted.
+   *
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
    *
    * @generated from rpc authwire.v1.SessionService.RevokeSession
    */
@@ -751,8 +804,11 @@ export declare const SessionService: GenService<{
     output: typeof RevokeSessionResponseSchema;
   },
   /**
-   * Deletes the sessions that a user has, or all but one. Atomic. Of an unknown user: none. A session that is created at the
-   * same time may stay.
+   * Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
+   * transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
+   * created at the same time may stay.
+   *
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
    *
    * @generated from rpc authwire.v1.SessionService.RevokeUserSessions
    */
@@ -764,6 +820,8 @@ export declare const SessionService: GenService<{
   /**
    * Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
    * of the request, and a call that fails has done some of them. Made again, it does the rest.
+   *
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
    *
    * @generated from rpc authwire.v1.SessionService.RevokeSessions
    */

@@ -68,6 +68,14 @@ export declare type User = Message<"authwire.v1.User"> & {
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * When a call last wrote the user, to the millisecond; also where it changed nothing. Only ListUsers answers it. Of a user
+   * that nobody has written since the service keeps it: when the service was brought up to date.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 8;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**

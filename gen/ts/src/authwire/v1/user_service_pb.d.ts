@@ -278,6 +278,14 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
    * @generated from field: google.protobuf.FieldMask update_mask = 7;
    */
   updateMask?: FieldMask | undefined;
+
+  /**
+   * Whether the user is signed out everywhere if the e-mail address becomes another one, or none. One that only differs in
+   * what is not compared (see User.email) is the same.
+   *
+   * @generated from field: bool revoke_sessions_on_email_change = 8;
+   */
+  revokeSessionsOnEmailChange: boolean;
 };
 
 /**
@@ -298,6 +306,13 @@ export declare type UpdateUserResponse = Message<"authwire.v1.UpdateUserResponse
    * @generated from field: authwire.v1.User user = 1;
    */
   user?: User | undefined;
+
+  /**
+   * How many sessions were deleted because the e-mail address has changed.
+   *
+   * @generated from field: int64 revoked_sessions = 2;
+   */
+  revokedSessions: bigint;
 };
 
 /**
@@ -542,10 +557,13 @@ export declare const UserService: GenService<{
     output: typeof GetUserByAccountResponseSchema;
   },
   /**
-   * Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic.
+   * Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
+   * with the sessions that `revoke_sessions_on_email_change` revokes.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the id.
    * EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+   * SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
+   * `sessions:write`.
    *
    * @generated from rpc authwire.v1.UserService.UpdateUser
    */

@@ -13,10 +13,11 @@ export function addressBook(database: Database, tenant: string) {
     "emailKey",
   )
   const clear = users.statement(
-    users.updateOf("email", "emailKey").where(users.keyIs()),
+    users.updateOf("email", "emailKey", "updated").where(users.keyIs()),
     ...users.key,
     "email",
     "emailKey",
+    "updated",
   )
 
   return {
@@ -36,7 +37,8 @@ export function addressBook(database: Database, tenant: string) {
         }
         const kept = holders.filter((id) => !mayClear(id))
         if (kept.length > 0) return kept
-        for (const id of holders) await sql.write(clear, { tenant, id, email: undefined, emailKey: undefined })
+        const cleared = { email: undefined, emailKey: undefined, updated: new Date() }
+        for (const id of holders) await sql.write(clear, { tenant, id, ...cleared })
         return []
       })
     },

@@ -36,14 +36,15 @@ export function bulk(
     // The key of the address is not among the columns that are read.
     users: bulkTable(database, users, {
       tenant,
-      seal: (row) => ({ ...row, created: row.created ?? new Date() }),
+      seal: timed,
       open: (row) => ({ ...row, emailKey: emailKey(row.email) }),
-      hidden: ["created"],
+      hidden: ["created", "updated"],
     }),
     accounts: bulkTable(database, accounts, {
       tenant,
-      seal: (row) => sealed.seal(row, tenant),
+      seal: (row) => timed({ ...row, ...sealed.seal(row, tenant) }),
       open: (row) => ({ ...sealed.open(row, tenant), tenant }),
+      hidden: ["created", "updated"],
     }),
     sessions: bulkTable(database, sessions, {
       tenant,
@@ -51,6 +52,12 @@ export function bulk(
       hidden: ["id", "created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"],
     }),
     verificationTokens: bulkTable(database, verificationTokens, { tenant }),
-    authenticators: bulkTable(database, authenticators, { tenant }),
+    authenticators: bulkTable(database, authenticators, { tenant, seal: timed, hidden: ["created", "updated"] }),
   }
+}
+
+/** What nobody knows is now. */
+function timed<Row extends { created?: Date | undefined; updated?: Date | undefined }>(row: Row): Row {
+  const now = new Date()
+  return { ...row, created: row.created ?? now, updated: row.updated ?? now }
 }

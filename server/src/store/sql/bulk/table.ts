@@ -32,7 +32,7 @@ interface BulkTableOptions<Row> {
   /** Makes the row that is stored of one in the clear, and back. */
   seal?: (row: Row) => Row
   open?: (row: Row) => Row
-  /** Columns that no other reader selects, and that never change: they go over with a new row, and are not compared. */
+  /** Columns that only lists select: they go over with a row that is new or has changed, and are not compared. */
   hidden?: readonly (keyof Row & string)[]
 }
 

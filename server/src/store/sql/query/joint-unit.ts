@@ -31,9 +31,10 @@ export class JointUnit {
     const lease = await this.#enter(rows, () => this.#undoReads())
     return work({
       read: async (statement, values) => (await this.#start(lease, statement.sql, statement.cells(values))).rows,
-      write: async (statement, values) => {
+      write: async (statement, values, also) => {
         const { matched } = await this.#start(lease, statement.sql, statement.cells(values))
         this.#hasWritten ||= matched > 0
+        if (matched > 0 && also !== undefined) await this.#start(lease, also.sql, also.cells)
         return matched
       },
     })

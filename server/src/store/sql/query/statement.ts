@@ -11,12 +11,22 @@ export interface Statement<Values> {
   cells(values: Values): Cell[]
 }
 
+/** A statement with the cells of its parameters. */
+export interface Bound {
+  readonly sql: string
+  readonly cells: Cell[]
+}
+
 /** Runs statements on one connection. */
 export interface Statements {
   /** The rows that a SELECT finds. */
   read<Values>(statement: Statement<Values>, values: Values): Promise<Cell[][]>
-  /** How many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent". */
-  write<Values>(statement: Statement<Values>, values: Values): Promise<number>
+  /**
+   * How many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent".
+   *
+   * @param also an INSERT that is committed together with it, if it matched any.
+   */
+  write<Values>(statement: Statement<Values>, values: Values, also?: Bound): Promise<number>
 }
 
 /**

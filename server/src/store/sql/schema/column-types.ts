@@ -35,11 +35,19 @@ export interface ColumnTypes {
   /** An unsigned integer of 32 bits. */
   uint32(): EntitySchemaColumnOptions
   boolean(): EntitySchemaColumnOptions
+  /** A whole number that JavaScript has exactly. */
+  whole(): EntitySchemaColumnOptions
 }
 
 const utf8 = {
   to: (text: string | null | undefined) => (text == null ? null : Buffer.from(text)),
   from: (bytes: Buffer | null) => bytes?.toString("utf8") ?? null,
+}
+
+/** A driver may give whole numbers of 64 bits as text. */
+const number = {
+  to: (value: number) => value,
+  from: (text: string | number | null) => (text === null ? null : Number(text)),
 }
 
 const json = {
@@ -69,6 +77,7 @@ const serverTypes: ColumnTypes = {
   double: () => ({ type: "double" }),
   uint32: () => ({ type: "int", unsigned: true }),
   boolean: () => ({ type: "boolean" }),
+  whole: () => ({ type: "bigint", transformer: number }),
 }
 
 const sqliteTypes: ColumnTypes = {
@@ -84,14 +93,12 @@ const sqliteTypes: ColumnTypes = {
   double: () => ({ type: "double" }),
   uint32: () => ({ type: "integer" }),
   boolean: () => ({ type: "boolean" }),
+  whole: () => ({ type: "integer" }),
 }
 
 // PostgreSQL compares text byte for byte by this collation, and sorts by it. It has no text with U+0000; no string of the
 // schema may contain that character. A limit would cost and buy nothing where a key has one of bytes: it counts characters.
 const ordered = { collation: "C" }
-
-/** The driver gives whole numbers of 64 bits as text. */
-const number = { to: (value: number) => value, from: (text: string | null) => (text === null ? null : Number(text)) }
 
 const postgresTypes: ColumnTypes = {
   key: () => ({ type: "text", ...ordered }),
@@ -106,6 +113,7 @@ const postgresTypes: ColumnTypes = {
   double: () => ({ type: "float8" }),
   uint32: () => ({ type: "int8", transformer: number }),
   boolean: () => ({ type: "boolean" }),
+  whole: () => ({ type: "int8", transformer: number }),
 }
 
 export function columnTypes(engine: Engine): ColumnTypes {

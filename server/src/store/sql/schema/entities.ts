@@ -3,6 +3,8 @@ import type {
   Account,
   ApiKey,
   Authenticator,
+  EventIds,
+  EventKind,
   Session,
   SessionOrigin,
   Tenant,
@@ -16,18 +18,31 @@ interface Owned {
   tenant: string
 }
 
-/**
- * A row of `users`. `emailKey` is the address as it is compared; two users of a tenant cannot have the same. `created` is
- * given when the row is inserted, and never changes. `provisionalUntil`: see provisional-users.ts.
- */
-export interface UserRow extends User, Owned {
-  emailKey?: string | undefined
+/** When a row was inserted, which never changes, and when a call last wrote it. Only lists read them. */
+interface Timed {
   created?: Date | undefined
+  updated?: Date | undefined
+}
+
+/**
+ * A row of `users`. `emailKey` is the address as it is compared; two users of a tenant cannot have the same.
+ * `provisionalUntil`: see provisional-users.ts.
+ */
+export interface UserRow extends User, Timed, Owned {
+  emailKey?: string | undefined
   provisionalUntil?: Date | undefined
 }
 
-/** A row of `accounts`. */
-export interface AccountRow extends Account, Owned {}
+/** A row of `accounts`. For what is beside the account itself, see token-refreshes.ts: nothing else reads or changes it. */
+export interface AccountRow extends Account, Timed, Owned {
+  refreshHolder?: string | undefined
+  refreshUntil?: Date | undefined
+  refreshFailure?: string | undefined
+  refreshMark?: Buffer | undefined
+}
+
+/** What stands in an account's row about its refresh. */
+export const refreshColumns = ["refreshHolder", "refreshUntil", "refreshFailure", "refreshMark"] as const
 
 /**
  * A row of `sessions`: the hash stands for the token. What is beside the session itself never changes, apart from `lastSeen`.
@@ -52,13 +67,41 @@ export interface LeaseRow {
 }
 
 /** A row of `authenticators`. */
-export interface AuthenticatorRow extends Authenticator, Owned {}
+export interface AuthenticatorRow extends Authenticator, Timed, Owned {}
 
 /** A row of `idempotency_keys`: the answer of a write, sealed. */
 export interface IdempotencyKeyRow extends Owned {
   keyHash: Buffer
   answer: string
   created: Date
+}
+
+/**
+ * A row of `events`: what was written. It has a sequence once it was committed and somebody has looked; the database makes
+ * the id.
+ */
+export interface EventRow extends EventIds {
+  id?: number | undefined
+  sequence?: number | undefined
+  tenant: string
+  kind: EventKind
+  created: Date
+}
+
+/** The one row of `event_head`: the last sequence that an event has, and a random name of the history. */
+export interface EventHeadRow {
+  name: string
+  sequence: number
+  history: string
+}
+
+/** A row of `caches`: what a process says of its clients that keep sessions. */
+export interface CacheRow {
+  process: string
+  version: number
+  leaseMs: number
+  confirmed: number
+  expires: Date
 }
 
 export type Entities = ReturnType<typeof entities>
@@ -68,11 +111,16 @@ export type Entities = ReturnType<typeof entities>
  * The migrations make the same tables; a test compares the two.
  */
 export function entities(engine: Engine) {
-  const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean } =
+  const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean, whole } =
     columnTypes(engine)
   const isInnoDb = engine === "mysql" || engine === "mariadb"
   /** What was said when a session was created. */
   const ofOrigin = { nullable: true, select: false, update: false }
+  const times = {
+    created: { name: "created", select: false, ...timeOfInsert() },
+    updated: { name: "updated", select: false, ...timeOfInsert(), update: true },
+  } as const
+  const ofRefresh = { nullable: true, select: false }
   const tenant = { name: "tenant", primary: true, select: false, ...key(63) } as const
   return {
     users: new EntitySchema<UserRow>({
@@ -87,7 +135,7 @@ export function entities(engine: Engine) {
         name: { name: "name", nullable: true, ...text() },
         image: { name: "image", nullable: true, ...longText() },
         extra: { name: "extra", ...json() },
-        created: { name: "created", select: false, ...timeOfInsert() },
+        ...times,
         provisionalUntil: { name: "provisional_until", nullable: true, select: false, ...time() },
       },
       indices: [
@@ -114,6 +162,11 @@ export function entities(engine: Engine) {
         expires_at: { name: "expires_at", nullable: true, ...double() },
         authorization_details: { name: "authorization_details", nullable: true, ...json() },
         extra: { name: "extra", ...json() },
+        ...times,
+        refreshHolder: { name: "refresh_holder", ...ofRefresh, ...key(63) },
+        refreshUntil: { name: "refresh_until", ...ofRefresh, ...time() },
+        refreshFailure: { name: "refresh_failure", ...ofRefresh, ...key(64) },
+        refreshMark: { name: "refresh_mark", ...ofRefresh, ...hash(32) },
       },
       // InnoDB has the key of a row at the end of each index.
       indices: [
@@ -177,6 +230,7 @@ export function entities(engine: Engine) {
         credentialBackedUp: { name: "credential_backed_up", ...boolean() },
         transports: { name: "transports", nullable: true, ...text() },
         extra: { name: "extra", ...json() },
+        ...times,
       },
       indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId"] }],
       foreignKeys: [ofUser("authenticators_user_id_fkey")],
@@ -192,6 +246,48 @@ export function entities(engine: Engine) {
         created: { name: "created", ...time() },
       },
       indices: [{ name: "idempotency_keys_created", columns: ["created"] }],
+    }),
+
+    events: new EntitySchema<EventRow>({
+      name: "Event",
+      tableName: "events",
+      columns: {
+        id: { name: "id", primary: true, generated: "increment", ...whole() },
+        sequence: { name: "sequence", nullable: true, ...whole() },
+        tenant: { name: "tenant", ...key(63) },
+        kind: { name: "kind", ...key(32) },
+        userId: { name: "user_id", nullable: true, ...key(255) },
+        sessionId: { name: "session_id", nullable: true, ...key(32) },
+        provider: { name: "provider", nullable: true, ...key(255) },
+        created: { name: "created", ...time() },
+      },
+      indices: [
+        { name: "events_sequence", columns: ["sequence", ...(isInnoDb ? [] : ["id"])] },
+        { name: "events_tenant", columns: ["tenant", "sequence"] },
+      ],
+    }),
+
+    eventHead: new EntitySchema<EventHeadRow>({
+      name: "EventHead",
+      tableName: "event_head",
+      columns: {
+        name: { name: "name", primary: true, ...key(63) },
+        sequence: { name: "sequence", ...whole() },
+        history: { name: "history", ...key(32) },
+      },
+    }),
+
+    caches: new EntitySchema<CacheRow>({
+      name: "Cache",
+      tableName: "caches",
+      columns: {
+        process: { name: "process", primary: true, ...key(63) },
+        version: { name: "version", ...whole() },
+        leaseMs: { name: "lease_ms", ...whole() },
+        confirmed: { name: "confirmed", ...whole() },
+        expires: { name: "expires", ...time() },
+      },
+      indices: [{ name: "caches_expires", columns: ["expires"] }],
     }),
 
     tenants: new EntitySchema<Tenant>({

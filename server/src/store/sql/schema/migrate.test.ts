@@ -11,6 +11,8 @@ import {
   pendingMigrations,
   revertLastMigration,
 } from "../index.js"
+import { sessionHandles } from "./migrations/0007-session-handles.js"
+import { rowTimes } from "./migrations/0008-row-times.js"
 import { migration } from "./migrations/migration.js"
 
 const names = readdirSync(new URL("./migrations", import.meta.url))
@@ -24,6 +26,9 @@ const tables = [
   "accounts",
   "api_keys",
   "authenticators",
+  "caches",
+  "event_head",
+  "events",
   "idempotency_keys",
   "leases",
   "sessions",
@@ -43,9 +48,11 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   const tablesThere = async () => {
     const sql =
       target === "sqlite"
-        ? "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
-        : `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ${schema} ORDER BY table_name`
-    return (await empty.query(sql)).map((row) => row.name).filter((name) => name !== "authwire_migrations")
+        ? "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        : `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ${schema}`
+    const names = (await empty.query(sql)).map((row) => String(row.name))
+    // Each server has an order of its own for "_".
+    return names.filter((name) => name !== "authwire_migrations").sort()
   }
 
   const revertAll = async () => {
@@ -244,19 +251,68 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
 
   if (isInnoDb) {
     test("0007-session-handles goes on where a process has ended half-way", async () => {
-      expect(await revertLastMigration(database)).toBe("0007-session-handles")
-      const Half = (await import("./migrations/index.js")).migrations.at(-1)
-      const half = new (Half as NonNullable<typeof Half>)()
+      const last = names.indexOf("0007-session-handles")
+      while ((await revertLastMigration(database)) !== names[last]);
+      const half = new sessionHandles()
       await database.withQueryRunner((runner) => half.up(runner))
       await empty.query("ALTER TABLE sessions ALTER COLUMN id DROP DEFAULT")
       await empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'u', '{}')")
       await empty.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id)
         VALUES ('default', X'${"0".repeat(64)}', 'u', '2031-01-02', '{}', NULL)`)
-      expect(await applyMigrations(database)).toEqual(["0007-session-handles"])
+      expect(await applyMigrations(database)).toEqual(names.slice(last))
       const [row] = await empty.query("SELECT id FROM sessions")
       expect(String(row?.id)).toMatch(/^[0-9A-F]{32}$/)
       await empty.query("DELETE FROM sessions")
       await empty.query("DELETE FROM users")
+    })
+  }
+
+  test("0008-row-times: what was there has its moment, as has what an older version inserts", async () => {
+    await revertAll()
+    const older = await openDatabase({ url: empty.url })
+    const last = names.indexOf("0008-row-times")
+    older.dataSource.migrations.splice(last)
+    expect(await applyMigrations(older)).toEqual(names.slice(0, last))
+    await older.close()
+    const insert = async (id: string, times = "") => {
+      const value = times && ", '2020-01-02 03:04:05.678'"
+      await empty.query(`INSERT INTO users (tenant, id, extra${times}) VALUES ('default', '${id}', '{}'${value})`)
+      await empty.query(`INSERT INTO accounts (tenant, provider, provider_account_id, user_id, type, extra)
+        VALUES ('default', 'p', '${id}', '${id}', 'oauth', '{}')`)
+      await empty.query(`INSERT INTO authenticators (tenant, credential_id, user_id, provider_account_id,
+          credential_public_key, counter, credential_device_type, credential_backed_up, extra)
+        VALUES ('default', '${id}', '${id}', '${id}', 'k', 0, 'singleDevice', ${target === "postgres" ? "false" : 0}, '{}')`)
+    }
+    await insert("a", ", created")
+    if (isInnoDb) await empty.query("SET time_zone = '+00:00'")
+    expect(await applyMigrations(database)).toEqual(names.slice(last))
+    await insert("b")
+    const keys = { users: "id", accounts: "provider_account_id", authenticators: "credential_id" }
+    for (const [table, key] of Object.entries(keys)) {
+      const [before, after] = await empty.query(`SELECT created, updated FROM ${table} ORDER BY ${key}`)
+      const ages = [before?.updated, after?.updated].map((time) => Math.round((Date.now() - momentOf(time)) / 600_000))
+      // SQLite has no other default: see the migration.
+      expect([table, ages]).toEqual([table, [0, target === "sqlite" ? Math.round(Date.now() / 600_000) : 0]])
+      if (table !== "users") expect(before?.created).toEqual(before?.updated)
+      // The driver of PostgreSQL reads it as a moment of the zone that the connection has.
+      else if (target !== "postgres") expect(momentOf(before?.created)).toBe(Date.UTC(2020, 0, 2, 3, 4, 5, 678))
+    }
+    for (const table of ["authenticators", "accounts", "users"]) await empty.query(`DELETE FROM ${table}`)
+  })
+
+  if (isInnoDb) {
+    test("0008-row-times goes on where a process has ended half-way, in both directions", async () => {
+      const half = new rowTimes()
+      const run = (direction: "up" | "down") => database.withQueryRunner((runner) => half[direction](runner))
+      const last = names.indexOf("0008-row-times")
+      while ((await revertLastMigration(database)) !== names[last]);
+      await empty.query("ALTER TABLE users ADD COLUMN updated DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)")
+      expect(await applyMigrations(database)).toEqual(names.slice(last))
+      const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log()
+      expect(upQueries).toEqual([])
+      await empty.query("ALTER TABLE users DROP COLUMN updated")
+      await run("down")
+      await run("up")
     })
   }
 

@@ -10,15 +10,19 @@ import type {
 } from "typeorm"
 import type { ApiKey, Tenant } from "../../types.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
-import type {
-  AccountRow,
-  AuthenticatorRow,
-  Entities,
-  IdempotencyKeyRow,
-  LeaseRow,
-  SessionRow,
-  UserRow,
-  VerificationTokenRow,
+import {
+  type AccountRow,
+  type AuthenticatorRow,
+  type CacheRow,
+  type Entities,
+  type EventHeadRow,
+  type EventRow,
+  type IdempotencyKeyRow,
+  type LeaseRow,
+  refreshColumns,
+  type SessionRow,
+  type UserRow,
+  type VerificationTokenRow,
 } from "./entities.js"
 
 type Column = EntityMetadata["columns"][number]
@@ -44,7 +48,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   readonly insert: Statement<Row>
   /** Inserts so many rows. */
   insertMany(count: number): Statement<readonly Row[]>
-  /** Changes all columns but the key and those that never change, of the row with the key. */
+  /** Changes all columns of the row with the key but the key, those that never change, and those with statements of their own. */
   readonly update: Statement<Row>
   /** Deletes the row with the key. */
   readonly delete: Statement<Pick<Row, Key>>
@@ -88,7 +92,12 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
 export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
   return {
     users: table<UserRow, "tenant" | "id">(dataSource, entities.users, lock),
-    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(dataSource, entities.accounts, lock),
+    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(
+      dataSource,
+      entities.accounts,
+      lock,
+      refreshColumns,
+    ),
     sessions: table<SessionRow, "tenant" | "tokenHash">(dataSource, entities.sessions, lock),
     verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(
       dataSource,
@@ -97,6 +106,9 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
     ),
     authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(dataSource, entities.authenticators, lock),
     idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(dataSource, entities.idempotencyKeys, lock),
+    events: table<EventRow, "id">(dataSource, entities.events, lock),
+    eventHead: table<EventHeadRow, "name">(dataSource, entities.eventHead, lock),
+    caches: table<CacheRow, "process">(dataSource, entities.caches, lock),
     tenants: table<Tenant, "name">(dataSource, entities.tenants, lock),
     apiKeys: table<ApiKey, "id">(dataSource, entities.apiKeys, lock),
     leases: table<LeaseRow, "name">(dataSource, entities.leases, lock),
@@ -105,10 +117,12 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
 
 export type Tables = ReturnType<typeof tables>
 
+/** @param apart columns that `update` leaves alone, because statements of their own change them. */
 function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
   entity: EntitySchema<Row>,
   lock: Lock,
+  apart: readonly (keyof Row & string)[] = [],
 ): Table<Row, Key> {
   const { driver } = dataSource
   const { name, tableName, columns: all, primaryColumns } = dataSource.getMetadata(entity)
@@ -147,8 +161,11 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   const updateOf = (...properties: string[]) => query().update<Row>(name).set(expressionsOf(properties))
   const deleteFrom = () => query().delete().from<Row>(name)
 
-  const properties = propertiesOf(all) as (keyof Row & string)[]
-  const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate))
+  // What the database makes is not given.
+  const properties = propertiesOf(all.filter((column) => !column.isGenerated)) as (keyof Row & string)[]
+  const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate)).filter(
+    (property) => !apart.includes(property),
+  )
   const alias = tableName.slice(0, 1)
   const selectByKey = () => selectFrom(alias).where(keyIs(alias))
   const byKey = built(selectByKey(), ...key)

@@ -5,6 +5,10 @@ import { leases } from "./0004-leases.js"
 import { provisionalUsers } from "./0005-provisional-users.js"
 import { expiredVerificationTokens } from "./0006-expired-verification-tokens.js"
 import { sessionHandles } from "./0007-session-handles.js"
+import { rowTimes } from "./0008-row-times.js"
+import { events } from "./0009-events.js"
+import { tokenRefreshes } from "./0010-token-refreshes.js"
+import { caches } from "./0011-caches.js"
 
 /** All migrations, in their order. */
 export const migrations = [
@@ -15,4 +19,8 @@ export const migrations = [
   provisionalUsers,
   expiredVerificationTokens,
   sessionHandles,
+  rowTimes,
+  events,
+  tokenRefreshes,
+  caches,
 ]

@@ -22,7 +22,7 @@ export interface MigrationSteps {
   sqlite: Steps
   postgres: Steps
   /** Back again; a single statement is for all of them. */
-  down: string | { server: string; sqlite: Steps; postgres: Steps }
+  down: string | { server: string | ((runner: QueryRunner) => Promise<void>); sqlite: Steps; postgres: Steps }
 }
 
 /** Makes the class that TypeORM wants of each migration. */

@@ -1,7 +1,7 @@
 package dev.authwire.example;
 
-import dev.authwire.v1.SessionServiceGrpc;
-import dev.authwire.v1.SessionServiceGrpc.SessionServiceBlockingStub;
+import dev.authwire.v1.IntrospectionServiceGrpc;
+import dev.authwire.v1.IntrospectionServiceGrpc.IntrospectionServiceBlockingStub;
 import dev.authwire.v1.TokenServiceGrpc;
 import dev.authwire.v1.TokenServiceGrpc.TokenServiceBlockingStub;
 import dev.authwire.v1.UserServiceGrpc;
@@ -58,8 +58,8 @@ final class Authwire implements AutoCloseable {
     return TokenServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
   }
 
-  SessionServiceBlockingStub sessions() {
-    return SessionServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
+  IntrospectionServiceBlockingStub introspection() {
+    return IntrospectionServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
   }
 
   UserServiceBlockingStub users() {

@@ -1,16 +1,11 @@
 package dev.authwire.example;
 
-import dev.authwire.v1.GetSessionAndUserRequest;
-import dev.authwire.v1.GetSessionAndUserResponse;
-import dev.authwire.v1.GetTokenRequest;
-import dev.authwire.v1.GetTokenResponse;
 import dev.authwire.v1.Header;
+import dev.authwire.v1.IntrospectRequest;
+import dev.authwire.v1.IntrospectResponse;
 import dev.authwire.v1.User;
 import com.google.protobuf.Struct;
 import com.google.protobuf.Value;
-import io.grpc.StatusRuntimeException;
-import java.net.URLDecoder;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -30,60 +25,27 @@ final class SignedIn {
   }
 
   /**
-   * Finds the user of a request by its headers; empty if nobody is signed in. When it throws, that is not known: an
-   * outage must never look like a sign-out. An application has one kind of session, and needs one of the two halves.
+   * Finds the user of a request by its headers; empty if nobody is signed in. It is the same whether the application
+   * keeps its sessions in the database or in JWTs. When it throws, that is not known: an outage must never look like a
+   * sign-out.
    */
   Optional<Identity> whoIsSignedIn(Map<String, List<String>> headers) {
-    return byJwt(headers).or(() -> bySession(headers));
-  }
-
-  /** Asks for the claims of the token that the cookie holds, whole or in chunks, or else `Authorization: Bearer`. */
-  Optional<Identity> byJwt(Map<String, List<String>> headers) {
-    GetTokenRequest.Builder request = GetTokenRequest.newBuilder().setCookieName(cookie);
+    IntrospectRequest.Builder request = IntrospectRequest.newBuilder().setCookieName(cookie);
     for (String name : List.of("Cookie", "Authorization")) {
       for (String value : headers.getOrDefault(name, List.of())) {
         request.addHeaders(Header.newBuilder().setName(name).setValue(value));
       }
     }
-    GetTokenResponse answer = authwire.tokens().getToken(request.build());
-    if (!answer.hasPayload()) return Optional.empty();
-    Struct claims = answer.getPayload();
-    return Optional.of(new Identity(text(claims, "sub"), text(claims, "name"), text(claims, "email"), "jwt"));
-  }
-
-  /** Asks for the session in the database that the cookie names, and for its user. */
-  Optional<Identity> bySession(Map<String, List<String>> headers) {
-    String token = cookieValue(headers);
-    if (token.isEmpty()) return Optional.empty();
-    GetSessionAndUserResponse answer;
-    try {
-      GetSessionAndUserRequest request = GetSessionAndUserRequest.newBuilder().setSessionToken(token).build();
-      answer = authwire.sessions().getSessionAndUser(request);
-    } catch (StatusRuntimeException error) {
-      return switch (Authwire.reason(error)) {
-        case "SESSION_NOT_FOUND", "INVALID_FIELD" -> Optional.empty(); // no session has such a token, or can have
-        default -> throw error;
-      };
+    IntrospectResponse answer = authwire.introspection().introspect(request.build());
+    if (!answer.getActive()) return Optional.empty();
+    if (answer.hasUser()) {
+      User user = answer.getUser();
+      String name = user.hasName() ? user.getName() : null;
+      String email = user.hasEmail() ? user.getEmail() : null;
+      return Optional.of(new Identity(user.getId(), name, email, "session"));
     }
-    User user = answer.getUser();
-    String name = user.hasName() ? user.getName() : null;
-    String email = user.hasEmail() ? user.getEmail() : null;
-    return Optional.of(new Identity(user.getId(), name, email, "session"));
-  }
-
-  /** The value of the session cookie, empty if there is none. */
-  private String cookieValue(Map<String, List<String>> headers) {
-    for (String pair : String.join(";", headers.getOrDefault("Cookie", List.of())).split(";")) {
-      String[] parts = pair.strip().split("=", 2);
-      if (parts.length < 2 || !parts[0].equals(cookie)) continue;
-      try {
-        // Cookies are percent-encoded. The decoder is one for forms, where a plus sign is a space.
-        return URLDecoder.decode(parts[1].replace("+", "%2B"), StandardCharsets.UTF_8);
-      } catch (IllegalArgumentException malformed) {
-        return "";
-      }
-    }
-    return "";
+    Struct claims = answer.getClaims();
+    return Optional.of(new Identity(answer.getSub(), text(claims, "name"), text(claims, "email"), "jwt"));
   }
 
   /** The string that a claim holds, null if it is absent, null or something else. */

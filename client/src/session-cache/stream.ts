@@ -1,0 +1,57 @@
+import { FollowRequestSchema, FollowResponseSchema, SessionCacheService } from "@authwire/proto/slim"
+import { create, fromBinary } from "@bufbuild/protobuf"
+import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
+import { identity, toBuffer, toConnectError } from "../transport/grpc-wire.js"
+import type { FollowEvents, FollowRequest, FollowStream } from "./follower.js"
+
+const path = `/${SessionCacheService.typeName}/${SessionCacheService.method.follow.name}`
+
+/** How long the service may take to end a stream that the client has finished, in milliseconds. */
+const farewellMs = 1_000
+
+/**
+ * Opens a stream of SessionCacheService.Follow.
+ *
+ * @param client - Closed when the stream is over.
+ */
+export function openFollowStream(client: Client, metadata: Metadata, events: FollowEvents): FollowStream {
+  const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
+  let isOver = false
+
+  function over(error: Error | undefined): void {
+    if (isOver) return
+    isOver = true
+    client.close()
+    events.ended(error)
+  }
+
+  stream.on("data", (bytes: Buffer) => {
+    if (isOver) return
+    try {
+      events.message(fromBinary(FollowResponseSchema, bytes))
+    } catch (error) {
+      stream.cancel()
+      over(error as Error)
+    }
+  })
+  // The status says what the error says.
+  stream.on("error", () => {})
+  stream.on("status", (end: StatusObject) =>
+    over(end.code === status.OK ? undefined : toConnectError(Object.assign(new Error(end.details), end))),
+  )
+
+  function send(request: FollowRequest): void {
+    if (!isOver) stream.write(toBuffer(FollowRequestSchema, create(FollowRequestSchema, request)))
+  }
+
+  return {
+    send,
+    finish() {
+      send({ done: true })
+      stream.end()
+      // Or a service that does not answer would keep the process alive.
+      setTimeout(() => stream.cancel(), farewellMs).unref()
+    },
+    cancel: () => stream.cancel(),
+  }
+}

@@ -1,0 +1,109 @@
+import { type ExpressAuthConfig, getSession } from "@auth/express"
+import type { AuthwireClient } from "@authwire/client"
+import express, { type RequestHandler, type Response, type Router } from "express"
+import { csrfToken, isOurForm } from "./csrf-token.js"
+import { type Html, html } from "./html.js"
+import { sendPage } from "./page.js"
+
+type Sessions = AuthwireClient["sessions"]
+type Session = Awaited<ReturnType<Sessions["listSessions"]>>["sessions"][number]
+
+/** Who asks: by the cookie of the browser, never by anything that a form says. */
+interface Visitor {
+  userId: string
+  /** Of the session of this browser. */
+  sessionId: string
+}
+
+/** On how many devices the page shows that somebody is signed in. */
+const shownDevices = 100
+
+const sessionCookie = "authjs.session-token"
+
+/** The pages where people see on which devices they are signed in, and sign them out. */
+export function devices({ auth, sessions }: { auth: ExpressAuthConfig; sessions: Sessions }): Router {
+  const visitors = new WeakMap<Response, Visitor>()
+  const visitorOf = (response: Response) => visitors.get(response) as Visitor
+
+  const onlySignedIn: RequestHandler = async (request, response, next) => {
+    const signedIn = await getSession(request, auth)
+    const sessionToken = cookie(request.headers.cookie, sessionCookie)
+    if (signedIn === null || sessionToken === undefined) return response.redirect(303, "/")
+    const { session } = await sessions.getSessionAndUser({ sessionToken })
+    if (session === undefined) return response.redirect(303, "/")
+    visitors.set(response, { userId: session.userId, sessionId: session.id })
+    next()
+  }
+  const onlyOurForms: RequestHandler = async (request, response, next) => {
+    if (await isOurForm(request, auth)) return next()
+    const text = html`<p id="error">The form was not one of this page, or it was too old. <a href="/devices">Look again</a></p>`
+    sendPage(response, 403, "Nothing was changed", html`<section class="bad">${text}</section>`)
+  }
+
+  return express
+    .Router()
+    .use(onlySignedIn)
+    .get("/", async (request, response) => {
+      const { userId, sessionId } = visitorOf(response)
+      const list = await sessions.listSessions({ userId, active: true, pageSize: shownDevices })
+      const token = await csrfToken(request, response, auth)
+      const items = list.sessions.map((session) => device(session, session.id === sessionId, token))
+      const more = list.nextPageToken !== "" && html`<p id="more">These are the last ${shownDevices}.</p>`
+      const others =
+        list.sessions.length > 1 && html`<section>${form("others", token, "Sign out all others")}</section>`
+      const body = html`${items}${more}${others}<footer><a href="/">Back</a></footer>`
+      sendPage(response, 200, "Your devices", body)
+    })
+    .use(express.urlencoded({ extended: false }), onlyOurForms)
+    .post("/sign-out", async (request, response) => {
+      const { userId } = visitorOf(response)
+      const id = String(request.body.id)
+      // The user id lets nobody sign out somebody else, whatever id the form has.
+      if (id.length > 0 && id.length <= 32) await sessions.revokeSession({ id, userId })
+      response.redirect(303, "/devices")
+    })
+    .post("/sign-out-others", async (_request, response) => {
+      const { userId, sessionId } = visitorOf(response)
+      await sessions.revokeUserSessions({ userId, keptId: sessionId })
+      response.redirect(303, "/devices")
+    })
+}
+
+function device(session: Session, isThis: boolean, token: string): Html {
+  const { id, userAgent, ip, createTime, lastSeenTime } = session
+  return html`<section class="device" data-id="${id}">
+<h2>${userAgent || "Unknown device"}${isThis && html` <strong class="this">this device</strong>`}</h2>
+<dl>
+<dt>Address</dt><dd>${ip ?? "unknown"}</dd>
+<dt>Signed in</dt><dd>${moment(createTime)}</dd>
+<dt>Last seen</dt><dd>${moment(lastSeenTime)}</dd>
+</dl>
+${isThis ? signOutHere(token) : form("one", token, "Sign out", html`<input type="hidden" name="id" value="${id}">`)}
+</section>`
+}
+
+/** That of Auth.js, which takes away the cookie too. */
+function signOutHere(token: string): Html {
+  return html`<form class="here" method="post" action="/auth/signout">
+<input type="hidden" name="csrfToken" value="${token}">
+<button>Sign out</button>
+</form>`
+}
+
+function form(what: "one" | "others", token: string, text: string, input?: Html): Html {
+  const action = what === "one" ? "/devices/sign-out" : "/devices/sign-out-others"
+  return html`<form class="${what}" method="post" action="${action}">
+<input type="hidden" name="csrfToken" value="${token}">
+${input}<button class="plain">${text}</button>
+</form>`
+}
+
+function moment(time: Session["createTime"]): string {
+  if (time === undefined) return "unknown"
+  return `${new Date(Number(time.seconds) * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`
+}
+
+function cookie(header: string | undefined, name: string): string | undefined {
+  const pair = (header ?? "").split(/;\s*/).find((one) => one.startsWith(`${name}=`))
+  return pair?.slice(name.length + 1)
+}

@@ -1,0 +1,67 @@
+import { once } from "node:events"
+import { causeOf, openMigratedDatabase } from "../../bootstrap/database.js"
+import { createLog } from "../../bootstrap/logger.js"
+import { StartError } from "../../bootstrap/start-error.js"
+import { eventFeed } from "../../events/feed.js"
+import { watch } from "../../events/watch.js"
+import { StoreError } from "../../store/error.js"
+import { eventStore } from "../../store/sql/index.js"
+import type { StoredEvent } from "../../store/types.js"
+import type { Configuration } from "../config/configuration.js"
+import type { CommandOutput } from "./output.js"
+
+/** How long it rests between two reads, in milliseconds: nobody reads faster. */
+const pollMs = 250
+
+/** `authwire events tail`: prints what is written, until it gets a signal. Throws StartError. */
+export async function tailEvents(
+  configuration: Configuration<"events tail">,
+  { print }: CommandOutput,
+): Promise<undefined> {
+  const { tenant, since, after, kinds, json } = configuration
+  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const stopped = stopSignal()
+  const database = await openMigratedDatabase(configuration, log)
+  const events = eventStore(database, { areKept: true })
+  const feed = eventFeed({
+    events,
+    pollMs,
+    onFailure: (error) => log.warn({ err: error }, "the events cannot be read: trying again"),
+  })
+  try {
+    const { id: history, before } = await events.history({ signal: stopped })
+    const first = after ?? (since > 0 ? before : undefined)
+    const from = after === undefined && since > 0 ? Date.now() - since : 0
+    const start = first === undefined ? undefined : { history, sequence: first }
+    const wanted = kinds && new Set(kinds)
+    for await (const { event } of watch({ events, feed }, { tenant, signal: stopped }, { start, kinds: wanted })) {
+      if (event !== undefined && event.created.getTime() >= from)
+        print(`${json ? JSON.stringify(event) : lineOf(event)}\n`)
+    }
+  } catch (error) {
+    if (stopped.aborted) return undefined
+    if (!(error instanceof Error)) throw error
+    const isForeseen = error instanceof StoreError || error.name === "Failure"
+    if (!isForeseen) throw error
+    throw new StartError(`the events: ${error instanceof StoreError ? causeOf(error) : error.message}`, {
+      cause: error,
+    })
+  } finally {
+    await feed.stop()
+    await database.close()
+  }
+  return undefined
+}
+
+/** Ids are what callers made of them: nothing in one can move the cursor of a terminal. */
+function lineOf({ created, sequence, kind, userId, sessionId, provider }: StoredEvent): string {
+  const ids = { user: userId, session: sessionId, provider }
+  const named = Object.entries(ids).flatMap(([name, id]) => (id === undefined ? [] : `${name}=${id}`))
+  return [created.toISOString(), sequence, kind, ...named].join("  ").replaceAll(/\p{Cc}/gu, "?")
+}
+
+function stopSignal(): AbortSignal {
+  const stop = new AbortController()
+  for (const signal of ["SIGTERM", "SIGINT"] as const) once(process, signal).then(() => stop.abort())
+  return stop.signal
+}

@@ -1,0 +1,166 @@
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+import { newId, newUser, range } from "../store/conformance/context.js"
+import type { StoreDatabase } from "../store/conformance.js"
+import { StoreError } from "../store/error.js"
+import type { EventStore, Store } from "../store/store.js"
+import type { EventKind, StoredEvent } from "../store/types.js"
+import { type EventFeed, eventFeed, type FeedPosition } from "./feed.js"
+
+describe.each(databaseTargets())("the feed of events on %s", (target) => {
+  let database: StoreDatabase
+  let store: Store
+  let other: Store
+  const feeds: EventFeed[] = []
+  /** Long rests: only what is asked for is read. */
+  const slow = { pollMs: 600_000 }
+  const open = (options: Partial<Parameters<typeof eventFeed>[0]> = {}) => {
+    const feed = eventFeed({ events: store.events, ...options })
+    feeds.push(feed)
+    return feed
+  }
+
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    store = await database.openStore({ eventsKeepMs: 86_400_000 })
+    other = await database.openStore({ eventsKeepMs: 86_400_000 })
+  })
+  afterEach(async () => {
+    for (const feed of feeds.splice(0)) await feed.stop()
+  })
+  afterAll(() => database.drop())
+
+  /** Notes what it is told. */
+  const listener = (wanted: { tenant?: string; kinds?: ReadonlySet<EventKind> } = {}) => {
+    const told: StoredEvent[] = []
+    const positions: FeedPosition[] = []
+    const resets: FeedPosition[] = []
+    return {
+      told,
+      positions,
+      resets,
+      ids: () => told.map(({ userId }) => userId),
+      subscriber: {
+        ...wanted,
+        onEvents(events: readonly StoredEvent[], position: FeedPosition) {
+          told.push(...events)
+          positions.push(position)
+        },
+        onReset: (position: FeedPosition) => void resets.push(position),
+      },
+    }
+  }
+
+  test("tells each subscriber, once and in order, what it wants of what was committed since it came", async () => {
+    const feed = open()
+    const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
+    await store.users.create(one, newUser({ id: "before" }))
+    const all = listener()
+    const ofOne = listener(one)
+    const deleted = listener({ ...two, kinds: new Set<EventKind>(["user.deleted"]) })
+    const subscriptions = await Promise.all([all, ofOne, deleted].map(({ subscriber }) => feed.subscribe(subscriber)))
+    for (const n of range(4)) await other.users.create(n % 2 ? one : two, newUser({ id: `${n}` }))
+    await other.users.delete(two, "0")
+    await until(async () => all.told.length === 5)
+    expect(all.ids()).toEqual(["0", "1", "2", "3", "0"])
+    expect(ofOne.ids()).toEqual(["1", "3"])
+    expect(deleted.told).toMatchObject([{ kind: "user.deleted", userId: "0", ...two }])
+    for (const subscription of subscriptions) subscription.end()
+    await other.users.create(one, newUser())
+    await feed.flush()
+    expect(all.told).toHaveLength(5)
+  })
+
+  test("tells how far it has come when there is nothing new", async () => {
+    const feed = open({ pollMs: 1 })
+    const some = listener({ tenant: newId() })
+    const { start } = await feed.subscribe(some.subscriber)
+    const begun = performance.now()
+    await other.users.create({ tenant: newId() }, newUser())
+    await until(async () => some.positions.length > 3)
+    const last = some.positions.at(-1)
+    expect(last?.sequence).toBeGreaterThan(start.sequence)
+    expect(last?.asOf).toBeGreaterThan(begun)
+    for (const [n, { sequence, asOf }] of some.positions.entries()) {
+      const before = some.positions[n - 1] ?? start
+      expect(sequence).toBeGreaterThanOrEqual(before.sequence)
+      expect(asOf).toBeGreaterThanOrEqual(before.asOf)
+    }
+  })
+
+  test("flush: all that was committed before it has been told, also what another process has written", async () => {
+    const feed = open(slow)
+    const some = listener()
+    await feed.subscribe(some.subscriber)
+    const users = range(50).map(() => newUser())
+    await Promise.all(
+      users.map(async (user, n) => {
+        await (n % 2 ? store : other).users.create({ tenant: "t" }, user)
+        const sequence = await feed.flush()
+        const found = some.told.find(({ userId }) => userId === user.id)
+        expect(found?.sequence).toBeLessThanOrEqual(sequence)
+        expect(some.positions.at(-1)?.sequence).toBeGreaterThanOrEqual(sequence)
+      }),
+    )
+    expect(some.told).toHaveLength(50)
+  })
+
+  test("flush without subscribers gives sequences alone", async () => {
+    const feed = open(slow)
+    await store.users.create({ tenant: "t" }, newUser())
+    const sequence = await feed.flush()
+    expect(await other.events.history({})).toMatchObject({ last: sequence })
+    expect(await other.events.sequence({})).toBe(sequence)
+  })
+
+  test("reads on, from where it was, once the database answers again", async () => {
+    let fails = false
+    const events: EventStore = {
+      ...store.events,
+      sequence: async (waiter) => {
+        if (fails) throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer")
+        return store.events.sequence(waiter)
+      },
+    }
+    const failures: unknown[] = []
+    const feed = open({ events, pollMs: 1, onFailure: (error) => void failures.push(error) })
+    const some = listener({ tenant: newId() })
+    await feed.subscribe(some.subscriber)
+    fails = true
+    await until(async () => failures.length === 1)
+    await expect(feed.flush()).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
+    await other.users.create({ tenant: some.subscriber.tenant as string }, newUser({ id: "meanwhile" }))
+    fails = false
+    await until(async () => some.told.length > 0)
+    expect(some.ids()).toEqual(["meanwhile"])
+    expect([some.resets.length, failures.length]).toEqual([0, 1])
+  })
+
+  test("tells when the database is another one", async () => {
+    let back = 0
+    const events: EventStore = {
+      ...store.events,
+      sequence: async (waiter) => (await store.events.sequence(waiter)) - back,
+    }
+    const feed = open({ ...slow, events })
+    const some = listener()
+    await store.users.create({ tenant: "t" }, newUser())
+    const { start } = await feed.subscribe(some.subscriber)
+    back = 1
+    expect(await feed.flush()).toBe(start.sequence - 1)
+    expect(some.resets).toEqual([{ sequence: start.sequence - 1, asOf: expect.any(Number) }])
+  })
+
+  test("does nothing more once it is stopped", async () => {
+    const feed = open({ pollMs: 1 })
+    const some = listener()
+    await feed.subscribe(some.subscriber)
+    await feed.stop()
+    const count = some.positions.length
+    await store.users.create({ tenant: "t" }, newUser())
+    await expect(feed.flush()).rejects.toThrow()
+    expect(some.positions).toHaveLength(count)
+  })
+})

@@ -1,0 +1,78 @@
+import {
+  type AttributeContext_HttpRequest,
+  type CheckRequest,
+  type CheckResponseSchema,
+  HeaderValueOption_HeaderAppendAction,
+} from "@authwire/proto/envoy"
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { Code } from "@connectrpc/connect"
+import { Failure } from "../rpc/errors.js"
+import type { Decision, GatewayRequest } from "./decision.js"
+import type { Settings } from "./policy.js"
+
+type CheckResponse = MessageInitShape<typeof CheckResponseSchema>
+
+/** The request that a proxy asks about, and how it is configured. */
+export function fromCheckRequest({ attributes }: CheckRequest): { request: GatewayRequest; settings: Settings } {
+  const http = attributes?.request?.http
+  if (http === undefined) {
+    const violations = [
+      { field: "attributes.request.http", description: "is missing: only requests of HTTP can be decided" },
+    ]
+    throw new Failure("INVALID_FIELD", { violations })
+  }
+  const headers = headersOf(http)
+  const forwarded = headers.get("x-forwarded-proto")
+  const request: GatewayRequest = {
+    method: http.method,
+    // What the client sees of the outermost proxy: Envoy writes or checks this header, and knows itself by `scheme`.
+    scheme: forwarded === "http" || forwarded === "https" ? forwarded : http.scheme,
+    host: http.host,
+    path: http.path,
+    header: (name) => headers.get(name),
+    headerNames: headers.keys(),
+  }
+  return { request, settings: attributes?.contextExtensions ?? {} }
+}
+
+function headersOf({ headers, headerMap }: AttributeContext_HttpRequest): ReadonlyMap<string, string> {
+  const all = new Map(Object.entries(headers))
+  for (const { key, value, rawValue } of headerMap?.headers ?? []) {
+    const text = rawValue.length === 0 ? value : Buffer.from(rawValue).toString("latin1")
+    const name = key.toLowerCase()
+    const before = all.get(name)
+    // RFC 9113, section 8.2.3; RFC 9110, section 5.3.
+    all.set(name, before === undefined ? text : `${before}${name === "cookie" ? "; " : ", "}${text}`)
+  }
+  return all
+}
+
+/** What a proxy is told to do. */
+export function toCheckResponse(decision: Decision): CheckResponse {
+  if (decision.kind === "allowed") {
+    const { headers, removed } = decision
+    const value = { headers: headers.map(overwrite), headersToRemove: [...removed] }
+    return { status: { code: 0 }, httpResponse: { case: "okResponse", value } }
+  }
+  const { status, reason } = decision
+  const headers: [string, string][] = [
+    // No cache may have it for another person.
+    ["cache-control", "no-store"],
+    ["content-type", "text/plain; charset=utf-8"],
+  ]
+  if (status === 302) headers.push(["location", decision.location])
+  // RFC 9110, section 15.5.2: it must say which scheme there is. Browsers do not ask for a password because of this one.
+  if (status === 401) headers.push(["www-authenticate", "Bearer"])
+  return {
+    status: { code: status === 403 ? Code.PermissionDenied : Code.Unauthenticated, message: reason },
+    httpResponse: {
+      case: "deniedResponse",
+      value: { status: { code: status }, headers: headers.map(overwrite), body: `${reason}\n` },
+    },
+  }
+}
+
+function overwrite([key, value]: readonly [string, string]) {
+  const appendAction = HeaderValueOption_HeaderAppendAction.OVERWRITE_IF_EXISTS_OR_ADD
+  return { header: { key, value }, appendAction }
+}

@@ -1,0 +1,131 @@
+import { Failure } from "../rpc/errors.js"
+
+/** What the route of a request asks of it. */
+export interface Policy {
+  /** Whether a request without a session is passed on. */
+  readonly isOptional: boolean
+  /** The user must have one of these roles; none named: every user will do. */
+  readonly roles: readonly string[]
+  /** The properties of a user's `extra`, or the claims of a JWT, that hold the user's roles. */
+  readonly roleProperties: readonly string[]
+  /** The sign-in page, as a URL or as a path of the same host; undefined: nobody is sent there. */
+  readonly signIn: string | undefined
+  /** The name of the session cookie; undefined: as for IntrospectionService. */
+  readonly cookie: string | undefined
+  /** What the application is told beside who the user is. */
+  readonly headers: readonly HeaderRule[]
+}
+
+/** A header for the application, and the property of the user that it has the value of. */
+export interface HeaderRule {
+  readonly name: string
+  readonly property: string
+}
+
+/** Settings by their names, as a proxy is configured with them. */
+export type Settings = Readonly<Record<string, string>>
+
+/** How long all settings together may be, in characters. */
+const maxLength = 8_192
+
+/**
+ * Reads the policy of a route. Nothing that is wrong has a meaning: a setting that is misspelt could be the one that keeps
+ * people out.
+ *
+ * @param tenant That of the API key, the only one that `tenant` may name.
+ * @throws INVALID_FIELD, with the name of the setting and its rule, never with its value
+ */
+export function readPolicy(settings: Settings, tenant: string): Policy {
+  let length = 0
+  for (const [name, value] of Object.entries(settings)) {
+    if (!isSetting(name)) throw wrong(`holds a setting that is none of ${names.join(", ")}`)
+    length += value.length
+  }
+  if (length > maxLength) throw wrong(`must not be longer than ${maxLength} characters`)
+  const read = <T>(name: Setting, reader: (text: string) => T | undefined, otherwise: T, rule: string): T => {
+    const text = Object.hasOwn(settings, name) ? settings[name] : undefined
+    if (text === undefined) return otherwise
+    const value = reader(text)
+    if (value === undefined) throw wrong(`${name} must be ${rule}`)
+    return value
+  }
+  read("tenant", (text) => (text === tenant ? text : undefined), tenant, "the tenant of the API key")
+  const isOptional = read("policy", readMode, false, "required or optional")
+  const roles = read("roles", readList, [], "a list of 1 to 64 roles with commas between them")
+  const roleProperties = read(
+    "role_property",
+    (text) => (isProperty(text) ? [text] : undefined),
+    ["role", "roles"],
+    "the name of a property, 1 to 64 letters, digits or any of _ . : / -",
+  )
+  if (isOptional && roles.length > 0) throw wrong("roles needs the policy required")
+  return {
+    isOptional,
+    roles,
+    roleProperties,
+    signIn: read("sign_in", readSignIn, undefined, "an http or https URL, or a path, without a fragment"),
+    cookie: read("cookie", readCookie, undefined, "the name of a cookie, of 1 to 256 characters"),
+    headers: read(
+      "headers",
+      readHeaders,
+      [],
+      "a list of 1 to 16 x-auth-NAME=PROPERTY with commas between them, each name once and none of x-auth-user-id, x-auth-session-id",
+    ),
+  }
+}
+
+const names = ["tenant", "policy", "roles", "role_property", "sign_in", "cookie", "headers"] as const
+type Setting = (typeof names)[number]
+
+function isSetting(name: string): name is Setting {
+  return (names as readonly string[]).includes(name)
+}
+
+function wrong(description: string): Failure {
+  return new Failure("INVALID_FIELD", { violations: [{ field: settingsField, description }] })
+}
+
+/** The field that an error about a setting names. */
+export const settingsField = "attributes.context_extensions"
+
+function readMode(text: string): boolean | undefined {
+  if (text === "optional") return true
+  return text === "required" ? false : undefined
+}
+
+function readList(text: string): string[] | undefined {
+  const list = text.split(",").map((one) => one.trim())
+  return list.length > 64 || list.includes("") ? undefined : list
+}
+
+function isProperty(text: string): boolean {
+  return /^[\w.:/-]{1,64}$/.test(text)
+}
+
+function readCookie(text: string): string | undefined {
+  // The characters of a token (RFC 9110, section 5.6.2).
+  return /^[\w!#$%&'*+.^`|~-]{1,256}$/.test(text) ? text : undefined
+}
+
+// What a path begins with another slash after, browsers take for a host.
+function readSignIn(text: string): string | undefined {
+  if (!/^[\x21-\x7e]{1,2048}$/.test(text) || text.includes("#") || text.includes("\\")) return undefined
+  if (text.startsWith("/")) return text.startsWith("//") ? undefined : text
+  return /^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined
+}
+
+function readHeaders(text: string): HeaderRule[] | undefined {
+  const rules: HeaderRule[] = []
+  for (const one of readList(text) ?? []) {
+    const [, name = "", property = ""] = /^(x-auth-[a-z0-9-]{1,57})=(.*)$/.exec(one) ?? []
+    const isKnown = ownHeaders.includes(name) || rules.some((rule) => rule.name === name)
+    if (name === "" || isKnown || !isProperty(property)) return undefined
+    rules.push({ name, property })
+  }
+  return rules.length === 0 || rules.length > 16 ? undefined : rules
+}
+
+/** The headers that say who a request is from: the id of the user, and the handle of the session. */
+export const userIdHeader = "x-auth-user-id"
+export const sessionIdHeader = "x-auth-session-id"
+export const ownHeaders: readonly string[] = [userIdHeader, sessionIdHeader]

@@ -1,0 +1,236 @@
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { createTokenModule, encode } from "@authwire/token"
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
+import { Failure } from "../rpc/errors.js"
+import type { StoreDatabase } from "../store/conformance.js"
+import type { Store } from "../store/store.js"
+import { findRequestSession, type RequestSessionDeps, type RequestSessionOptions } from "./request-session.js"
+
+const secret = "a secret of the tests"
+const plain = "authjs.session-token"
+const secure = `__Secure-${plain}`
+const host = `__Host-${plain}`
+const hourMs = 3_600_000
+
+describe.each(databaseTargets())("findRequestSession on %s", (target) => {
+  let database: StoreDatabase & { drop(): Promise<void> }
+  let store: Store
+  let now: number
+  let deps: RequestSessionDeps
+  const caller = { tenant: "default" }
+  const ada = { id: "ada", name: "Ada", email: "ada@example.com", extra: { role: "admin" } }
+
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    store = await database.openStore({ clock: () => now })
+  })
+  afterAll(() => database?.drop())
+  beforeEach(async () => {
+    now = Date.now()
+    for (const id of ["ada", "grace"]) await store.users.delete(caller, id)
+    await store.users.create(caller, ada)
+    await store.users.create(caller, { id: "grace", extra: {} })
+    deps = {
+      sessions: store.sessions,
+      users: store.users,
+      tokens: createTokenModule(),
+      secretsOf: (tenant) => (tenant === "default" ? [secret] : []),
+      secureCookie: false,
+    }
+  })
+
+  const find = (headers: Record<string, string>, options?: RequestSessionOptions, tenant = "default") =>
+    findRequestSession(deps, { tenant }, { get: (name) => headers[name] }, options)
+  const signIn = async (userId: string, sessionToken: string = crypto.randomUUID()) => {
+    const expires = new Date(now + hourMs)
+    const { id } = await store.sessions.create(caller, { sessionToken, userId, expires, extra: {} })
+    return { sessionToken, id, expires }
+  }
+  const jwt = (sub: string, salt = plain, claims: object = {}, maxAge = 3600) =>
+    encode({ token: { sub, ...claims }, secret, salt, maxAge })
+  const chunks = (name: string, token: string) =>
+    (token.match(/.{1,3936}/g) ?? []).map((chunk, index) => `${name}.${index}=${chunk}`)
+
+  test("a session in the database: by cookie and as Bearer, percent-encoded", async () => {
+    const { sessionToken, id, expires } = await signIn("ada", "with+plus/slash=and space%25")
+    const found = { kind: "database", userId: "ada", sessionId: id, expires, user: ada, claims: undefined }
+    const encoded = encodeURIComponent(sessionToken)
+    for (const name of [plain, secure, host]) {
+      expect(await find({ cookie: `theme=dark; ${name}=${encoded}; a` })).toEqual(found)
+    }
+    expect(await find({ authorization: `Bearer ${encoded}` })).toEqual(found)
+    expect(await find({ cookie: `sid=${encoded}` }, { cookieName: "sid" })).toEqual(found)
+    expect(await find({ cookie: `${plain}=${encoded}` }, { cookieName: "sid" })).toBeNull()
+  })
+
+  test("a session in the database that has expired is none, and is not extended", async () => {
+    const { sessionToken } = await signIn("ada")
+    now += hourMs
+    expect(await find({ cookie: `${plain}=${sessionToken}` })).toMatchObject({ userId: "ada" })
+    now += 1
+    expect(await find({ cookie: `${plain}=${sessionToken}` })).toBeNull()
+  })
+
+  test("a JWT: by cookie with the cookie's name as salt, in chunks in any order, as Bearer with any of the names", async () => {
+    for (const name of [plain, secure, host]) {
+      const token = await jwt("ada", name)
+      const found = {
+        kind: "jwt",
+        userId: "ada",
+        sessionId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        expires: expect.any(Date),
+        user: undefined,
+        claims: expect.objectContaining({ sub: "ada" }),
+      }
+      expect(await find({ cookie: `${name}=${token}` })).toEqual(found)
+      expect(await find({ authorization: `Bearer ${token}` })).toEqual(found)
+      // Twelve of them: in the order of numbers, 10 comes after 9.
+      const parts = chunks(name, await jwt("ada", name, { picture: "x".repeat(33_000) }))
+      expect(parts.length).toBeGreaterThan(11)
+      expect(await find({ cookie: parts.toReversed().join("; ") })).toEqual(found)
+      expect(await find({ cookie: parts.slice(1).join("; ") })).toBeNull()
+    }
+    const token = await jwt("ada", "my salt")
+    expect(await find({ cookie: `sid=${token}` }, { cookieName: "sid" })).toBeNull()
+    expect(await find({ cookie: `sid=${token}` }, { cookieName: "sid", salt: "my salt" })).toMatchObject({
+      kind: "jwt",
+    })
+    expect(await find({ authorization: `Bearer ${token}` }, { salt: "my salt" })).toMatchObject({ kind: "jwt" })
+  })
+
+  test.each([
+    ["no user", { sub: undefined }],
+    ["an empty user", { sub: "" }],
+    ["a user that is no text", { sub: 7 }],
+  ])("a JWT of %s is no session", async (_, claims) => {
+    expect(await find({ cookie: `${plain}=${await jwt("ada", plain, claims)}` })).toBeNull()
+  })
+
+  test("a JWT that has expired, of another secret, or changed, is no session", async () => {
+    const token = await jwt("ada")
+    const tag = token.lastIndexOf(".") + 1
+    for (const other of [
+      await jwt("ada", plain, {}, -60),
+      await encode({ token: { sub: "ada" }, secret: "another secret", salt: plain }),
+      `${token.slice(0, tag)}${token[tag] === "A" ? "B" : "A"}${token.slice(tag + 1)}`,
+      "a.b.c.d.e",
+      "....",
+    ]) {
+      expect(await find({ cookie: `${plain}=${other}` })).toBeNull()
+      expect(await find({ authorization: `Bearer ${other}` })).toBeNull()
+    }
+  })
+
+  test("a JWT that ends after all times ends at the last", async () => {
+    const token = await jwt("ada", plain, {}, 1e300)
+    expect((await find({ cookie: `${plain}=${token}` }))?.expires).toEqual(new Date("9999-12-31T23:59:59.999Z"))
+  })
+
+  test("with withUser a JWT brings the stored user, and is no session without one", async () => {
+    const cookie = `${plain}=${await jwt("ada")}`
+    expect(await find({ cookie }, { withUser: true })).toMatchObject({ kind: "jwt", user: ada })
+    await store.users.delete(caller, "ada")
+    expect(await find({ cookie }, { withUser: true })).toBeNull()
+    expect(await find({ cookie })).toMatchObject({ kind: "jwt", user: undefined })
+    for (const sub of ["x".repeat(256), "nul\0"]) {
+      expect(await find({ cookie: `${plain}=${await jwt(sub)}` }, { withUser: true })).toBeNull()
+    }
+  })
+
+  test("the name that is hardest to plant counts, whatever it holds; a cookie counts before Bearer", async () => {
+    const [mine, planted] = [await signIn("ada"), await signIn("grace")]
+    const cookie = (name: string, { sessionToken }: { sessionToken: string }) => `${name}=${sessionToken}`
+    for (const [better, worse] of [
+      [host, secure],
+      [host, plain],
+      [secure, plain],
+    ] as const) {
+      const both = `${cookie(worse, planted)}; ${cookie(better, mine)}`
+      expect(await find({ cookie: both })).toMatchObject({ userId: "ada" })
+      expect(await find({ cookie: `${cookie(worse, planted)}; ${better}=gone` })).toBeNull()
+    }
+    const authorization = `Bearer ${planted.sessionToken}`
+    expect(await find({ cookie: cookie(plain, mine), authorization })).toMatchObject({ userId: "ada" })
+    expect(await find({ cookie: `${plain}=gone`, authorization })).toBeNull()
+    expect(await find({ cookie: "theme=dark", authorization })).toMatchObject({ userId: "grace" })
+  })
+
+  test("a cookie without a secure prefix does not count where they are known to have one", async () => {
+    const { sessionToken } = await signIn("ada")
+    const by = (name: string, options?: RequestSessionOptions) =>
+      find({ cookie: `${name}=${sessionToken}` }, options).then((session) => session !== null)
+    const counting = async (options?: RequestSessionOptions) => {
+      const names: string[] = []
+      for (const name of [host, secure, plain]) if (await by(name, options)) names.push(name)
+      return names
+    }
+    expect(await counting()).toEqual([host, secure, plain])
+    expect(await counting({ secureCookie: true })).toEqual([host, secure])
+    expect(await counting({ secureCookie: false })).toEqual([plain])
+    deps.secureCookie = true
+    expect(await counting()).toEqual([host, secure])
+    expect(await counting({ secureCookie: false })).toEqual([plain])
+  })
+
+  test("chunks of a JWT that were left over let nobody in beside a database session that was revoked", async () => {
+    const { sessionToken, id } = await signIn("ada")
+    const leftOver = chunks(plain, await jwt("grace", plain, { picture: "x".repeat(5000) })).join("; ")
+    const cookie = `${leftOver}; ${plain}=${sessionToken}`
+    expect(await find({ cookie })).toMatchObject({ kind: "database", userId: "ada" })
+    await store.sessions.revoke(caller, id as string)
+    expect(await find({ cookie })).toBeNull()
+  })
+
+  test("of JWTs under one name the one that was issued last counts", async () => {
+    const earlier = jest.spyOn(Date, "now").mockReturnValue(now - 60_000)
+    const old = await jwt("ada", plain, { picture: "x".repeat(5000) })
+    earlier.mockRestore()
+    const cookie = `${chunks(plain, old).join("; ")}; ${plain}=${await jwt("grace")}`
+    expect(await find({ cookie })).toMatchObject({ userId: "grace" })
+  })
+
+  test("strategy: only sessions of that one count", async () => {
+    const { sessionToken } = await signIn("ada")
+    const byDatabase = { cookie: `${plain}=${sessionToken}` }
+    const byJwt = { cookie: `${plain}=${await jwt("ada")}` }
+    expect(await find(byDatabase, { strategy: "database" })).not.toBeNull()
+    expect(await find(byDatabase, { strategy: "jwt" })).toBeNull()
+    expect(await find(byJwt, { strategy: "jwt" })).not.toBeNull()
+    expect(await find(byJwt, { strategy: "database" })).toBeNull()
+  })
+
+  test("another tenant finds nothing; one without secrets cannot tell of a JWT", async () => {
+    const { sessionToken } = await signIn("ada")
+    const token = await jwt("ada")
+    expect(await find({ cookie: `${plain}=${sessionToken}` }, {}, "acme")).toBeNull()
+    const refused = find({ cookie: `${plain}=${token}` }, {}, "acme")
+    await expect(refused).rejects.toMatchObject({ reason: "MISSING_SECRET" })
+    await expect(refused).rejects.toBeInstanceOf(Failure)
+    expect(await find({ cookie: `${plain}=${token}` }, { strategy: "database" }, "acme")).toBeNull()
+    deps.secretsOf = () => ["acme's own secret"]
+    expect(await find({ cookie: `${plain}=${token}` }, {}, "acme")).toBeNull()
+  })
+
+  test.each([
+    ["no headers", {}],
+    ["empty headers", { cookie: "", authorization: "" }],
+    ["other cookies", { cookie: `${plain}2=x; ${plain}.x=y; ${plain}.1=z; x${plain}=y` }],
+    ["an empty cookie", { cookie: `${plain}=` }],
+    ["an unknown session", { cookie: `${plain}=unknown` }],
+    ["malformed percent-encoding", { cookie: `${plain}=%zz` }],
+    ["a token that is too long", { cookie: `${plain}=${"x".repeat(16_385)}` }],
+    ["another scheme", { authorization: "Basic YTpi" }],
+    ["nothing after Bearer", { authorization: "Bearer " }],
+  ])("%s: no session", async (_, headers) => {
+    expect(await find(headers)).toBeNull()
+  })
+
+  test("a store that does not answer is a failure, not a sign-out", async () => {
+    const closed = await database.openStore()
+    await closed.close()
+    const broken = { ...deps, sessions: closed.sessions, users: closed.users }
+    const headers = { get: (name: string) => (name === "cookie" ? `${plain}=some-token` : undefined) }
+    await expect(findRequestSession(broken, caller, headers)).rejects.toThrow()
+  })
+})

@@ -1,0 +1,151 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, test } from "@jest/globals"
+import { parseProviders } from "./providers-file.js"
+
+const folder = mkdtempSync(join(tmpdir(), "authwire-providers-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+writeFileSync(join(folder, "secret"), "of a file\n")
+writeFileSync(join(folder, "empty"), "\n")
+const sources = { env: { SECRET: "of the environment", EMPTY: "" }, folder }
+const entry = { token_endpoint: "https://p.example/token", client_id: "app", client_secret_env: "SECRET" }
+const parse = (content: unknown) => parseProviders(JSON.stringify(content), sources)
+const { client_secret_env: _, ...bare } = entry
+
+describe("a file of providers", () => {
+  test("each tenant has its own, and none of another", async () => {
+    const providers = parse({
+      default: { github: entry, "keycloak:main": { ...bare, auth_method: "none" } },
+      acme: { github: { ...entry, client_id: "acme", timeout_seconds: 3, issuer: "https://p.example" } },
+      bare: {},
+    })
+    expect(providers.of("default", "github")).toMatchObject({
+      tokenEndpoint: "https://p.example/token",
+      clientId: "app",
+      authMethod: "client_secret_basic",
+      timeoutMs: 10_000,
+      issuer: undefined,
+    })
+    expect(await providers.of("default", "github")?.clientSecret?.()).toBe("of the environment")
+    expect(providers.of("default", "keycloak:main")).toMatchObject({ authMethod: "none", clientSecret: undefined })
+    expect(providers.of("acme", "github")).toMatchObject({
+      clientId: "acme",
+      timeoutMs: 3_000,
+      issuer: "https://p.example",
+    })
+    for (const [tenant, name] of [
+      ["acme", "keycloak:main"],
+      ["bare", "github"],
+      ["other", "github"],
+      ["default", "GitHub"],
+      ["default", "constructor"],
+    ] as const) {
+      expect(providers.of(tenant, name)).toBeUndefined()
+    }
+  })
+
+  test.each([
+    "http://127.0.0.1:3000/token",
+    "http://localhost/token",
+    "http://[::1]:1/token",
+    "https://user.example/token?x=y",
+  ])("an endpoint may be %s", (url) => {
+    expect(parse({ default: { p: { ...entry, token_endpoint: url } } }).of("default", "p")?.tokenEndpoint).toBe(url)
+  })
+
+  test.each([
+    "http://p.example/token",
+    "http://127.0.0.1.p.example/token",
+    "http://localhost.p.example/token",
+    "http://169.254.169.254/token",
+    "http://0.0.0.0/token",
+    "file:///etc/passwd",
+    "//p.example/token",
+    "https://user@p.example/token",
+    "https://user:password@p.example/token",
+    "https://p.example/token#x",
+    "https://p.example/token#",
+    "https://",
+    "",
+    "https://p.example/\n",
+  ])("an endpoint may not be %j", (url) => {
+    for (const field of ["token_endpoint", "issuer"]) {
+      expect(() => parse({ default: { p: { ...entry, [field]: url } } })).toThrow(
+        new RegExp(`^default\\.p\\.${field}: must`),
+      )
+    }
+  })
+
+  test("a secret of a file is read at each use, without the end of its line; while it is away the last one holds", async () => {
+    const path = join(folder, "changing")
+    writeFileSync(path, " one \r\n")
+    const provider = parse({ default: { p: { ...bare, client_secret_file: "changing" } } }).of("default", "p")
+    expect(await provider?.clientSecret?.()).toBe(" one ")
+    writeFileSync(path, "two")
+    expect(await provider?.clientSecret?.()).toBe("two")
+    renameSync(path, join(folder, "away"))
+    expect(await provider?.clientSecret?.()).toBe("two")
+    writeFileSync(path, "")
+    expect(await provider?.clientSecret?.()).toBe("two")
+  })
+
+  test.each<[unknown, string]>([
+    [[], "must be an object in JSON"],
+    [null, "must be an object in JSON"],
+    [{ "S3cret!": {} }, "name 1: must be that of a tenant and match"],
+    [{ default: [] }, "default: must be an object with a provider for each name"],
+    [{ default: { "a secret in the wrong place": entry } }, "default: name 1: must be 1 to 64 of"],
+    [{ default: { p: "x" } }, "default.p: must be an object"],
+    [{ default: { p: {} } }, "default.p.token_endpoint: is missing"],
+    [{ default: { p: { ...entry, client_id: undefined } } }, "default.p.client_id: is missing"],
+    [{ default: { p: { ...entry, client_id: 7 } } }, "default.p.client_id: must be a text"],
+    [{ default: { p: { ...entry, client_id: "a\u0000" } } }, "default.p.client_id: must not have control characters"],
+    [
+      { default: { p: { ...entry, auth_method: "basic" } } },
+      "default.p.auth_method: must be one of client_secret_basic",
+    ],
+    [{ default: { p: { ...entry, timeout_seconds: 31 } } }, "default.p.timeout_seconds: must be a whole number from 1"],
+    [
+      { default: { p: { ...entry, timeout_seconds: 1.5 } } },
+      "default.p.timeout_seconds: must be a whole number from 1",
+    ],
+    [{ default: { p: { ...entry, client_secret: "S3cret!" } } }, "default.p: the fields are token_endpoint, issuer,"],
+    [{ default: { p: bare } }, "default.p: must have one of client_secret_env and client_secret_file"],
+    [
+      { default: { p: { ...entry, client_secret_file: "secret" } } },
+      "default.p: must have one of client_secret_env and client_secret_file",
+    ],
+    [{ default: { p: { ...entry, auth_method: "none" } } }, "default.p: the auth_method none goes without"],
+    [
+      { default: { p: { ...entry, client_secret_env: "S3cret!" } } },
+      "default.p.client_secret_env: the environment has no such variable",
+    ],
+    [
+      { default: { p: { ...entry, client_secret_env: "EMPTY" } } },
+      "default.p.client_secret_env: the environment has no",
+    ],
+    [
+      { default: { p: { ...bare, client_secret_file: "none" } } },
+      "default.p.client_secret_file: the file cannot be read (ENOENT)",
+    ],
+    [{ default: { p: { ...bare, client_secret_file: "." } } }, "default.p.client_secret_file: the file cannot be read"],
+    [
+      { default: { p: { ...bare, client_secret_file: "empty" } } },
+      "default.p.client_secret_file: the file must have 1",
+    ],
+  ])("%j is rejected by the name of what is wrong, without its value", (content, message) => {
+    let problem = ""
+    try {
+      parse(content)
+    } catch (error) {
+      problem = `${(error as Error).name}: ${(error as Error).message}`
+    }
+    expect(problem).toContain(`StaticKeyError: ${message}`)
+    expect(problem).not.toContain("S3cret!")
+  })
+
+  test("what is no JSON is not quoted", () => {
+    expect(() => parseProviders('{"S3cret!', sources)).toThrow(/^must be an object in JSON$/)
+  })
+})

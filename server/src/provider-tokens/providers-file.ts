@@ -1,0 +1,156 @@
+import { readFileSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { resolve } from "node:path"
+import { z } from "zod"
+import { StaticKeyError } from "../auth/static-key-error.js"
+import { tenantName } from "../auth/static-keys.js"
+import { isLoopback } from "../transport/address.js"
+import { authMethods, type Provider, type Providers } from "./provider.js"
+
+const maxSecretBytes = 16_384
+const defaultTimeoutSeconds = 10
+
+const text = (max: number) =>
+  z
+    .string("must be a text")
+    .min(1, "must not be empty")
+    .max(max, `must have ${max} characters at the most`)
+    .refine((value) => !/\p{Cc}/u.test(value), "must not have control characters")
+
+const httpsUrl = text(2048).refine(
+  isAllowedUrl,
+  "must be a URL that begins with https://, or with http:// on loopback, without a user, a password and a fragment",
+)
+
+const fields = {
+  token_endpoint: httpsUrl,
+  issuer: httpsUrl.optional(),
+  client_id: text(1024),
+  auth_method: z.enum(authMethods, `must be one of ${authMethods.join(", ")}`).default("client_secret_basic"),
+  client_secret_env: text(255).optional(),
+  client_secret_file: text(4096).optional(),
+  timeout_seconds: z
+    .int("must be a whole number from 1 to 30")
+    .min(1, "must be a whole number from 1 to 30")
+    .max(30, "must be a whole number from 1 to 30")
+    .default(defaultTimeoutSeconds),
+}
+const entry = z.strictObject(fields, "must be an object")
+
+/** Where secrets come from. */
+export interface SecretSources {
+  env: Readonly<Record<string, string | undefined>>
+  /** The folder that paths in the file begin at. */
+  folder: string
+}
+
+/**
+ * Reads the providers of tenants, `{"default": {"github": {"token_endpoint": "https://…", "client_id": "…",
+ * "client_secret_env": "GITHUB_SECRET"}}}`. Secrets stand in the environment or in files of their own, which are read at
+ * every use. Throws StaticKeyError, which names the tenant, the provider and the field, and no value.
+ */
+export function parseProviders(json: string, sources: SecretSources): Providers {
+  let given: unknown
+  try {
+    given = JSON.parse(json)
+  } catch {
+    // The words of JSON.parse quote the text.
+    throw new StaticKeyError("must be an object in JSON")
+  }
+  if (!isObject(given)) throw new StaticKeyError("must be an object in JSON")
+  const tenants = new Map<string, ReadonlyMap<string, Provider>>()
+  for (const [index, [tenant, list]] of Object.entries(given).entries()) {
+    if (!tenantName.test(tenant)) {
+      throw new StaticKeyError(`name ${index + 1}: must be that of a tenant and match ${tenantName.source}`)
+    }
+    if (!isObject(list)) throw new StaticKeyError(`${tenant}: must be an object with a provider for each name`)
+    const providers = new Map<string, Provider>()
+    for (const [at, [name, value]] of Object.entries(list).entries()) {
+      // What is not a name may be a secret in the wrong place.
+      if (!/^[\w.:-]{1,64}$/.test(name)) {
+        throw new StaticKeyError(`${tenant}: name ${at + 1}: must be 1 to 64 of letters, digits and _ . : -`)
+      }
+      providers.set(name, readProvider(`${tenant}.${name}`, value, sources))
+    }
+    tenants.set(tenant, providers)
+  }
+  return { of: (tenant, name) => tenants.get(tenant)?.get(name) }
+}
+
+function readProvider(place: string, value: unknown, sources: SecretSources): Provider {
+  const { data, error } = entry.safeParse(value)
+  if (error !== undefined) throw new StaticKeyError(problemOf(place, value, error))
+  const { client_secret_env: variable, client_secret_file: file, auth_method: authMethod } = data
+  const count = [variable, file].filter((source) => source !== undefined).length
+  if (authMethod === "none" && count > 0) {
+    throw new StaticKeyError(`${place}: the auth_method none goes without client_secret_env and client_secret_file`)
+  }
+  if (authMethod !== "none" && count !== 1) {
+    throw new StaticKeyError(`${place}: must have one of client_secret_env and client_secret_file`)
+  }
+  return {
+    tokenEndpoint: data.token_endpoint,
+    issuer: data.issuer,
+    clientId: data.client_id,
+    authMethod,
+    clientSecret: authMethod === "none" ? undefined : secretOf(place, { variable, file }, sources),
+    timeoutMs: data.timeout_seconds * 1000,
+  }
+}
+
+function secretOf(
+  place: string,
+  { variable, file }: { variable: string | undefined; file: string | undefined },
+  { env, folder }: SecretSources,
+): () => Promise<string> {
+  if (file === undefined) {
+    const secret = env[variable as string]
+    if (!secret) throw new StaticKeyError(`${place}.client_secret_env: the environment has no such variable`)
+    return async () => secret
+  }
+  const path = resolve(folder, file)
+  const checked = (content: string): string => {
+    const secret = content.replace(/\r?\n$/, "")
+    if (secret === "" || Buffer.byteLength(secret) > maxSecretBytes) {
+      throw new StaticKeyError(`${place}.client_secret_file: the file must have 1 to ${maxSecretBytes} bytes`)
+    }
+    return secret
+  }
+  let known: string
+  try {
+    known = checked(readFileSync(path, "utf8"))
+  } catch (error) {
+    if (error instanceof StaticKeyError) throw error
+    const { code = "unknown" } = error as NodeJS.ErrnoException
+    throw new StaticKeyError(`${place}.client_secret_file: the file cannot be read (${code})`)
+  }
+  // A secret that is replaced is used at once. While its file is away, as it is for a moment then, the last one holds.
+  return async () => {
+    try {
+      known = checked(await readFile(path, "utf8"))
+    } catch {}
+    return known
+  }
+}
+
+function problemOf(place: string, value: unknown, { issues: [issue] }: z.ZodError): string {
+  if (issue?.code === "unrecognized_keys") {
+    return `${place}: the fields are ${Object.keys(fields).join(", ")}, and another one is there`
+  }
+  const field = issue?.path[0]
+  if (field === undefined) return `${place}: ${issue?.message}`
+  const isMissing = isObject(value) && value[String(field)] === undefined
+  return `${place}.${String(field)}: ${isMissing ? "is missing" : issue?.message}`
+}
+
+function isAllowedUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false
+  const { protocol, hostname, username, password, hash } = new URL(value)
+  if (username !== "" || password !== "" || hash !== "" || value.endsWith("#")) return false
+  const host = hostname.replace(/^\[(.*)\]$/, "$1")
+  return protocol === "https:" || (protocol === "http:" && isLoopback({ host }))
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}

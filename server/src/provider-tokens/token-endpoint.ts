@@ -1,0 +1,195 @@
+import {
+  type AuthorizationServer,
+  allowInsecureRequests,
+  type Client,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  customFetch,
+  None,
+  processRefreshTokenResponse,
+  refreshTokenGrantRequest,
+  type TokenEndpointResponse,
+} from "oauth4webapi"
+import type { RefreshedTokens } from "../store/types.js"
+import type { Provider } from "./provider.js"
+
+/** Why there is no usable answer. */
+export type EndpointFailure = "network" | "timeout" | "status" | "malformed" | "too_large"
+
+/** How a refresh ended at the provider. */
+export type Outcome =
+  | { kind: "tokens"; tokens: RefreshedTokens }
+  /** The refresh token is not taken any more. */
+  | { kind: "refused" }
+  /** The service is not taken as a client, or what it asks for is not: `invalid_client`, … */
+  | { kind: "client"; oauthError: string }
+  /** @param retryAfterMs when the provider is to be asked again, where it has said so. */
+  | { kind: "unavailable"; failure: EndpointFailure; retryAfterMs?: number | undefined }
+
+/** The largest answer that is read, in bytes: three tokens of the size that an account may have, and more. */
+const maxAnswerBytes = 512 * 1024
+/** As in the schema, in bytes. */
+const maxTokenBytes = 131_072
+const maxScopeBytes = 16_384
+const maxLifetimeSeconds = 10 * 365 * 86_400
+const maxRetryAfterMs = 300_000
+
+/** Those of RFC 6749, section 5.2, and what GitHub calls them. No other word of a provider is told to anybody. */
+const refusals: ReadonlySet<string> = new Set(["invalid_grant", "bad_refresh_token"])
+const clientErrors: Readonly<Record<string, string>> = {
+  invalid_request: "invalid_request",
+  invalid_client: "invalid_client",
+  incorrect_client_credentials: "invalid_client",
+  unauthorized_client: "unauthorized_client",
+  unsupported_grant_type: "unsupported_grant_type",
+  invalid_scope: "invalid_scope",
+}
+const signatures = ["RS", "PS", "ES"].flatMap((kind) => ["256", "384", "512"].map((bits) => kind + bits))
+const signingAlgorithms = [...signatures, "EdDSA", "Ed25519"]
+
+interface Answer {
+  status: number
+  retryAfter: string | null
+  body: unknown
+}
+
+/** Ends a request, with what is told of it. */
+class EndpointError extends Error {
+  readonly failure: EndpointFailure
+
+  constructor(failure: EndpointFailure, options?: ErrorOptions) {
+    super(failure, options)
+    this.failure = failure
+  }
+}
+
+/**
+ * Exchanges a refresh token at a provider's token endpoint (RFC 6749, section 6). Asks once, follows no redirect, reads no
+ * more than a bounded answer, and ends when the provider's time is over. Does not throw.
+ *
+ * @param now the time in milliseconds since 1970: what the answer says of its lifetime counts from then on.
+ */
+export async function refreshAtEndpoint(provider: Provider, refreshToken: string, now: number): Promise<Outcome> {
+  const signal = AbortSignal.timeout(provider.timeoutMs)
+  try {
+    const answer = await ask(provider, refreshToken, signal)
+    return failureOf(answer) ?? (await tokensOf(provider, answer, now))
+  } catch (error) {
+    if (error instanceof EndpointError) return { kind: "unavailable", failure: error.failure }
+    return { kind: "unavailable", failure: signal.aborted ? "timeout" : "network" }
+  }
+}
+
+async function ask(provider: Provider, refreshToken: string, signal: AbortSignal): Promise<Answer> {
+  const [server, client] = partiesOf(provider)
+  const response = await refreshTokenGrantRequest(server, client, await authenticationOf(provider), refreshToken, {
+    signal,
+    headers: { "user-agent": "authwire" },
+    [allowInsecureRequests]: provider.tokenEndpoint.startsWith("http:"),
+    // A redirect is handed out, not followed.
+    [customFetch]: (url, options) => fetch(url, { ...options, redirect: "manual" }),
+  })
+  const text = await boundedText(response)
+  return { status: response.status, retryAfter: response.headers.get("retry-after"), body: parsed(text) }
+}
+
+function partiesOf(provider: Provider): [AuthorizationServer, Client] {
+  const server: AuthorizationServer = {
+    issuer: provider.issuer ?? provider.tokenEndpoint,
+    token_endpoint: provider.tokenEndpoint,
+    id_token_signing_alg_values_supported: signingAlgorithms,
+  }
+  return [server, { client_id: provider.clientId }]
+}
+
+async function authenticationOf({ authMethod, clientSecret }: Provider): Promise<ClientAuth> {
+  if (clientSecret === undefined) return None()
+  const secret = await clientSecret()
+  return authMethod === "client_secret_post" ? ClientSecretPost(secret) : ClientSecretBasic(secret)
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  // The signal of the request ends this too. Whoever leaves the loop ends the connection.
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    if (bytes > maxAnswerBytes) throw new EndpointError("too_large")
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString("utf8")
+}
+
+/** What a text says as JSON; undefined if it is none. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What an answer says that brings no tokens; undefined for one that should. */
+function failureOf({ status, retryAfter, body }: Answer): Outcome | undefined {
+  const error = isObject(body) && typeof body.error === "string" ? body.error : undefined
+  // Some answer 200 with an error.
+  if (error !== undefined && (status === 200 || (status >= 400 && status < 429))) {
+    if (refusals.has(error)) return { kind: "refused" }
+    const oauthError = Object.hasOwn(clientErrors, error) ? clientErrors[error] : undefined
+    if (oauthError !== undefined) return { kind: "client", oauthError }
+  }
+  if (status === 200 && error === undefined) return undefined
+  return { kind: "unavailable", failure: "status", retryAfterMs: retryAfterOf(retryAfter) }
+}
+
+function retryAfterOf(header: string | null): number | undefined {
+  if (header === null || !/^\d{1,9}$/.test(header)) return undefined
+  return Math.min(Number(header) * 1000, maxRetryAfterMs)
+}
+
+async function tokensOf(provider: Provider, { body }: Answer, now: number): Promise<Outcome> {
+  if (!isObject(body)) throw new EndpointError("malformed")
+  const { id_token: idToken, ...others } = body
+  let answer: TokenEndpointResponse
+  try {
+    answer = await processed(provider, others)
+  } catch (cause) {
+    throw new EndpointError("malformed", { cause })
+  }
+  const { access_token, refresh_token, token_type, scope, expires_in } = answer
+  const tokens: RefreshedTokens = { access_token, token_type, refresh_token, scope }
+  if (!isShort(access_token, maxTokenBytes) || !isShort(refresh_token, maxTokenBytes)) {
+    throw new EndpointError("malformed")
+  }
+  if (!isShort(token_type, 255)) throw new EndpointError("malformed")
+  // The tokens are good without it.
+  if (!isShort(scope, maxScopeBytes)) tokens.scope = undefined
+  if (expires_in !== undefined && expires_in <= maxLifetimeSeconds) {
+    tokens.expires_in = expires_in
+    tokens.expires_at = Math.floor(now / 1000) + expires_in
+  }
+  if (provider.issuer !== undefined && typeof idToken === "string" && isShort(idToken, maxTokenBytes)) {
+    tokens.id_token = await processed(provider, { ...others, id_token: idToken }).then(
+      () => idToken,
+      // The refresh token may be replaced by now: nothing is gained by throwing the answer away. The ID token stays out.
+      () => undefined,
+    )
+  }
+  return { kind: "tokens", tokens }
+}
+
+/** Checks an answer by the rules of OAuth and OpenID Connect. Throws what the library throws. */
+function processed(provider: Provider, body: object): Promise<TokenEndpointResponse> {
+  const response = Response.json(body)
+  return processRefreshTokenResponse(...partiesOf(provider), response)
+}
+
+/** Whether text can be kept: it has no more bytes than the schema lets it have, and is Unicode without U+0000. */
+function isShort(text: string | undefined, bytes: number): boolean {
+  return text === undefined || (text.isWellFormed() && !text.includes("\0") && Buffer.byteLength(text) <= bytes)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}

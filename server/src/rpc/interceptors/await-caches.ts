@@ -1,0 +1,52 @@
+import type { Message } from "@bufbuild/protobuf"
+import type { Call } from "../call.js"
+import { Failure } from "../errors.js"
+import type { Interceptor } from "../interceptor.js"
+
+/** How long before the deadline a call is told that it was done, but not confirmed, in milliseconds. */
+const spareMs = 100
+
+/**
+ * Answers calls with `await_caches` when no client uses any more what they have ended. Around what commits: their idempotency
+ * keys, too.
+ *
+ * @param confirmed Waits for that, from when it is called. Rejects with the reason of the signal.
+ */
+export function awaitCaches(confirmed: (signal: AbortSignal) => Promise<void>): Interceptor {
+  return {
+    unary(method, next) {
+      if (!method.input.fields.some(({ name }) => name === "await_caches")) return next
+      return async (request, call) => {
+        if ((request as Message & { awaitCaches?: boolean }).awaitCaches !== true) return next(request, call)
+        let answer: Message | undefined
+        let absence: Failure | undefined
+        try {
+          answer = await next(request, call)
+        } catch (error) {
+          // What an earlier call has ended may still be in use.
+          if (!(error instanceof Failure && error.reason === "SESSION_NOT_FOUND")) throw error
+          absence = error
+        }
+        await wait(call, confirmed)
+        if (answer === undefined) throw absence
+        return answer
+      }
+    },
+  }
+}
+
+async function wait(
+  { signal, deadline, aside }: Call,
+  confirmed: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - Date.now() - spareMs))
+  const end = leftMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(leftMs)])
+  const waited = confirmed(end)
+  try {
+    // Meanwhile the call needs no place among those that are at work.
+    await (aside === undefined ? waited : aside(waited))
+  } catch (error) {
+    if (!end.aborted || signal.aborted) throw error
+    throw new Failure("CACHES_NOT_CONFIRMED", { cause: error })
+  }
+}

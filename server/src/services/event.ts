@@ -1,0 +1,48 @@
+import type { EventService } from "@authwire/proto"
+import type { EventFeed } from "../events/feed.js"
+import { watch } from "../events/watch.js"
+import type { Call, Implementation } from "../rpc/call.js"
+import { Failure } from "../rpc/errors.js"
+import type { EventStore } from "../store/store.js"
+import { fromEvent, toEventKinds } from "./wire.js"
+
+/** How many streams one API key may have open at the same time, and all together. Each may have 1,000 events waiting. */
+export const watchLimits = { ofKey: 64, inAll: 512 } as const
+
+/** The events of the store, on the wire. */
+export function eventService(deps: { events: EventStore; feed: EventFeed }): Implementation<typeof EventService> {
+  const { events } = deps
+  const open = new Map<string, number>()
+  let inAll = 0
+
+  function enter(key: string): () => void {
+    const ofKey = open.get(key) ?? 0
+    if (ofKey >= watchLimits.ofKey || inAll >= watchLimits.inAll) {
+      throw new Failure("TOO_MANY_CALLS", { message: "too many streams of events are open" })
+    }
+    open.set(key, ofKey + 1)
+    inAll++
+    return () => {
+      inAll--
+      const left = (open.get(key) ?? 0) - 1
+      if (left > 0) open.set(key, left)
+      else open.delete(key)
+    }
+  }
+
+  return {
+    async *watch({ startCursor, kinds }, call: Call) {
+      if (!events.areKept) throw new Failure("EVENTS_NOT_KEPT")
+      const start = startCursor === "" ? undefined : events.positionOf(call, startCursor)
+      const leave = enter(call.identity?.keyId ?? "")
+      try {
+        const cursorOf = events.sealer(call)
+        for await (const { position, event } of watch(deps, call, { start, kinds: toEventKinds(kinds) })) {
+          yield { cursor: cursorOf(position), event: event && fromEvent(event) }
+        }
+      } finally {
+        leave()
+      }
+    },
+  }
+}

@@ -1,0 +1,19 @@
+import type { IntrospectionService } from "@authwire/proto"
+import { requestHeaders } from "@authwire/token"
+import { findRequestSession, type RequestSessionDeps } from "../introspection/request-session.js"
+import type { Implementation } from "../rpc/call.js"
+import { fromRequestSession, toRequestSessionOptions } from "./wire.js"
+
+/** The session of a request, on the wire. */
+export function introspectionService(deps: RequestSessionDeps): Implementation<typeof IntrospectionService> {
+  return {
+    async introspect(request, call) {
+      const { cookie, authorization } = requestHeaders(request.headers.map(({ name, value }) => [name, value]))
+      const headers = new Map([
+        ["cookie", cookie],
+        ["authorization", authorization],
+      ])
+      return fromRequestSession(await findRequestSession(deps, call, headers, toRequestSessionOptions(request)))
+    },
+  }
+}

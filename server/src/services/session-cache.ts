@@ -1,0 +1,58 @@
+import type { SessionCacheService } from "@authwire/proto"
+import type { Implementation } from "../rpc/call.js"
+import { Failure } from "../rpc/errors.js"
+import { keyOf } from "../rpc/router.js"
+import type { Hub } from "../session-cache/hub.js"
+
+/** What clients need that keep sessions in memory, on the wire. */
+export function sessionCacheService({ hub }: { hub: Hub }): Implementation<typeof SessionCacheService> {
+  return {
+    async *follow(requests, call) {
+      // Nobody could say that what they keep has changed.
+      if (!hub.isOn) throw new Failure("EVENTS_NOT_KEPT")
+      const { signal } = call
+      let failure: unknown
+      let isRead = false
+      let wake = () => {}
+      const stream = hub.open(
+        { tenant: call.tenant, key: keyOf(call) },
+        {
+          ready: () => wake(),
+          fail(thrown: Failure) {
+            failure = thrown
+            wake()
+          },
+        },
+      )
+      const onAbort = () => wake()
+      signal.addEventListener("abort", onAbort, { once: true })
+      const read = async () => {
+        for await (const request of requests) stream.receive(request)
+      }
+      read()
+        .catch((thrown: unknown) => {
+          failure = thrown
+        })
+        .finally(() => {
+          isRead = true
+          wake()
+        })
+      try {
+        for (;;) {
+          if (failure !== undefined) throw failure
+          signal.throwIfAborted()
+          const news = stream.take()
+          if (news !== undefined) yield news
+          else if (isRead) return
+          else
+            await new Promise<void>((resolve) => {
+              wake = resolve
+            })
+        }
+      } finally {
+        signal.removeEventListener("abort", onAbort)
+        stream.end()
+      }
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import { setTimeout as delay } from "node:timers/promises"
+import { expect, test } from "@jest/globals"
+import { type ContractContext, newId, range } from "./context.js"
+
+export function cacheContract(context: ContractContext): void {
+  const hour = 3_600_000
+  const said = { version: 1, leaseMs: 1_000, confirmed: 7, ms: hour }
+  const of = async (process: string) => (await context.other.caches.list({})).filter((row) => row.process === process)
+
+  test("keep: what a process says is there for all, with the clock of the database", async () => {
+    const process = newId()
+    expect(await context.store.caches.keep({}, { ...said, process })).toBe(true)
+    expect(await of(process)).toEqual([{ process, leaseMs: 1_000, confirmed: 7 }])
+    const sequence = 2 ** 53 - 1
+    const next = { process, version: 2, leaseMs: 10_000, confirmed: sequence, ms: 2 * hour }
+    expect(await context.store.caches.keep({}, next)).toBe(true)
+    expect(await of(process)).toEqual([{ process, leaseMs: 10_000, confirmed: sequence }])
+    const [row] = await context.database.sql("SELECT version, expires FROM caches WHERE process = ?", [process])
+    expect(Number(row?.version)).toBe(2)
+    expect(Math.abs(Number(row?.expires) - Date.now() - 2 * hour)).toBeLessThan(hour / 2)
+  })
+
+  test("keep: of those that come in any order, or at the same time, the highest version is there", async () => {
+    const process = newId()
+    const versions = range(12).map((n) => n + 1)
+    const kept = await Promise.all(
+      versions.map((version) =>
+        (version % 2 ? context.store : context.other).caches.keep(
+          {},
+          { ...said, process, version, confirmed: version },
+        ),
+      ),
+    )
+    // Where the first two met, the one that lost may have been the higher one: its process tries again.
+    const highest = Math.max(...versions.filter((_, n) => kept[n]))
+    expect(await of(process)).toMatchObject([{ confirmed: highest }])
+    expect(await context.store.caches.keep({}, { ...said, process, version: highest, confirmed: 1 })).toBe(false)
+    expect(await context.store.caches.keep({}, { ...said, process, version: 100, confirmed: 100 })).toBe(true)
+    expect(await of(process)).toMatchObject([{ confirmed: 100 }])
+  })
+
+  test("list: none whose time has run out", async () => {
+    const process = newId()
+    await context.store.caches.keep({}, { ...said, process, ms: 1 })
+    // Until its time lies in the past by the clock of the database, which has milliseconds.
+    await delay(5)
+    expect(await of(process)).toEqual([])
+  })
+}

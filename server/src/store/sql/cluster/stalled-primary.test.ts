@@ -1,0 +1,93 @@
+import {
+  databaseTargets,
+  describeServers,
+  type TcpProxy,
+  type TestDatabase,
+  tcpProxy,
+} from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterEach, beforeEach, expect, test } from "@jest/globals"
+import { type Connection, createConnection } from "mysql2/promise"
+import { newId } from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
+import type { MysqlEngine } from "../engine/mysql.js"
+import { openServer } from "../engine/server.js"
+import { parseDatabaseUrl, type ServerLocation } from "../engine/url.js"
+import { followMembers, type Members } from "./members.js"
+
+/** As of members.ts: much longer than a statement may stand still on a member beside which no other one is fit. */
+const longMs = 4_000
+
+/** PostgreSQL has one host. */
+const withMembers = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
+
+describeServers(
+  "a member of %s that says it is fit while a statement stands still",
+  (target) => {
+    let database: StoreDatabase & TestDatabase
+    let proxies: TcpProxy[]
+    let members: Members
+    let used: (string | undefined)[]
+    let opened: MysqlEngine[]
+    let holder: Connection
+
+    beforeEach(async () => {
+      database = await createStoreDatabase(target)
+      const port = Number(new URL(database.url).port || 3306)
+      proxies = [await tcpProxy(port), await tcpProxy(port)]
+      used = []
+      opened = []
+    })
+    afterEach(async () => {
+      holder.destroy()
+      await members.close()
+      for (const proxy of proxies) await proxy.close()
+      await database.drop()
+    })
+
+    const nameOf = (proxy: TcpProxy | undefined) => `127.0.0.1:${proxy?.port}`
+
+    /** Runs a statement that waits until the holder of its lock ends, on the first member. */
+    async function standStill(isOnlyFit: boolean) {
+      const named = proxies.map(({ port }) => {
+        const location = parseDatabaseUrl(Object.assign(new URL(database.url), { port: String(port) }).href)
+        return location as ServerLocation
+      })
+      const options = { poolSize: 2, statementTimeoutMs: 60_000, connectTimeoutMs: 60_000, freshness: "fresh" as const }
+      members = await followMembers({
+        ...{ named, unfit: () => undefined, isOnlyFit: () => isOnlyFit, waitMs: 60_000 },
+        async open(location) {
+          const engine = await openServer(location, options)
+          opened.push(engine)
+          return engine
+        },
+        onChange: ({ member }) => used.push(member),
+      })
+      const lock = newId()
+      holder = await createConnection(database.url)
+      await holder.query("SELECT GET_LOCK(?, 0)", [lock])
+      const connection = await (await members.engine()).connect()
+      const standing = connection.run("SELECT GET_LOCK(?, 60)", [lock])
+      return { standing: Promise.allSettled([standing]), connection }
+    }
+
+    test("is left, when it is the only one that can be: its statements end, and the next one is used", async () => {
+      const { standing } = await standStill(true)
+      const [outcome] = await standing
+      expect(outcome).toMatchObject({ status: "rejected", reason: { name: "StatementError" } })
+      await until(() => used.length === 3)
+      expect(used).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
+    })
+
+    test("is kept, when others can be fit beside it: a statement may take its time", async () => {
+      const { standing, connection } = await standStill(false)
+      await until(() => (opened[0]?.oldestMs() ?? 0) > longMs)
+      await holder.end()
+      expect(await standing).toMatchObject([{ status: "fulfilled" }])
+      expect(used).toEqual([nameOf(proxies[0])])
+      connection.release()
+    })
+  },
+  withMembers,
+)

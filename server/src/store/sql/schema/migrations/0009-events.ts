@@ -1,0 +1,86 @@
+import type { QueryRunner } from "typeorm"
+import { migration } from "./migration.js"
+
+const head = (history: string) => `INSERT INTO event_head (name, sequence, history) VALUES ('events', 0, ${history})`
+
+/**
+ * What was written, for those who watch. The row of an event is committed with what it tells of, without a `sequence`; whoever
+ * reads events gives one to those that are committed, while it has the row of `event_head` locked: see events.ts.
+ *
+ * `event_head` has the last sequence, and a random name by which a cursor knows its database. The index of the sequences
+ * finds the events that have none, the next ones of all tenants, and the oldest, which are cleaned away.
+ */
+export const events = migration({
+  name: "0009-events",
+  lastVersion: {
+    compatible: true,
+    reason: "it adds tables that the last version does not know; what that version writes adds no events",
+  },
+  server: onServer,
+  sqlite: [
+    `CREATE TABLE "events" (
+      "id" integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+      "sequence" integer,
+      "tenant" text NOT NULL,
+      "kind" text NOT NULL,
+      "user_id" text,
+      "session_id" text,
+      "provider" text,
+      "created" datetime NOT NULL
+    )`,
+    `CREATE INDEX "events_sequence" ON "events" ("sequence", "id")`,
+    `CREATE INDEX "events_tenant" ON "events" ("tenant", "sequence")`,
+    `CREATE TABLE "event_head" ("name" text PRIMARY KEY NOT NULL, "sequence" integer NOT NULL, "history" text NOT NULL)`,
+    head("hex(randomblob(16))"),
+  ],
+  postgres: [
+    `CREATE TABLE events (
+      id bigserial PRIMARY KEY,
+      sequence int8,
+      tenant text COLLATE "C" NOT NULL,
+      kind text COLLATE "C" NOT NULL,
+      user_id text COLLATE "C",
+      session_id text COLLATE "C",
+      provider text COLLATE "C",
+      created timestamptz(3) NOT NULL
+    )`,
+    "CREATE INDEX events_sequence ON events (sequence, id)",
+    "CREATE INDEX events_tenant ON events (tenant, sequence)",
+    `CREATE TABLE event_head (
+      name text COLLATE "C" PRIMARY KEY,
+      sequence int8 NOT NULL,
+      history text COLLATE "C" NOT NULL
+    )`,
+    head("upper(replace(gen_random_uuid()::text, '-', ''))"),
+  ],
+  down: {
+    server: "DROP TABLE IF EXISTS events, event_head",
+    sqlite: [`DROP TABLE "events"`, `DROP TABLE "event_head"`],
+    postgres: ["DROP TABLE events", "DROP TABLE event_head"],
+  },
+})
+
+/** A process that ends on its way leaves what the next one goes on from. */
+async function onServer(runner: QueryRunner): Promise<void> {
+  // InnoDB has the key of a row at the end of each index.
+  await runner.query(`CREATE TABLE IF NOT EXISTS events (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    sequence BIGINT NULL,
+    tenant VARBINARY(63) NOT NULL,
+    kind VARBINARY(32) NOT NULL,
+    user_id VARBINARY(255) NULL,
+    session_id VARBINARY(32) NULL,
+    provider VARBINARY(255) NULL,
+    created DATETIME(3) NOT NULL,
+    PRIMARY KEY (id),
+    INDEX events_sequence (sequence),
+    INDEX events_tenant (tenant, sequence)
+  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`)
+  await runner.query(`CREATE TABLE IF NOT EXISTS event_head (
+    name VARBINARY(63) NOT NULL,
+    sequence BIGINT NOT NULL,
+    history VARBINARY(32) NOT NULL,
+    PRIMARY KEY (name)
+  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`)
+  await runner.query(`${head("HEX(RANDOM_BYTES(16))")} ON DUPLICATE KEY UPDATE sequence = sequence`)
+}

@@ -1,0 +1,38 @@
+import { migration } from "./migration.js"
+
+/**
+ * Who refreshes the tokens of an account, until when; or why the last refresh failed, and until when it is not tried again.
+ * The mark stands for the refresh token that failed. All NULL for an account of which there is nothing to say.
+ */
+export const tokenRefreshes = migration({
+  name: "0010-token-refreshes",
+  lastVersion: {
+    compatible: true,
+    reason: "the columns that it adds may be null, as they are in rows that the last version inserts",
+  },
+  server: `ALTER TABLE accounts
+    ADD COLUMN refresh_holder VARBINARY(63) NULL,
+    ADD COLUMN refresh_until DATETIME(3) NULL,
+    ADD COLUMN refresh_failure VARBINARY(64) NULL,
+    ADD COLUMN refresh_mark BINARY(32) NULL`,
+  sqlite: [
+    `ALTER TABLE "accounts" ADD COLUMN "refresh_holder" text`,
+    `ALTER TABLE "accounts" ADD COLUMN "refresh_until" datetime`,
+    `ALTER TABLE "accounts" ADD COLUMN "refresh_failure" text`,
+    `ALTER TABLE "accounts" ADD COLUMN "refresh_mark" blob`,
+  ],
+  postgres: `ALTER TABLE accounts
+    ADD COLUMN refresh_holder text COLLATE "C",
+    ADD COLUMN refresh_until timestamptz(3),
+    ADD COLUMN refresh_failure text COLLATE "C",
+    ADD COLUMN refresh_mark bytea`,
+  down: {
+    server: `ALTER TABLE accounts DROP COLUMN refresh_holder, DROP COLUMN refresh_until, DROP COLUMN refresh_failure,
+      DROP COLUMN refresh_mark`,
+    postgres: `ALTER TABLE accounts DROP COLUMN refresh_holder, DROP COLUMN refresh_until,
+      DROP COLUMN refresh_failure, DROP COLUMN refresh_mark`,
+    sqlite: ["refresh_holder", "refresh_until", "refresh_failure", "refresh_mark"].map(
+      (column) => `ALTER TABLE "accounts" DROP COLUMN "${column}"`,
+    ),
+  },
+})

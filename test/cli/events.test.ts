@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { createAuthwireClient } from "@authwire/client"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+describe("authwire events tail", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let client: ReturnType<typeof createAuthwireClient>
+  const children: ChildProcess[] = []
+
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    server = await startServer({ databaseUrl: database.url })
+    client = createAuthwireClient({ url: server.grpcUrl })
+    await client.users.createUser({ id: "before" })
+  })
+  afterAll(async () => {
+    for (const child of children) child.kill("SIGKILL")
+    client.close()
+    await server.stop()
+    await database.drop()
+  })
+
+  /** The command as it goes on, and what it has printed. */
+  function tail(...args: string[]) {
+    const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
+    const env = { ...process.env, AUTHWIRE_DATABASE_URL: database.url }
+    const child = spawn(process.execPath, [command, "events", "tail", ...args], { env })
+    children.push(child)
+    let output = ""
+    child.stdout.on("data", (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+    const ended = once(child, "close") as Promise<[number | null]>
+    return {
+      lines: () => output.split("\n").slice(0, -1),
+      async end() {
+        child.kill("SIGINT")
+        return (await ended)[0]
+      },
+    }
+  }
+
+  test("prints what is kept, then what is written, as lines with ids, until SIGINT", async () => {
+    const all = tail("--since=1h")
+    await until(async () => all.lines().length === 1)
+    await client.users.createUser({ id: "a\u001b[2J" })
+    await client.users.deleteUser({ id: "before" })
+    await until(async () => all.lines().length === 3)
+    const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
+    expect(all.lines()).toEqual([
+      expect.stringMatching(new RegExp(`^${time}  \\d+  user\\.created  user=before$`)),
+      expect.stringMatching(new RegExp(`^${time}  \\d+  user\\.created  user=a\\?\\[2J$`)),
+      expect.stringMatching(new RegExp(`^${time}  \\d+  user\\.deleted  user=before$`)),
+    ])
+    expect(await all.end()).toBe(0)
+  })
+
+  test("--after, --kinds and --json", async () => {
+    const first = tail("--since=1h", "--json")
+    await until(async () => first.lines().length >= 3)
+    const [event] = first.lines().map((line) => JSON.parse(line))
+    expect(event).toMatchObject({ kind: "user.created", userId: "before", tenant: "default" })
+    const rest = tail(`--after=${event.sequence}`, "--kinds=user.deleted", "--json")
+    await until(async () => rest.lines().length === 1)
+    expect(JSON.parse(rest.lines()[0] as string)).toMatchObject({ kind: "user.deleted", userId: "before" })
+    expect([await first.end(), await rest.end()]).toEqual([0, 0])
+  })
+
+  test("a kind that there is not is rejected with those that there are", async () => {
+    const { code, stderr } = await run(["events", "tail", "--kinds=user.made"], { AUTHWIRE_DATABASE_URL: database.url })
+    expect(code).toBe(2)
+    expect(stderr).toContain("--kinds: must be one or more of these, separated by commas: user.created, ")
+  })
+})

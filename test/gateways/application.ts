@@ -1,0 +1,41 @@
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+
+/** A request that got through to the application. */
+export interface Arrived {
+  readonly method: string
+  readonly url: string
+  /** Names and values as they came, a name perhaps several times. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+}
+
+/** An application behind a gateway, which answers every request with what it got. */
+export interface Application {
+  readonly port: number
+  readonly arrived: Arrived[]
+  close(): void
+}
+
+export async function startApplication(): Promise<Application> {
+  const arrived: Arrived[] = []
+  const server = createServer((request, response) => {
+    const { rawHeaders } = request
+    const headers = rawHeaders.flatMap((name, at) =>
+      at % 2 === 0 ? [[name.toLowerCase(), rawHeaders[at + 1] ?? ""] as const] : [],
+    )
+    const one = { method: request.method ?? "", url: request.url ?? "", headers }
+    arrived.push(one)
+    response.setHeader("content-type", "application/json")
+    response.end(JSON.stringify(one))
+  }).listen(0, "127.0.0.1")
+  await once(server, "listening")
+  return {
+    port: (server.address() as AddressInfo).port,
+    arrived,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}

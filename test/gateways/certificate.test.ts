@@ -1,0 +1,79 @@
+import { once } from "node:events"
+import type { IncomingMessage } from "node:http"
+import https from "node:https"
+import { createAuthwireClient } from "@authwire/client"
+import { Authorization } from "@authwire/proto/envoy"
+import {
+  authority,
+  type Certificate,
+  certificate,
+  certificateFolder,
+  serverCertificate,
+} from "@authwire/test-support/certificates.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createKey } from "@authwire/test-support/keys.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+
+// A gateway that has a client certificate in place of a key.
+const gateway = certificate("a gateway", {
+  issuer: authority,
+  names: ["URI:spiffe://cluster.local/ns/mesh/sa/gateway"],
+})
+const other = certificate("an application", { issuer: authority, names: ["DNS:app.internal"] })
+const resources = new AsyncDisposableStack()
+const operator = staticKey(["all"])
+let database: TestDatabase
+let server: ServerProcess
+let cookie: string
+
+beforeAll(async () => {
+  database = await createDatabase("sqlite")
+  resources.defer(() => database.drop())
+  const folder = certificateFolder(serverCertificate(), authority.cert)
+  resources.defer(folder.remove)
+  const env = { AUTHWIRE_API_KEYS: JSON.stringify([operator.entry]) }
+  server = await startServer({ databaseUrl: database.url, keys: false, env, args: folder.args })
+  resources.defer(async () => void (await server.stop()))
+  await createKey(database, "sessions:introspect", "--certificate-name=URI:spiffe://cluster.local/ns/mesh/sa/gateway")
+  await createKey(database, "sessions:read", "--certificate-name=DNS:app.internal")
+  const tls = { ca: authority.cert, ...other }
+  const client = createAuthwireClient({ url: server.grpcUrl, apiKey: operator.text, tls })
+  const user = { id: crypto.randomUUID(), email: "a@example.com", emailVerified: null }
+  const { id: userId } = await client.adapter.createUser(user)
+  const sessionToken = crypto.randomUUID()
+  await client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+  client.close()
+  cookie = `authjs.session-token=${sessionToken}`
+  // A key that is found by a certificate is known with the next list of keys that the service reads.
+  for (const one of [gateway, other]) await until(async () => (await check(one)) !== "Unauthenticated")
+})
+afterAll(() => resources.disposeAsync())
+
+const check = async ({ cert, key }: Pick<Certificate, "cert" | "key">) => {
+  const nodeOptions = { ca: authority.cert, cert, key }
+  const client = createClient(Authorization, createGrpcTransport({ baseUrl: server.grpcUrl, nodeOptions }))
+  try {
+    const { httpResponse } = await client.check({ attributes: { request: { http: { headers: { cookie } } } } })
+    return httpResponse.case
+  } catch (error) {
+    return Code[ConnectError.from(error).code]
+  }
+}
+const authorize = async ({ cert, key }: Pick<Certificate, "cert" | "key">) => {
+  const options = { ca: authority.cert, cert, key, agent: false as const, headers: { cookie } }
+  const [response] = (await once(https.get(`${server.httpUrl}/v1/authorize`, options), "response")) as [IncomingMessage]
+  response.resume()
+  return response.statusCode
+}
+
+test("its certificate lets it ask, by both ways", async () => {
+  expect([await check(gateway), await authorize(gateway)]).toEqual(["okResponse", 200])
+})
+
+test("the certificate of somebody else, with another scope, does not: that is an error, and no 401 or 403", async () => {
+  expect([await check(other), await authorize(other)]).toEqual(["PermissionDenied", 500])
+})

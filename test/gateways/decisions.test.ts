@@ -1,0 +1,329 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { command, createKey } from "@authwire/test-support/keys.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { check, type Question, toCheckRequest, ways } from "./ask.js"
+import { visit } from "./visit.js"
+
+// What becomes of requests, the same by both ways. What proxies make of the answers: proxies.test.ts.
+const cookie = "authjs.session-token"
+
+describe.each(databaseTargets())("on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let client: AuthwireClient
+  let gateway: string
+  let foreignGateway: string
+  let foreignClient: AuthwireClient
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    server = await startServer({
+      databaseUrl: database.url,
+      keys: false,
+    })
+    await command(database, "tenants", "create", "other")
+    gateway = (await createKey(database, "sessions:introspect")).text
+    foreignGateway = (await createKey(database, "sessions:introspect", "--tenant=other")).text
+    client = createAuthwireClient({ url: server.grpcUrl, apiKey: (await createKey(database, "all")).text })
+    const foreignKey = (await createKey(database, "all", "--tenant=other")).text
+    foreignClient = createAuthwireClient({ url: server.grpcUrl, apiKey: foreignKey })
+    // A replica hears of new keys a moment later.
+    await client.users.countUsers({})
+    await foreignClient.users.countUsers({})
+  })
+  afterAll(async () => {
+    client?.close()
+    foreignClient?.close()
+    await server?.stop()
+    await database?.drop()
+  })
+
+  const signIn = async (user: Record<string, unknown> = {}, by = client) => {
+    const email = `${crypto.randomUUID()}@example.com`
+    const { id: userId } = await by.adapter.createUser({
+      id: crypto.randomUUID(),
+      email,
+      emailVerified: null,
+      ...user,
+    } as never)
+    const sessionToken = crypto.randomUUID()
+    await by.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+    const { sessions } = await by.sessions.listSessions({ userId })
+    const told = { "x-auth-user-id": userId, "x-auth-session-id": sessions[0]?.id }
+    return { userId, email, sessionToken, headers: { cookie: `${cookie}=${sessionToken}` }, told }
+  }
+  const jwtOf = async (claims: Record<string, unknown>) => ({
+    cookie: `${cookie}=${await client.jwt.encode({ token: claims, salt: cookie, secret: "" })}`,
+  })
+
+  describe.each(ways)("by $name", (way) => {
+    const ask = (question: Question, key: string | null = gateway) => way.ask(server, key ?? undefined, question)
+
+    test("a session of the database: the user and the handle of the session, never its token", async () => {
+      const { headers, told, sessionToken } = await signIn({ name: "Ada" })
+      const answer = await ask({ headers })
+      expect(answer).toEqual({ status: 200, told })
+      expect(JSON.stringify(answer)).not.toContain(sessionToken)
+      expect(await ask({ headers, settings: { policy: "required" } })).toEqual(answer)
+      expect(await ask({ headers, settings: { policy: "optional", tenant: "default" } })).toEqual(answer)
+    })
+
+    test("a JWT: its claims", async () => {
+      const headers = await jwtOf({ sub: "7", email: "a@b.c", jti: "j" })
+      const { status, told } = await ask({ headers, settings: { headers: "x-auth-email=email" } })
+      expect({ status, told }).toEqual({
+        status: 200,
+        told: { "x-auth-user-id": "7", "x-auth-session-id": expect.any(String), "x-auth-email": "a@b.c" },
+      })
+    })
+
+    test("no session: 401, or passed on as nobody's where the policy is optional", async () => {
+      for (const headers of [{}, { cookie: `${cookie}=none` }, { cookie: "other=x" }, { authorization: "Bearer x" }]) {
+        expect(await ask({ headers })).toEqual({ status: 401, told: {} })
+        expect(await ask({ headers, settings: { policy: "optional" } })).toEqual({ status: 200, told: {} })
+      }
+    })
+
+    test("a tenant never sees the sessions of another one, with users and tokens that are the same", async () => {
+      const here = await signIn()
+      const there = await signIn({ id: here.userId }, foreignClient)
+      expect(await ask({ headers: here.headers }, foreignGateway)).toEqual({ status: 401, told: {} })
+      expect(await ask({ headers: there.headers })).toEqual({ status: 401, told: {} })
+      expect(await ask({ headers: there.headers }, foreignGateway)).toMatchObject({ status: 200, told: there.told })
+      expect(await ask({ headers: there.headers, settings: { tenant: "other" } }, foreignGateway)).toMatchObject({
+        status: 200,
+      })
+      await expect(ask({ headers: there.headers, settings: { tenant: "other" } })).rejects.toThrow(
+        "tenant must be the tenant of the API key",
+      )
+    })
+
+    test("roles: those of the property, by their whole name", async () => {
+      const cases: [property: Record<string, unknown>, settings: Record<string, string>, status: number][] = [
+        [{ role: "admin" }, { roles: "admin" }, 200],
+        [{ role: "admin" }, { roles: "owner, admin" }, 200],
+        [{ roles: ["user", "admin"] }, { roles: "admin" }, 200],
+        [{ role: "user", roles: ["admin"] }, { roles: "admin" }, 200],
+        [{ groups: ["admin"] }, { roles: "admin", role_property: "groups" }, 200],
+        [{ role: "admin" }, { roles: "admin", role_property: "groups" }, 403],
+        [{ groups: ["admin"] }, { roles: "admin" }, 403],
+        [{}, { roles: "admin" }, 403],
+        [{ role: "Admin" }, { roles: "admin" }, 403],
+        [{ role: "admin,user" }, { roles: "admin" }, 403],
+        [{ role: ["admin"] }, { roles: "admin" }, 200],
+        [{ role: { admin: true } }, { roles: "admin" }, 403],
+        [{ role: true }, { roles: "true" }, 403],
+        [{ name: "admin" }, { roles: "admin", role_property: "name" }, 403],
+        [{}, { roles: "toString", role_property: "constructor" }, 403],
+      ]
+      for (const [property, settings, status] of cases) {
+        const { headers } = await signIn(property)
+        expect([property, settings, (await ask({ headers, settings })).status]).toEqual([property, settings, status])
+        if ("name" in property) continue
+        const token = await jwtOf({ sub: "1", ...property })
+        expect([property, settings, (await ask({ headers: token, settings })).status]).toEqual([
+          property,
+          settings,
+          status,
+        ])
+      }
+      expect(await ask({ settings: { roles: "admin" } })).toEqual({ status: 401, told: {} })
+    })
+
+    test("headers tell what they are configured to, encoded so that nothing of it is lost or taken for more", async () => {
+      const user = {
+        name: " Zoë, 100%\r\nx-auth-user-id: root ",
+        image: "https://example.com/a.png?b=c",
+        plan: "gold",
+        age: 7,
+        beta: true,
+        groups: ["a,b", "c"],
+        nested: { no: 1 },
+        large: "x".repeat(5_000),
+        empty: "",
+      }
+      const { headers, told, email } = await signIn(user)
+      const names = Object.keys(user)
+      const settings = {
+        headers: ["x-auth-email=email", ...names.map((name) => `x-auth-${name}=${name}`), "x-auth-none=none"].join(","),
+      }
+      const answer = await ask({ headers, settings })
+      expect(answer.told).toEqual({
+        ...told,
+        "x-auth-email": email,
+        "x-auth-name": encodeURIComponent(user.name).replaceAll("%3A", ":"),
+        "x-auth-image": user.image,
+        "x-auth-plan": "gold",
+        "x-auth-age": "7",
+        "x-auth-beta": "true",
+        "x-auth-groups": "a%2Cb,c",
+      })
+      expect(decodeURIComponent(answer.told["x-auth-name"] as string)).toBe(user.name)
+    })
+
+    test("a user whom no header can name is nobody", async () => {
+      const headers = await jwtOf({ sub: "é".repeat(1_000) })
+      expect(await ask({ headers })).toEqual({ status: 401, told: {} })
+    })
+
+    test("a redirect goes to the sign-in page and nowhere else, whatever the request is", async () => {
+      const settings = { sign_in: "https://login.example.com/in?from=gateway" }
+      const page = { accept: "text/html" }
+      const location = async (question: Question) => (await ask({ settings, headers: page, ...question })).location
+      expect(await location({ scheme: "https", host: "app.example.com:8443", path: "/a?b=c#d" })).toBe(
+        `${settings.sign_in}&callbackUrl=${encodeURIComponent("https://app.example.com:8443/a?b=c#d")}`,
+      )
+      const paths = ["//evil.example", "/\\evil.example", "/@evil.example", "/%0d%0alocation:x", "/&callbackUrl=x"]
+      for (const path of paths) {
+        const at = new URL((await location({ scheme: "https", host: "app.example.com", path })) as string)
+        expect(at.origin + at.pathname).toBe("https://login.example.com/in")
+        const back = at.searchParams.getAll("callbackUrl")
+        expect(back).toEqual([`https://app.example.com${path}`])
+        expect(new URL(back[0] as string).host).toBe("app.example.com")
+      }
+      const without: Question[] = [
+        { scheme: "javascript", host: "a.example", path: "/" },
+        { scheme: "https", host: "user@evil.example", path: "/" },
+        { scheme: "https", host: "a.example/b", path: "/" },
+        { scheme: "https", host: "", path: "/" },
+        { scheme: "https", host: "a.example", path: "*" },
+        { scheme: "https", host: "a.example", path: `/${"x".repeat(2_048)}` },
+      ]
+      for (const question of without) expect([question, await location(question)]).toEqual([question, settings.sign_in])
+    })
+
+    test("a redirect is for browsers that ask for a page", async () => {
+      const settings = { sign_in: "/in" }
+      const cases: [Question, number][] = [
+        [{ headers: { accept: "text/html" } }, 302],
+        [{ headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } }, 302],
+        [{ headers: { accept: "application/json, text/html;q=0.9" } }, 302],
+        [{ headers: { accept: "text/html", "sec-fetch-mode": "navigate" } }, 302],
+        [{ headers: { accept: "text/html" }, method: "HEAD" }, 302],
+        [{ headers: { accept: "text/html", "sec-fetch-mode": "cors" } }, 401],
+        [{ headers: { accept: "text/html" }, method: "POST" }, 401],
+        [{ headers: { accept: "*/*" } }, 401],
+        [{ headers: { accept: "text/htmlx" } }, 401],
+        [{}, 401],
+      ]
+      for (const [question, status] of cases) {
+        expect([question, (await ask({ ...question, settings })).status]).toEqual([question, status])
+      }
+    })
+
+    test("another cookie, when the setting says so", async () => {
+      const { sessionToken, told } = await signIn()
+      const headers = { cookie: `my.session=${sessionToken}` }
+      expect(await ask({ headers, settings: { cookie: "my.session" } })).toEqual({ status: 200, told })
+      expect(await ask({ headers })).toEqual({ status: 401, told: {} })
+      const own = { cookie: `${cookie}=${sessionToken}` }
+      expect(await ask({ headers: own, settings: { cookie: "my.session" } })).toEqual({ status: 401, told: {} })
+    })
+
+    test.each<[Record<string, string>, string]>([
+      [{ policies: "required" }, "holds a setting that is none of tenant, policy, roles"],
+      [{ Roles: "admin" }, "holds a setting that is none of"],
+      [{ __proto__x: "admin" }, "holds a setting that is none of"],
+      [{ policy: "" }, "policy must be required or optional"],
+      [{ policy: "Optional" }, "policy must be required or optional"],
+      [{ policy: "constructor" }, "policy must be required or optional"],
+      [{ roles: "" }, "roles must be a list of 1 to 64 roles"],
+      [{ roles: "admin,,user" }, "roles must be a list of 1 to 64 roles"],
+      [{ roles: "admin", policy: "optional" }, "roles needs the policy required"],
+      [{ role_property: "a b" }, "role_property must be the name of a property"],
+      [{ sign_in: "javascript:alert(1)" }, "sign_in must be an http or https URL"],
+      [{ sign_in: "//evil.example" }, "sign_in must be"],
+      [{ sign_in: "/\\evil.example" }, "sign_in must be"],
+      [{ sign_in: "/in#x" }, "sign_in must be"],
+      [{ sign_in: "https://a b" }, "sign_in must be"],
+      [{ sign_in: "" }, "sign_in must be"],
+      [{ cookie: "a b" }, "cookie must be the name of a cookie"],
+      [{ cookie: "" }, "cookie must be the name of a cookie"],
+      [{ headers: "email" }, "headers must be a list of 1 to 16 x-auth-NAME=PROPERTY"],
+      [{ headers: "host=email" }, "headers must be"],
+      [{ headers: "x-auth-user-id=email" }, "headers must be"],
+      [{ headers: "x-auth-a=a,x-auth-a=b" }, "headers must be"],
+      [{ headers: "x-auth-a\r\nb=a" }, "headers must be"],
+      [{ headers: Array.from({ length: 17 }, (_, at) => `x-auth-${at}=a`).join() }, "headers must be"],
+      [{ tenant: "another" }, "tenant must be the tenant of the API key"],
+      [{ sign_in: `/${"x".repeat(9_000)}` }, "must not be longer than 8192 characters"],
+    ])("the settings %j let nobody in", async (settings, words) => {
+      const { headers } = await signIn({ role: "admin" })
+      await expect(ask({ headers, settings })).rejects.toThrow(words)
+      await expect(ask({ headers, settings })).rejects.not.toThrow(/evil|another|alert/)
+    })
+
+    test("the key of a gateway does nothing else, and no other key does this", async () => {
+      const { headers } = await signIn()
+      const other = (await createKey(database, "sessions:read,sessions:write,users:read,tokens:decode")).text
+      await expect(ask({ headers }, other)).rejects.toThrow(/lacks the scope sessions:introspect/)
+      await expect(ask({ headers }, null)).rejects.toThrow(/the call has no API key/)
+      await expect(ask({ headers }, `${gateway.slice(0, -1)}A`)).rejects.toThrow(/unknown, revoked or expired/)
+      const narrow = createAuthwireClient({ url: server.grpcUrl, apiKey: gateway })
+      await expect(narrow.users.getUser({ id: "1" })).rejects.toThrow(/lacks the scope/)
+      await expect(narrow.sessions.getSessionAndUser({ sessionToken: "1" })).rejects.toThrow(/lacks the scope/)
+      narrow.close()
+    })
+  })
+
+  test("headers in bytes, as Envoy tells them with encode_raw_headers", async () => {
+    const { sessionToken, told } = await signIn()
+    const lines: [string, string][] = [
+      ["Cookie", "a=1"],
+      ["cookie", `${cookie}=${sessionToken}`],
+      ["X-Auth-Anything", "forged"],
+    ]
+    const headers = lines.map(([key, value]) => ({ key, rawValue: Buffer.from(value) }))
+    const http = { method: "GET", headerMap: { headers } }
+    const { httpResponse } = await check(server, gateway, { attributes: { request: { http } } })
+    if (httpResponse.case !== "okResponse") throw new Error(httpResponse.case)
+    expect(Object.fromEntries(httpResponse.value.headers.map(({ header }) => [header?.key, header?.value]))).toEqual(
+      told,
+    )
+    expect(httpResponse.value.headersToRemove).toEqual(["x-auth-anything"])
+  })
+
+  test("what a client may have forged is removed, named or not", async () => {
+    const settings = { policy: "optional", headers: "x-auth-email=email" }
+    const forged = { "x-auth-role": "admin", x_auth_user_id: "root", "x-auth-user-id": "root", "x-author": "stays" }
+    const request = toCheckRequest({ settings, headers: forged })
+    const { httpResponse } = await check(server, gateway, request)
+    if (httpResponse.case !== "okResponse") throw new Error(httpResponse.case)
+    expect(httpResponse.value.headers).toEqual([])
+    const removed = ["x-auth-email", "x-auth-role", "x-auth-session-id", "x-auth-user-id", "x_auth_user_id"]
+    expect(httpResponse.value.headersToRemove.toSorted()).toEqual(removed)
+  })
+
+  test("what is no request of HTTP is an error", async () => {
+    for (const request of [{}, { attributes: {} }, { attributes: { request: {} } }]) {
+      await expect(check(server, gateway, request)).rejects.toThrow(
+        /InvalidArgument.*attributes.request.http: is missing/,
+      )
+    }
+  })
+
+  test("GET /v1/authorize names the sign-in page in a header where the proxy knows no redirects", async () => {
+    const authorize = (query: string, headers: Record<string, string> = {}, method = "GET") => {
+      const all = { "x-api-key": gateway, accept: "text/html", ...headers }
+      return visit(server.httpUrl, { path: `/v1/authorize?${query}`, method, headers: Object.entries(all) })
+    }
+    const answer = await authorize("sign_in=/in&redirect=header", { "x-original-uri": "/a", "x-original-host": "b" })
+    expect(answer.status).toBe(401)
+    expect(answer.headers).not.toHaveProperty("location")
+    expect(answer.headers).toMatchObject({ "x-auth-location": "/in", "www-authenticate": "Bearer" })
+    for (const query of ["redirect=yes", "policy=optional&policy=required", "redirect=header&redirect=header"]) {
+      expect([query, (await authorize(query)).status]).toEqual([query, 500])
+    }
+    expect((await authorize("policy=optional", {}, "HEAD")).status).toBe(200)
+    const refused = await authorize("policy=optional", {}, "POST")
+    expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD"])
+    // The key is the proxy's, and only that: whoever the request is from may have one too.
+    const { headers } = await signIn()
+    const own = await authorize("", { ...headers, authorization: `Bearer ${gateway}` })
+    expect(own.status).toBe(200)
+    const headersOfNone = [["authorization", `Bearer ${gateway}`] as const]
+    const none = await visit(server.httpUrl, { path: "/v1/authorize", headers: headersOfNone })
+    expect(none.status).toBe(500)
+  })
+})

@@ -1,0 +1,210 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { SessionStrategy } from "@authwire/proto"
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { type AuthApp, authApp } from "@authwire/test-support/auth-app.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import { testSecret } from "@authwire/test-support/server.js"
+import { moment } from "@authwire/test-support/sign-in.js"
+import { until } from "@authwire/test-support/until.js"
+import { timestampDate, timestampMs } from "@bufbuild/protobuf/wkt"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+// Cookies that a real Auth() has set, over a real socket. What Auth.js says of them is what Introspect has to say.
+
+const origins = { http: "http://localhost", https: "https://app.example.com" }
+const plain = "authjs.session-token"
+const nobody = { active: false }
+
+describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
+  let authwire: Authwire
+  let client: AuthwireClient
+  beforeAll(async () => {
+    authwire = await startAuthwire(target)
+    client = createAuthwireClient({ url: authwire.server.grpcUrl })
+  })
+  afterAll(async () => {
+    client.close()
+    await authwire.close()
+  })
+
+  const ask = async (headers: Record<string, string>, more: object = {}) => {
+    const list = Object.entries(headers).map(([name, value]) => ({ name, value }))
+    const { $typeName, ...answer } = await client.introspection.introspect({ headers: list, ...more })
+    return answer
+  }
+  /** All that an answer says whose request has no session. */
+  const silent = { ...nobody, sub: "", exp: 0, jti: "", aud: [], strategy: 0, sessionId: "" }
+  const appOf = (origin: string, strategy: "database" | "jwt", padding = 0): AuthApp =>
+    authApp(origin, {
+      adapter: authwire.adapter,
+      secret: testSecret,
+      session: { strategy },
+      callbacks: {
+        jwt: ({ token }) => (padding === 0 ? token : { ...token, padding: "x".repeat(padding) }),
+        session: ({ session, user, token }) => ({ ...session, user: { ...session.user, id: user?.id ?? token.sub } }),
+      },
+    })
+  const address = () => `${crypto.randomUUID()}@example.com`
+  const nameOf = (origin: string) => (origin.startsWith("https") ? `__Secure-${plain}` : plain)
+  const rowOf = async (userId: string) =>
+    (await authwire.rows("SELECT expires, last_seen FROM sessions WHERE user_id = ?", [userId]))[0]
+
+  describe.each(Object.entries(origins))("an application at %s", (_, origin) => {
+    test("with sessions in the database", async () => {
+      const app = appOf(origin, "database")
+      const email = address()
+      await app.signIn(email)
+      expect([...app.cookies.keys()]).toContain(nameOf(origin))
+      const said = await app.session()
+      expect(said?.user).toMatchObject({ email })
+      const userId = said?.user?.id as string
+      const [session] = (await client.sessions.listSessions({ userId })).sessions
+
+      const answer = await ask({ Cookie: app.cookieHeader() })
+      expect(answer).toMatchObject({
+        active: true,
+        sub: userId,
+        jti: session?.id,
+        sessionId: session?.id,
+        strategy: SessionStrategy.DATABASE,
+        user: { id: userId, email },
+      })
+      const expires = answer.expires && timestampMs(answer.expires)
+      expect(expires).toBe(session?.expires && timestampMs(session.expires))
+      expect(answer.exp).toBe(Math.floor((expires as number) / 1000))
+      expect([answer.iat, answer.claims, answer.iss]).toEqual([undefined, undefined, undefined])
+      const token = app.cookies.get(nameOf(origin)) as string
+      expect(JSON.stringify(answer, (_, value) => (typeof value === "bigint" ? `${value}` : value))).not.toContain(
+        token,
+      )
+      expect(await ask({ authorization: `Bearer ${token}` })).toMatchObject({ active: true, sub: userId })
+      expect(await ask({ cookie: app.cookieHeader() }, { strategy: SessionStrategy.JWT })).toEqual(silent)
+
+      const before = app.cookieHeader()
+      await app.signOut()
+      expect(await app.session()).toBeNull()
+      expect(await ask({ cookie: app.cookieHeader() })).toEqual(silent)
+      expect(await ask({ cookie: before })).toEqual(silent)
+    })
+
+    test.each([
+      ["in one cookie", 0],
+      ["in chunks", 9_000],
+      ["in more than ten chunks", 33_000],
+    ])("with JWTs, %s", async (_, padding) => {
+      const app = appOf(origin, "jwt", padding)
+      const email = address()
+      await app.signIn(email)
+      const name = nameOf(origin)
+      const parts = [...app.cookies.keys()].filter((each) => each.startsWith(name))
+      expect(parts).toEqual(padding === 0 ? [name] : parts.map((_, index) => `${name}.${index}`))
+      expect(parts.length > 10).toBe(padding > 30_000)
+      const said = await app.session()
+      expect(said?.user).toMatchObject({ email })
+      const sub = said?.user?.id as string
+
+      const answer = await ask({ cookie: app.cookieHeader() })
+      expect(answer).toMatchObject({
+        active: true,
+        sub,
+        strategy: SessionStrategy.JWT,
+        jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        claims: { sub, email, ...(padding > 0 && { padding: "x".repeat(padding) }) },
+      })
+      const { exp, iat, jti } = answer.claims as { exp: number; iat: number; jti: string }
+      expect(answer).toMatchObject({ exp, iat, jti, sessionId: jti })
+      expect(answer.user).toBeUndefined()
+      expect(answer.expires && timestampDate(answer.expires)).toEqual(new Date(exp * 1000))
+      const token = parts.map((part) => app.cookies.get(part)).join("")
+      expect(await ask({ Authorization: `Bearer ${token}` })).toMatchObject({ active: true, sub })
+      expect(await ask({ cookie: app.cookieHeader() }, { strategy: SessionStrategy.DATABASE })).toEqual(silent)
+
+      // As HTTP/2 may bring them: each cookie in a header of its own, in any order.
+      const crumbs = [...app.cookies].reverse().map(([each, value]) => ({ name: "cookie", value: `${each}=${value}` }))
+      expect(await client.introspection.introspect({ headers: crumbs })).toMatchObject({ active: true, sub })
+      if (parts.length > 1) {
+        const without = [...app.cookies].filter(([each]) => each !== parts[1]).map((pair) => pair.join("="))
+        expect(await ask({ cookie: without.join("; ") })).toEqual(silent)
+      }
+
+      const byUser = await ask({ cookie: app.cookieHeader() }, { withUser: true })
+      expect(byUser).toMatchObject({ active: true, user: { id: sub, email } })
+      await client.users.deleteUser({ id: sub })
+      expect(await ask({ cookie: app.cookieHeader() }, { withUser: true })).toEqual(silent)
+
+      await app.signOut()
+      expect(await ask({ cookie: app.cookieHeader() })).toEqual(silent)
+    })
+  })
+
+  test("a session that was revoked, whose user was deleted, or that has expired, is not active", async () => {
+    const signedIn = async () => {
+      const app = appOf(origins.http, "database")
+      await app.signIn(address())
+      const { sub, sessionId } = await ask({ cookie: app.cookieHeader() })
+      return { sub, sessionId, cookie: app.cookieHeader() }
+    }
+    const [revoked, deleted, expired] = [await signedIn(), await signedIn(), await signedIn()]
+    await client.sessions.revokeSession({ id: revoked.sessionId })
+    await client.users.deleteUser({ id: deleted.sub })
+    const past = target === "sqlite" ? "2020-01-01 00:00:00.000" : new Date("2020-01-01T00:00:00Z")
+    await authwire.database.query("UPDATE sessions SET expires = ? WHERE user_id = ?", [past, expired.sub])
+    for (const { cookie } of [revoked, deleted, expired]) expect(await ask({ cookie })).toEqual(silent)
+    // As GetSessionAndUser does it.
+    expect(await rowOf(expired.sub)).toBeUndefined()
+  })
+
+  test("a session is noted as seen and not extended, however often somebody asks", async () => {
+    const app = appOf(origins.http, "database")
+    await app.signIn(address())
+    const cookie = app.cookieHeader()
+    const { sub, expires } = await ask({ cookie })
+    const longAgo = target === "sqlite" ? "2020-01-01 00:00:00.000" : new Date("2020-01-01T00:00:00Z")
+    await authwire.database.query("UPDATE sessions SET last_seen = ? WHERE user_id = ?", [longAgo, sub])
+    await Promise.all(Array.from({ length: 50 }, () => ask({ cookie })))
+    await until(async () => moment((await rowOf(sub))?.last_seen).getTime() > Date.now() - 60_000)
+    expect((await ask({ cookie })).expires).toEqual(expires)
+    expect(moment((await rowOf(sub))?.expires)).toEqual(expires && timestampDate(expires))
+  })
+
+  test("a name of the application's own; that of NextAuth 4 with sessions in the database", async () => {
+    const app = appOf(origins.http, "database")
+    await app.signIn(address())
+    const token = app.cookies.get(plain)
+    for (const cookieName of ["sid", "next-auth.session-token", "__Secure-next-auth.session-token"]) {
+      expect(await ask({ cookie: `${cookieName}=${token}` }, { cookieName })).toMatchObject({ active: true })
+      expect(await ask({ cookie: `${cookieName}=${token}` })).toEqual(silent)
+    }
+  })
+
+  test.each([
+    ["no headers", {}],
+    ["a session that nobody has", { cookie: `${plain}=${crypto.randomUUID()}` }],
+    ["a JWT that nobody has made", { cookie: `${plain}=e30..a.b.c` }],
+    ["another scheme", { authorization: "Basic YTpi" }],
+    ["headers of other kinds", { "x-user-id": "ada", host: "example.com" }],
+  ])("%s: not active, and not a word more", async (_, headers) => {
+    expect(await ask(headers as Record<string, string>)).toEqual(silent)
+  })
+
+  test("a database that fails is an error, and not a sign-out", async () => {
+    const app = appOf(origins.http, "database")
+    await app.signIn(address())
+    const cookie = app.cookieHeader()
+    const failing = async () => {
+      try {
+        return (await ask({ cookie })).active
+      } catch (error) {
+        if (!(error instanceof ConnectError)) throw error
+        return [Code[error.code], error.findDetails(ErrorInfoSchema)[0]?.reason]
+      }
+    }
+    expect(await failing()).toBe(true)
+    await authwire.database.query("ALTER TABLE sessions RENAME TO gone")
+    expect(await failing()).toEqual(["Internal", "INTERNAL"])
+    await authwire.database.query("ALTER TABLE gone RENAME TO sessions")
+    expect(await failing()).toBe(true)
+  })
+})

@@ -1,0 +1,274 @@
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer, type ServerResponse } from "node:http"
+import { createServer as createTlsServer } from "node:https"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { AccountService } from "@authwire/proto"
+import { authority, serverCertificate } from "@authwire/test-support/certificates.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { run, testSecret } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { failureOf } from "../transports/world.js"
+import { client } from "./oidc.js"
+import { entryOf, providersFile, type Replica, signedUp, startReplica } from "./world.js"
+
+// What callers, logs and the audit log are told when a provider misbehaves. What the endpoint takes for what stands in
+// server/src/provider-tokens/token-endpoint.test.ts.
+const later = endsAfterEach()
+const secrets = ["refresh-token-of-the-user", "access-token-of-the-user", client.secret, "a word of the provider"]
+const [refreshToken, accessToken] = secrets as [string, string]
+
+let asked = 0
+let handle: (response: ServerResponse) => unknown
+const json = (status: number, body: object, headers: Record<string, string> = {}) => {
+  handle = (response) =>
+    response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body))
+}
+const good = (more: object = {}) =>
+  json(200, { access_token: "new-access-token", token_type: "Bearer", expires_in: 60, ...more })
+const provider = createServer((request, response) => {
+  request.resume()
+  asked++
+  handle(response)
+})
+
+let database: TestDatabase
+let replica: Replica
+let file: string
+let auditLog: string
+const folder = mkdtempSync(join(tmpdir(), "authwire-provider-tokens-"))
+const get = (account: { userId: string; provider: string; providerAccountId?: string }, more: object = {}) =>
+  replica.client.accounts.getAccessToken({ ...account, ...more })
+const failed = (account: Parameters<typeof get>[0]) => failureOf(get(account))
+const signUp = (more: object = {}) => signedUp(replica.client, { refreshToken, accessToken, ...more })
+const urlOf = (server: { address(): unknown }) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+const content = (more: object = {}) => ({
+  default: { oidc: entryOf({ issuer: urlOf(provider), tokenEndpoint: `${urlOf(provider)}/token` }), ...more },
+})
+
+beforeAll(async () => {
+  provider.listen(0, "127.0.0.1")
+  await once(provider, "listening")
+  database = await createDatabase("sqlite")
+  file = providersFile(content())
+  auditLog = join(folder, "audit.jsonl")
+  replica = await startReplica(database, file, { args: [`--audit-log=${auditLog}`] })
+})
+afterAll(async () => {
+  await replica.stop()
+  provider.closeAllConnections()
+  provider.close()
+  await database.drop()
+  rmSync(folder, { recursive: true })
+})
+beforeEach(() => {
+  asked = 0
+})
+
+const auditOf = (userId: string) =>
+  readFileSync(auditLog, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+    .filter(({ method, subject }) => method === `${AccountService.typeName}/GetAccessToken` && subject === userId)
+
+describe("what a caller is told, and for how long the provider is left alone", () => {
+  const secondsOf = async (account: { providerAccountId: string }) => {
+    const sql = "SELECT refresh_until FROM accounts WHERE provider_account_id = ?"
+    const [row] = await database.query(sql, [account.providerAccountId])
+    return Math.round((Date.parse(`${String(row?.refresh_until).replace(" ", "T")}Z`) - Date.now()) / 1000)
+  }
+
+  test.each([
+    [400, "invalid_grant", ["FailedPrecondition", "REFRESH_REFUSED", {}], 900],
+    [401, "invalid_client", ["FailedPrecondition", "CLIENT_REFUSED", { oauth_error: "invalid_client" }], 60],
+    [400, "a word of the provider", ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "status" }], 5],
+    [500, "invalid_grant", ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "status" }], 5],
+    [200, undefined, ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "malformed" }], 5],
+    [302, undefined, ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "status" }], 5],
+  ] as const)("status %s with the error %s", async (status, error, expected, seconds) => {
+    const account = await signUp()
+    json(status, { error, error_description: "a word of the provider" }, { location: "/elsewhere" })
+    for (let count = 0; count < 3; count++) {
+      const { code, infos, details } = await failed(account)
+      const { request_id: _, ...metadata } = infos[0]?.metadata ?? {}
+      expect([code, infos[0]?.reason, metadata]).toEqual(expected)
+      expect(details).toEqual(["google.rpc.ErrorInfo", "google.rpc.RetryInfo"])
+    }
+    expect(asked).toBe(1)
+    expect(Math.abs((await secondsOf(account)) - seconds)).toBeLessThanOrEqual(2)
+    // When that time is over, all is well again.
+    const over = "UPDATE accounts SET refresh_until = '2020-01-01 00:00:00.000' WHERE provider_account_id = ?"
+    await database.query(over, [account.providerAccountId])
+    good()
+    expect(await get(account)).toMatchObject({ accessToken: "new-access-token", tokenType: "bearer", scope: "" })
+    expect(await secondsOf(account)).toBeNaN()
+  })
+
+  test("as long as the provider asks for", async () => {
+    const account = await signUp()
+    json(429, {}, { "retry-after": "100" })
+    await failed(account)
+    expect(Math.abs((await secondsOf(account)) - 100)).toBeLessThanOrEqual(2)
+  })
+
+  test("PROVIDER_UNAVAILABLE: no answer within its time", async () => {
+    const account = await signUp()
+    handle = () => {}
+    expect((await failed(account)).infos[0]).toMatchObject({
+      reason: "PROVIDER_UNAVAILABLE",
+      metadata: { failure: "timeout" },
+    })
+  })
+
+  test("REFRESH_TOKEN_MISSING, PROVIDER_NOT_CONFIGURED and INVALID_FIELD: the provider is not asked", async () => {
+    good()
+    const bare = await signUp({ refreshToken: undefined })
+    expect((await failed(bare)).infos[0]?.reason).toBe("REFRESH_TOKEN_MISSING")
+    const other = await signUp({ provider: "other" })
+    expect((await failed(other)).infos[0]?.reason).toBe("PROVIDER_NOT_CONFIGURED")
+    await replica.client.accounts.linkAccount({ ...bare, type: 1, providerAccountId: `second of ${bare.userId}` })
+    const { infos, violations } = await failed({ userId: bare.userId, provider: "oidc" })
+    expect(infos[0]?.reason).toBe("INVALID_FIELD")
+    expect(violations[0]?.field).toBe("provider_account_id")
+    const soon = { expiresAt: Math.floor(Date.now() / 1000) + 600 }
+    expect(await get(await signUp({ ...soon, refreshToken: undefined, provider: "other" }))).toMatchObject({
+      accessToken,
+    })
+    expect(asked).toBe(0)
+  })
+
+  test("a token that never expires is returned without a date", async () => {
+    for (const expiresAt of [undefined, 1e15, 1e308]) {
+      const answer = await get(await signUp({ expiresAt }))
+      expect(answer).toMatchObject({ accessToken })
+      expect(answer.expires).toBeUndefined()
+    }
+    expect(asked).toBe(0)
+  })
+
+  test("what the provider has replaced is stored although nobody knows when it expires", async () => {
+    const account = await signUp()
+    good({ expires_in: undefined, refresh_token: "new-refresh-token" })
+    const answer = await get(account)
+    expect(answer.accessToken).toBe("new-access-token")
+    expect(answer.expires).toBeUndefined()
+    expect((await replica.client.accounts.getAccount(account)).account).toMatchObject({
+      refreshToken: "new-refresh-token",
+    })
+  })
+})
+
+describe("the audit log", () => {
+  test("has a line for each refresh, and none for those who wait for it or need none", async () => {
+    const account = await signUp()
+    good()
+    await Promise.all(Array.from({ length: 20 }, () => get(account)))
+    await get(account, { minValidity: { seconds: 10n } })
+    await until(() => auditOf(account.userId).length > 0)
+    const refused = await signUp()
+    json(400, { error: "invalid_grant" })
+    await Promise.all(Array.from({ length: 20 }, () => failed(refused)))
+    await failed(refused)
+    await until(() => auditOf(refused.userId).length > 0)
+    expect(auditOf(account.userId)).toEqual([expect.objectContaining({ code: "OK", tenant: "default" })])
+    expect(auditOf(refused.userId)).toEqual([
+      expect.objectContaining({ code: "FAILED_PRECONDITION", reason: "REFRESH_REFUSED" }),
+    ])
+  })
+})
+
+describe("TLS", () => {
+  test.each([
+    ["whose certificate nobody knows", {}, false],
+    ["whose certificate is for another host", { names: ["DNS:other.example"] }, false],
+    ["whose certificate has expired", { to: Date.now() - 1_000 }, false],
+    ["whose certificate is good", {}, true],
+  ] as const)("a provider %s", async (name, options, isAnswered) => {
+    const { cert, key } = serverCertificate(options)
+    const server = createTlsServer({ cert, key }, (request, response) => {
+      request.resume()
+      handle(response)
+    })
+    server.listen(0, "127.0.0.1")
+    await once(server, "listening")
+    later(async () => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const ca = join(folder, "ca.pem")
+    writeFileSync(ca, authority.cert)
+    const tokenEndpoint = urlOf(server).replace("http:", "https:")
+    const own = await startReplica(
+      await dropped(createDatabase("sqlite")),
+      providersFile({ default: { oidc: entryOf({ issuer: tokenEndpoint, tokenEndpoint }) } }),
+      { env: name.endsWith("nobody knows") ? {} : { NODE_EXTRA_CA_CERTS: ca } },
+    )
+    later(() => own.stop())
+    good()
+    const account = await signedUp(own.client, { refreshToken })
+    const asking = own.client.accounts.getAccessToken(account)
+    if (isAnswered) expect(await asking).toMatchObject({ accessToken: "new-access-token" })
+    else {
+      expect((await failureOf(asking)).infos[0]).toMatchObject({
+        reason: "PROVIDER_UNAVAILABLE",
+        metadata: { failure: "network" },
+      })
+    }
+  })
+
+  async function dropped(opening: Promise<TestDatabase>): Promise<TestDatabase> {
+    const opened = await opening
+    later(() => opened.drop())
+    return opened
+  }
+})
+
+describe("--providers-file", () => {
+  const start = (path: string) =>
+    run(["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--http-addr=off", `--providers-file=${path}`], {
+      AUTH_SECRET: testSecret,
+      AUTHWIRE_DATABASE_URL: database.url,
+    })
+
+  test("what is wrong with it at the start is told by the name of the field, and nothing starts", async () => {
+    const wrong = await start(providersFile(content({ p: { token_endpoint: "http://p.example", client_id: "x" } })))
+    expect(wrong.code).toBe(1)
+    expect(wrong.stderr).toMatch(/^authwire: --providers-file: default\.(oidc\.client_secret_env|p\.token_endpoint): /m)
+    const none = await start(join(folder, "none.json"))
+    expect(none.code).toBe(1)
+    expect(none.stderr).toMatch(/^authwire: --providers-file: cannot read .*none\.json \(ENOENT\)$/m)
+  })
+
+  test("it is read again; one that is wrong is told of in the log, and the last one holds", async () => {
+    const account = await signUp({ provider: "added" })
+    expect((await failed(account)).infos[0]?.reason).toBe("PROVIDER_NOT_CONFIGURED")
+    const { oidc } = content().default
+    writeFileSync(file, JSON.stringify(content({ added: oidc })))
+    good()
+    await until(async () => (await failureOr(get(account))) === undefined)
+    writeFileSync(file, JSON.stringify(content({ added: { ...oidc, token_endpoint: "http://p.example/" } })))
+    await until(() => /"problem":"default\.added\.token_endpoint: must be/.test(replica.server.log()))
+    expect(await get(await signUp({ provider: "added" }))).toMatchObject({ accessToken: "new-access-token" })
+    writeFileSync(file, JSON.stringify(content()))
+    await until(async () => (await failureOr(get(await signUp({ provider: "added" })))) === "PROVIDER_NOT_CONFIGURED")
+  })
+
+  const failureOr = (call: Promise<unknown>) =>
+    call.then(
+      () => undefined,
+      () => failureOf(call).then(({ infos }) => infos[0]?.reason),
+    )
+})
+
+test("nothing secret is in the log, the audit log or an error, nor anything that a provider has said", () => {
+  expect(replica.server.output()).toContain('"outcome":"refused"')
+  for (const secret of [...secrets, "new-access-token", "new-refresh-token"]) {
+    expect(replica.server.output().includes(secret)).toBe(false)
+    expect(readFileSync(auditLog, "utf8").includes(secret)).toBe(false)
+  }
+})

@@ -1,0 +1,205 @@
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { failureOf } from "../transports/world.js"
+import { lifetime, type OidcProvider, startOidcProvider } from "./oidc.js"
+import { entryOf, providersFile, type Replica, signedUp, startReplica } from "./world.js"
+
+// Real replicas, and a real provider that replaces refresh tokens and ends the grant of one that comes twice: whoever
+// refreshed twice would be told so.
+const later = endsAfterEach()
+const range = (count: number) => [...Array(count).keys()]
+
+describe.each(databaseTargets())("on %s", (target) => {
+  let database: TestDatabase
+  let provider: OidcProvider
+  let file: string
+  // SQLite has one process.
+  const replicas: Replica[] = []
+  const replica = (n: number) => replicas[n % replicas.length] as Replica
+  const get = ({ client }: Replica, account: { userId: string; provider: string }, more: object = {}) =>
+    client.accounts.getAccessToken({ userId: account.userId, provider: account.provider, ...more })
+  const stored = async ({ providerAccountId }: { providerAccountId: string }) => {
+    const account = await replica(0).client.accounts.getAccount({ provider: "oidc", providerAccountId })
+    return account.account as NonNullable<typeof account.account>
+  }
+  /** Makes the token that an account has expire; its refresh token is the one that it has. */
+  const expire = async ({ providerAccountId }: { providerAccountId: string }) => {
+    await database.query("UPDATE accounts SET expires_at = 1000 WHERE provider_account_id = ?", [
+      target === "postgres" || target === "sqlite" ? providerAccountId : Buffer.from(providerAccountId),
+    ])
+  }
+  const signIn = async (more: object = {}) => {
+    const id = crypto.randomUUID()
+    return signedUp(replica(0).client, { refreshToken: await provider.signIn(id), ...more })
+  }
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    provider = await startOidcProvider()
+    file = providersFile({ default: { oidc: entryOf(provider, { timeout_seconds: 3 }) } })
+    replicas.push(await startReplica(database, file))
+    if (target !== "sqlite") replicas.push(await startReplica(database, file))
+  })
+  afterAll(async () => {
+    await Promise.all(replicas.map((one) => one.stop()))
+    await provider.close()
+    await database.drop()
+  })
+
+  test("200 who ask at the same time on all replicas get one token of one refresh, again when it has expired", async () => {
+    const account = await signIn()
+    const tokens = new Set<string>()
+    for (const round of range(5)) {
+      const before = provider.outcomes.length
+      const refreshToken = (await stored(account)).refreshToken
+      const answers = await Promise.all(range(200).map((n) => get(replica(n), account)))
+      expect(provider.outcomes.slice(before)).toEqual(["OK"])
+      expect(new Set(answers.map(({ accessToken }) => accessToken)).size).toBe(1)
+      const [answer] = answers as [(typeof answers)[0]]
+      expect(answer).toMatchObject({ tokenType: "bearer", scope: "openid offline_access" })
+      const seconds = Number(answer.expires?.seconds)
+      expect(Math.abs(seconds - Date.now() / 1000 - lifetime)).toBeLessThan(60)
+      expect(await provider.takes(answer.accessToken)).toBe(true)
+      const now = await stored(account)
+      expect(now).toMatchObject({ accessToken: answer.accessToken, expiresAt: seconds, expiresIn: lifetime })
+      expect(now.idToken?.split(".")).toHaveLength(3)
+      expect(now.refreshToken).not.toBe(refreshToken)
+      tokens.add(answer.accessToken)
+      expect(tokens.size).toBe(round + 1)
+      await expire(account)
+    }
+  })
+
+  test("a token that is good is not refreshed, and the provider not asked", async () => {
+    const soon = Math.floor(Date.now() / 1000) + 300
+    const account = await signIn({ accessToken: "good", expiresAt: soon })
+    const before = provider.asked()
+    expect(await get(replica(0), account)).toMatchObject({ accessToken: "good", expires: { seconds: BigInt(soon) } })
+    const asked = { minValidity: { seconds: 200n } }
+    expect(await get(replica(1), account, asked)).toMatchObject({ accessToken: "good" })
+    expect(provider.asked()).toBe(before)
+    expect((await get(replica(0), account, { minValidity: { seconds: 400n } })).accessToken).not.toBe("good")
+    expect(provider.asked()).toBe(before + 1)
+    // Not again, although nobody can have one that is good for longer than it lives.
+    const fresh = await get(replica(1), account, { minValidity: { seconds: 3_600n } })
+    expect(fresh.accessToken).toBe((await stored(account)).accessToken)
+    expect(provider.asked()).toBe(before + 1)
+  })
+
+  test("REFRESH_REFUSED: told as such, not asked again, until the user signs in anew", async () => {
+    const account = await signIn({ refreshToken: "revoked" })
+    const before = provider.outcomes.length
+    const failures = await Promise.all(range(20).map((n) => failureOf(get(replica(n), account))))
+    for (const { code, infos, details } of failures) {
+      expect([code, infos[0]?.reason]).toEqual(["FailedPrecondition", "REFRESH_REFUSED"])
+      expect(details).toContain("google.rpc.RetryInfo")
+    }
+    expect(provider.outcomes.slice(before)).toEqual(["invalid_grant"])
+    const refreshToken = await provider.signIn(account.userId)
+    await replica(0).client.accounts.linkAccount({ ...account, type: 2, refreshToken })
+    expect(await provider.takes((await get(replica(1), account)).accessToken)).toBe(true)
+  })
+
+  test("a caller that gives up does not end the refresh that others wait for", async () => {
+    const account = await signIn()
+    const gate = provider.hold()
+    const before = provider.outcomes.length
+    const giveUp = new AbortController()
+    const { accounts } = replica(0).client
+    const first = failureOf(accounts.getAccessToken(account, { signal: giveUp.signal }))
+    await until(() => gate.held() === 1)
+    const others = range(10).map((n) => get(replica(n), account))
+    giveUp.abort()
+    expect((await first).code).toBe("Canceled")
+    gate.open()
+    for (const { accessToken } of await Promise.all(others)) expect(await provider.takes(accessToken)).toBe(true)
+    expect(provider.outcomes.slice(before)).toEqual(["OK"])
+  })
+
+  test("it is stored when nobody waits for it any more", async () => {
+    const account = await signIn()
+    const gate = provider.hold()
+    const giveUp = new AbortController()
+    const first = failureOf(replica(0).client.accounts.getAccessToken(account, { signal: giveUp.signal }))
+    await until(() => gate.held() === 1)
+    giveUp.abort()
+    await first
+    gate.open()
+    await until(async () => (await stored(account)).accessToken !== "expired")
+    expect(await provider.takes((await stored(account)).accessToken as string)).toBe(true)
+  })
+
+  test("a replica that is stopped while the provider answers stores the answer before it ends", async () => {
+    const account = await signIn()
+    const own = target === "sqlite" ? undefined : await startReplica(database, file)
+    if (own === undefined) return
+    const gate = provider.hold()
+    const giveUp = new AbortController()
+    const first = failureOf(own.client.accounts.getAccessToken(account, { signal: giveUp.signal }))
+    await until(() => gate.held() === 1)
+    giveUp.abort()
+    await first
+    const stopped = own.stop()
+    await until(() => own.server.log().includes("stopping"))
+    gate.open()
+    await stopped
+    expect(await provider.takes((await stored(account)).accessToken as string)).toBe(true)
+  })
+
+  if (target !== "sqlite") {
+    test("where who refreshes is killed before the provider has done anything, another one takes over", async () => {
+      const account = await signIn()
+      const killed = await startReplica(database, providersFile({ default: { oidc: entryOf(await silent()) } }))
+      const lost = failureOf(get(killed, account))
+      await until(() => asks > 0)
+      const waiting = range(20).map((n) => get(replica(n), account))
+      const before = provider.outcomes.length
+      await killed.stop("SIGKILL")
+      await lost
+      const answers = await Promise.all(waiting)
+      expect(new Set(answers.map(({ accessToken }) => accessToken)).size).toBe(1)
+      expect(provider.outcomes.slice(before)).toEqual(["OK"])
+      expect(await provider.takes((await stored(account)).accessToken as string)).toBe(true)
+    })
+
+    test("who is frozen past its lease does not overwrite what another one has stored", async () => {
+      const account = await signIn()
+      // To the frozen one another provider answers, which has nothing against refresh tokens that come twice.
+      const slow = await silent()
+      const frozen = await startReplica(database, providersFile({ default: { oidc: entryOf(slow) } }))
+      later(() => frozen.stop("SIGKILL"))
+      const late = get(frozen, account)
+      await until(() => asks > 0)
+      process.kill(frozen.server.pid, "SIGSTOP")
+      answer({ access_token: "of the frozen one", token_type: "bearer", refresh_token: "replaced" })
+      const fresh = await get(replica(0), account)
+      expect(await provider.takes(fresh.accessToken)).toBe(true)
+      process.kill(frozen.server.pid, "SIGCONT")
+      expect((await late).accessToken).toBe(fresh.accessToken)
+      expect(await stored(account)).toMatchObject({ accessToken: fresh.accessToken })
+    })
+  }
+
+  let asks = 0
+  let answer: (body: object) => void = () => {}
+  /** A provider that says nothing until it is told what. */
+  async function silent(): Promise<{ issuer: string; tokenEndpoint: string }> {
+    const { createServer } = await import("node:http")
+    asks = 0
+    const server = createServer((request, response) => {
+      request.resume()
+      asks++
+      answer = (body) => response.setHeader("content-type", "application/json").end(JSON.stringify(body))
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    later(async () => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as { port: number }
+    const issuer = `http://127.0.0.1:${port}`
+    return { issuer, tokenEndpoint: `${issuer}/token` }
+  }
+})

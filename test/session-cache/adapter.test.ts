@@ -1,0 +1,179 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { databaseTargets } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+const hour = 3_600_000
+
+describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, on %s", (target) => {
+  let authwire: Authwire
+  let other: ServerProcess | undefined
+  let near: AuthwireClient
+  /** A client of another replica, where the database lets two processes in. */
+  let far: AuthwireClient
+  let userId: string
+
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, ["--metrics-addr=127.0.0.1:0"])
+    if (target !== "sqlite") other = await startServer({ databaseUrl: authwire.database.url })
+    near = createAuthwireClient({ url: authwire.server.grpcUrl, sessionCache: {} })
+    far = createAuthwireClient({ url: other?.grpcUrl ?? authwire.server.grpcUrl, sessionCache: { size: 500 } })
+    const user = { id: crypto.randomUUID(), name: "Ada", email: "ada@example.com", emailVerified: null }
+    userId = (await authwire.adapter.createUser({ ...user, tags: { a: [1, null] } } as never)).id
+  })
+  afterAll(async () => {
+    near.close()
+    far.close()
+    await other?.stop()
+    await authwire.close()
+  })
+
+  async function signedIn(expiresInMs = hour) {
+    const sessionToken = crypto.randomUUID()
+    const expires = new Date(Date.now() + expiresInMs)
+    await authwire.adapter.createSession({ sessionToken, userId, expires, device: { name: "phone" } } as never)
+    const { sessions } = await authwire.client.sessions.listSessions({ userId })
+    return { sessionToken, id: sessions[0]?.id as string }
+  }
+
+  /** How many reads of sessions the replica has answered. */
+  async function reads(): Promise<number> {
+    const [, url] = /^authwire: metrics at (\S+)$/m.exec(authwire.server.output()) ?? []
+    const lines = (await (await fetch(url as string)).text()).split("\n")
+    const ofReads = lines.filter((line) => /^grpc_server_handled_total\{.*"GetSessionAndUser"/.test(line))
+    return ofReads.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
+  }
+
+  /** Reads until the session is answered from memory: what then comes back is there before the socket is read. */
+  async function isKept({ adapter }: AuthwireClient, sessionToken: string): Promise<void> {
+    await until(async () => {
+      let isThere = false
+      const asked = adapter.getSessionAndUser(sessionToken).then(() => {
+        isThere = true
+      })
+      for (let turn = 0; turn < 5; turn++) await undefined
+      const fromMemory = isThere
+      await asked
+      return fromMemory
+    })
+  }
+
+  test("is off by default: every read is a call", async () => {
+    const { sessionToken } = await signedIn()
+    const before = await reads()
+    for (let n = 0; n < 3; n++) await authwire.adapter.getSessionAndUser(sessionToken)
+    expect((await reads()) - before).toBe(3)
+  })
+
+  test("answers from memory what the service answers, and each time anew", async () => {
+    const { sessionToken } = await signedIn()
+    await isKept(near, sessionToken)
+    const before = await reads()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => near.adapter.getSessionAndUser(sessionToken)))
+    expect(await reads()).toBe(before)
+    const [first] = answers
+    ;(first as unknown as { session: { device: { name: string } } }).session.device.name = "changed"
+    first?.session.expires.setTime(0)
+    const asked = await authwire.adapter.getSessionAndUser(sessionToken)
+    for (const answer of [...answers.slice(1), await near.adapter.getSessionAndUser(sessionToken)])
+      expect(answer).toEqual(asked)
+  })
+
+  test("what is not there is asked for each time", async () => {
+    const { sessionToken } = await signedIn()
+    await isKept(near, sessionToken)
+    const before = await reads()
+    for (let n = 0; n < 2; n++) expect(await near.adapter.getSessionAndUser("unknown")).toBeNull()
+    expect((await reads()) - before).toBe(2)
+  })
+
+  test("sees its own writes at once", async () => {
+    const { sessionToken, id } = await signedIn()
+    await isKept(near, sessionToken)
+    await near.adapter.updateUser({ id: userId, name: "Grace" })
+    expect((await near.adapter.getSessionAndUser(sessionToken))?.user.name).toBe("Grace")
+    await isKept(near, sessionToken)
+    const expires = new Date(Date.now() + 2 * hour)
+    await near.adapter.updateSession({ sessionToken, expires })
+    expect((await near.adapter.getSessionAndUser(sessionToken))?.session.expires).toEqual(expires)
+    await isKept(near, sessionToken)
+    await near.sessions.revokeSession({ id })
+    expect(await near.adapter.getSessionAndUser(sessionToken)).toBeNull()
+    const next = await signedIn()
+    await isKept(near, next.sessionToken)
+    await near.adapter.deleteSession(next.sessionToken)
+    expect(await near.adapter.getSessionAndUser(next.sessionToken)).toBeNull()
+  })
+
+  test("what others change is pushed: through one replica, to the clients of both", async () => {
+    const { sessionToken } = await signedIn()
+    for (const client of [near, far]) await isKept(client, sessionToken)
+    await authwire.adapter.updateUser({ id: userId, name: "Barbara" })
+    for (const { adapter } of [near, far])
+      await until(async () => (await adapter.getSessionAndUser(sessionToken))?.user.name === "Barbara")
+    await authwire.adapter.deleteSession(sessionToken)
+    for (const { adapter } of [near, far])
+      await until(async () => (await adapter.getSessionAndUser(sessionToken)) === null)
+  })
+
+  test("a session that has expired is not answered from memory", async () => {
+    const { sessionToken } = await signedIn(1_500)
+    await isKept(near, sessionToken)
+    await until(async () => (await near.adapter.getSessionAndUser(sessionToken)) === null)
+  })
+
+  test.each<[string, (session: { sessionToken: string; id: string }) => Promise<unknown>]>([
+    [
+      "deleteSession",
+      ({ sessionToken }) => authwire.client.sessions.deleteSession({ sessionToken, awaitCaches: true }),
+    ],
+    ["revokeSession", ({ id }) => authwire.client.sessions.revokeSession({ id, awaitCaches: true })],
+    ["revokeUserSessions", () => authwire.client.sessions.revokeUserSessions({ userId, awaitCaches: true })],
+    ["revokeSessions", () => authwire.client.sessions.revokeSessions({ userIds: [userId], awaitCaches: true })],
+  ])("await_caches, %s: after the answer no client lets anybody in", async (_, revoke) => {
+    for (let round = 0; round < 5; round++) {
+      const session = await signedIn()
+      await isKept(near, session.sessionToken)
+      await far.adapter.getSessionAndUser(session.sessionToken)
+      let acknowledged = false
+      const late: unknown[] = []
+      const reading = [near, far].map(async ({ adapter }) => {
+        // Of those that begin after the answer at least one each.
+        for (let after = 0; after < 20; ) {
+          const begunAfter = acknowledged
+          const answer = await adapter.getSessionAndUser(session.sessionToken)
+          if (begunAfter && answer !== null) late.push(answer)
+          if (begunAfter) after++
+          else await new Promise(setImmediate)
+        }
+      })
+      await revoke(session)
+      acknowledged = true
+      await Promise.all(reading)
+      expect(late).toEqual([])
+    }
+  })
+
+  test("await_caches: a session that is not there is waited for as well", async () => {
+    const error = await authwire.client.sessions
+      .deleteSession({ sessionToken: "unknown", awaitCaches: true })
+      .catch((error: unknown) => error)
+    expect(error).toMatchObject({ message: expect.stringContaining("no such session") })
+  })
+
+  test("with the option sessions what is due is extended, and what is not comes from memory", async () => {
+    const ages = { maxAge: 3_600, updateAge: 600 }
+    const client = createAuthwireClient({ url: authwire.server.grpcUrl, sessionCache: { size: 7 }, sessions: ages })
+    const { sessionToken } = await signedIn(1_800_000)
+    const extended = await client.adapter.getSessionAndUser(sessionToken)
+    expect(extended?.session.expires.getTime()).toBeGreaterThan(Date.now() + 3_500_000)
+    const called = async () => (await authwire.rows("SELECT COUNT(*) AS n FROM events"))[0]?.n
+    const before = await called()
+    for (let n = 0; n < 50; n++)
+      expect(await client.adapter.getSessionAndUser(sessionToken)).toMatchObject({ session: extended?.session })
+    expect(await called()).toBe(before)
+    client.close()
+  })
+})

@@ -1,0 +1,173 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { setTimeout as delay } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals"
+
+const program = fileURLToPath(new URL("./reader.ts", import.meta.url))
+
+interface Reader {
+  readonly child: ChildProcess
+  /** What it has read: when each read began, and what it got. */
+  readonly reads: { begun: number; got: string; from: string }[]
+}
+
+// Two replicas, clients in processes of their own, and what the property test only plays: SIGSTOP and kill -9.
+describeServers("session caches in processes that are frozen and killed, on %s", (target) => {
+  let database: TestDatabase
+  let one: ServerProcess
+  let two: ServerProcess
+  let client: AuthwireClient
+  let userId: string
+  const readers: Reader[] = []
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    one = await startServer({ databaseUrl: database.url })
+    two = await startServer({ databaseUrl: database.url })
+    client = createAuthwireClient({ url: one.grpcUrl, timeoutMs: 10_000 })
+    const user = { id: crypto.randomUUID(), name: "Ada", email: "ada@example.com", emailVerified: null }
+    userId = (await client.adapter.createUser(user)).id
+  })
+  afterEach(async () => {
+    for (const { child } of readers.splice(0)) {
+      if (child.exitCode !== null || child.signalCode !== null) continue
+      child.kill("SIGKILL")
+      await once(child, "close")
+    }
+  })
+  afterAll(async () => {
+    client.close()
+    await one.stop()
+    await two.stop("SIGKILL")
+    await database.drop()
+  })
+
+  async function signedIn(): Promise<string> {
+    const sessionToken = crypto.randomUUID()
+    await client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+    return sessionToken
+  }
+
+  /** Starts a client, and waits until it answers from memory. */
+  async function reader(server: ServerProcess, sessionToken: string): Promise<Reader> {
+    const args = ["--no-warnings", program, server.grpcUrl, sessionToken]
+    const child = spawn(process.execPath, args, {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, NODE_OPTIONS: "" },
+    })
+    const found: Reader = { child, reads: [] }
+    readers.push(found)
+    let rest = ""
+    child.stdout.on("data", (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split("\n")
+      rest = lines.pop() ?? ""
+      for (const line of lines) {
+        const [begun, got = "", from = ""] = line.split(" ")
+        found.reads.push({ begun: Number(begun), got, from })
+      }
+    })
+    await until(() => found.reads.at(-1)?.from === "memory")
+    return found
+  }
+
+  /** What was read as if somebody were signed in, by reads that began after a moment. */
+  const lateOf = ({ reads }: Reader, after: number) =>
+    reads
+      .filter(({ begun, got }) => begun > after && got === "somebody")
+      .map(({ begun, from }) => `${begun - after} ms after, from ${from}`)
+
+  /** Waits for some reads that began after a moment. */
+  const readsAfter = ({ reads }: Reader, after: number) =>
+    until(() => reads.filter(({ begun, got }) => begun > after && got !== "failed").length > 20)
+
+  async function revoke(sessionToken: string, awaitCaches = true) {
+    const begun = performance.now()
+    await client.sessions.deleteSession({ sessionToken, awaitCaches })
+    return { at: Date.now(), tookMs: performance.now() - begun }
+  }
+
+  test.each([1, 2, 3, 4])(
+    "with await_caches none of six clients of two replicas lets anybody in, round %i",
+    async () => {
+      const sessionToken = await signedIn()
+      const all = await Promise.all([one, two, one, two, one, two].map((server) => reader(server, sessionToken)))
+      const { at, tookMs } = await revoke(sessionToken)
+      for (const each of all) {
+        await readsAfter(each, at)
+        expect(lateOf(each, at)).toEqual([])
+      }
+      // Not by their leases: all have confirmed.
+      expect(tookMs).toBeLessThan(5_000)
+    },
+  )
+
+  test.each([
+    ["for less than its lease", 400],
+    ["for longer", 3_000],
+    ["for much longer", 6_000],
+  ])("a client that is frozen %s is waited for, and lets nobody in when it wakes", async (_, ms) => {
+    const sessionToken = await signedIn()
+    const [frozen, other] = await Promise.all([reader(two, sessionToken), reader(one, sessionToken)])
+    frozen.child.kill("SIGSTOP")
+    const woken = delay(ms).then(() => frozen.child.kill("SIGCONT"))
+    const { at } = await revoke(sessionToken)
+    await woken
+    for (const each of [frozen, other]) {
+      await readsAfter(each, at)
+      expect(lateOf(each, at)).toEqual([])
+    }
+  })
+
+  test("without await_caches a client that is frozen lets nobody in either, once its lease has run out", async () => {
+    const sessionToken = await signedIn()
+    const frozen = await reader(two, sessionToken)
+    frozen.child.kill("SIGSTOP")
+    const { at } = await revoke(sessionToken, false)
+    await delay(1_200)
+    frozen.child.kill("SIGCONT")
+    await readsAfter(frozen, at + 1_000)
+    expect(lateOf(frozen, at + 1_000)).toEqual([])
+  })
+
+  test("a replica that is frozen is waited for as long as its clients' leases, and tells no lies when it wakes", async () => {
+    const sessionToken = await signedIn()
+    const [ofFrozen, other] = await Promise.all([reader(two, sessionToken), reader(one, sessionToken)])
+    process.kill(two.pid, "SIGSTOP")
+    const { at, tookMs } = await revoke(sessionToken)
+    expect(tookMs).toBeLessThan(5_000)
+    await delay(500)
+    process.kill(two.pid, "SIGCONT")
+    for (const each of [ofFrozen, other]) {
+      await readsAfter(each, at)
+      expect(lateOf(each, at)).toEqual([])
+    }
+  })
+
+  test("a deadline that comes before is told as what it is: done, and not confirmed", async () => {
+    const sessionToken = await signedIn()
+    const frozen = await reader(two, sessionToken)
+    frozen.child.kill("SIGSTOP")
+    const error = await client.sessions
+      .deleteSession({ sessionToken, awaitCaches: true }, { timeoutMs: 400 })
+      .catch((error: unknown) => error)
+    expect(error).toMatchObject({ message: expect.stringContaining("it is done, but not every client has confirmed") })
+    expect(await database.query("SELECT * FROM sessions WHERE user_id = ?", [userId])).toEqual([])
+    frozen.child.kill("SIGCONT")
+  })
+
+  test.each([1, 2])("a replica is killed with -9: its clients are waited for, round %i", async () => {
+    const sessionToken = await signedIn()
+    const [ofKilled, other] = await Promise.all([reader(two, sessionToken), reader(one, sessionToken)])
+    await two.stop("SIGKILL")
+    const { at, tookMs } = await revoke(sessionToken)
+    expect(tookMs).toBeLessThan(5_000)
+    await readsAfter(other, at)
+    for (const each of [ofKilled, other]) expect(lateOf(each, at)).toEqual([])
+    two = await startServer({ databaseUrl: database.url })
+  })
+})

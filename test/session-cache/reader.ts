@@ -1,0 +1,23 @@
+// A client process with a session cache: reads one session in a loop, and writes what it got, a line each, with the time at
+// which the read began.
+import { createAuthwireClient } from "@authwire/client"
+
+const [url = "", sessionToken = ""] = process.argv.slice(2)
+const client = createAuthwireClient({ url, sessionCache: { maxStaleMs: 1_000 }, timeoutMs: 2_000 })
+let fromMemory = 0
+for (;;) {
+  const begun = Date.now()
+  const asked = client.adapter.getSessionAndUser(sessionToken)
+  let isThere = false
+  const settled = asked.then(
+    (answer) => {
+      isThere = true
+      return answer === null ? "nobody" : "somebody"
+    },
+    () => "failed",
+  )
+  for (let turn = 0; turn < 5; turn++) await undefined
+  if (isThere) fromMemory++
+  process.stdout.write(`${begun} ${await settled} ${isThere ? "memory" : "service"} ${fromMemory}\n`)
+  await new Promise((resolve) => setTimeout(resolve, 2))
+}

@@ -1,0 +1,155 @@
+/** A random number from 0 to 1, always the same ones for a seed (mulberry32). */
+export function randomOf(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+interface Event {
+  at: number
+  order: number
+  run: () => void
+}
+
+/** Time that passes from event to event, in milliseconds. */
+export class Simulation {
+  time = 0
+  readonly random: () => number
+  #order = 0
+  readonly #heap: Event[] = []
+
+  constructor(seed: number) {
+    this.random = randomOf(seed)
+  }
+
+  between(least: number, most: number): number {
+    return least + this.random() * (most - least)
+  }
+
+  chance(probability: number): boolean {
+    return this.random() < probability
+  }
+
+  /** Calls later. Returns what takes it back. */
+  after(ms: number, run: () => void): () => void {
+    const event: Event = { at: this.time + Math.max(0, ms), order: this.#order++, run }
+    this.#push(event)
+    return () => {
+      event.run = () => {}
+    }
+  }
+
+  delay(ms: number): Promise<void> {
+    return new Promise((resolve) => this.after(ms, resolve))
+  }
+
+  /** Runs until a moment. Promises that an event has settled go on before the next event. */
+  async run(until: number): Promise<void> {
+    for (let event = this.#heap[0]; event !== undefined && event.at <= until; event = this.#heap[0]) {
+      this.#pop()
+      this.time = event.at
+      event.run()
+      for (let turn = 0; turn < 12; turn++) await undefined
+    }
+    this.time = until
+  }
+
+  #push(event: Event): void {
+    const heap = this.#heap
+    let at = heap.length
+    heap.push(event)
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (!before(event, heap[parent] as Event)) break
+      heap[at] = heap[parent] as Event
+      at = parent
+    }
+    heap[at] = event
+  }
+
+  #pop(): void {
+    const heap = this.#heap
+    const last = heap.pop() as Event
+    if (heap.length === 0) return
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && before(heap[child + 1] as Event, heap[child] as Event)) child++
+      if (!before(heap[child] as Event, last)) break
+      heap[at] = heap[child] as Event
+      at = child
+    }
+    heap[at] = last
+  }
+}
+
+function before(one: Event, other: Event): boolean {
+  return one.at < other.at || (one.at === other.at && one.order < other.order)
+}
+
+/** A process: its clock runs a little faster or slower, it may be frozen, and it may be killed. */
+export class Process {
+  readonly #simulation: Simulation
+  readonly #rate: number
+  #frozen = false
+  #waiting: (() => void)[] = []
+  isDead = false
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation
+    this.#rate = simulation.between(0.992, 1.008)
+  }
+
+  readonly now = (): number => 1_000_000 + this.#simulation.time * this.#rate
+
+  get isFrozen(): boolean {
+    return this.#frozen
+  }
+
+  /** What happens in this process: not while it is frozen, and never after its end. */
+  do(run: () => void): void {
+    if (this.isDead) return
+    if (this.#frozen) this.#waiting.push(run)
+    else run()
+  }
+
+  readonly after = (ms: number, run: () => void): (() => void) => {
+    let isOff = false
+    this.#simulation.after(ms / this.#rate, () => this.do(() => isOff || run()))
+    return () => {
+      isOff = true
+    }
+  }
+
+  /** A promise of the outside, as this process sees it. */
+  see<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      promise.then(
+        (value) => this.do(() => resolve(value)),
+        (error) => this.do(() => reject(error)),
+      )
+    })
+  }
+
+  freeze(ms: number): void {
+    if (this.#frozen || this.isDead) return
+    this.#frozen = true
+    this.#simulation.after(ms, () => {
+      this.#frozen = false
+      // What has come meanwhile, in an order that nobody promises beyond that of each stream.
+      const waiting = this.#waiting
+      this.#waiting = []
+      for (const run of waiting) this.do(run)
+    })
+  }
+
+  kill(): void {
+    this.isDead = true
+    this.#waiting = []
+  }
+}
