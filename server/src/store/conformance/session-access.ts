@@ -203,6 +203,54 @@ export function sessionAccessContract(context: ContractContext): void {
       expect(answers).toEqual(expected)
     })
 
+    test("many that are due at the same time are extended once each, by what their own call asks for, with an event each", async () => {
+      const due = await Promise.all(range(40).map(() => created(day)))
+      const lasts = (n: number) => (n % 5 === 0 ? 60 : 30) * day
+      const answers = await Promise.all(
+        due.map(({ sessionToken }, n) =>
+          Promise.all(
+            [context.store, context.store, context.other].map((store) =>
+              access(sessionToken, { maxAge: lasts(n) }, store),
+            ),
+          ),
+        ),
+      )
+      for (const [n, { session, sessionToken, user }] of due.entries()) {
+        const extended = { session: { ...session, expires: later(lasts(n)) }, user }
+        const outcomes = (answers[n] ?? []).map((answer) => answer?.extended)
+        expect(outcomes.toSorted()).toEqual([false, false, true])
+        expect(answers[n]).toEqual(outcomes.map((one) => ({ ...extended, extended: one })))
+        expect(await expiryOf(sessionToken)).toBe(context.clock.now + lasts(n))
+        const select = "SELECT kind, user_id FROM events WHERE session_id = ? ORDER BY id"
+        expect(await context.database.sql(select, [session.id])).toEqual([
+          { kind: "session.created", user_id: user.id },
+          { kind: "session.updated", user_id: user.id },
+        ])
+      }
+    })
+
+    test("many that race with deletes, with new owners and with expiries never bring one back, nor extend what is not theirs", async () => {
+      const other = await context.store.users.create(anyone, newUser())
+      const due = await Promise.all(range(30).map(() => created(day)))
+      const change = async ({ sessionToken }: (typeof due)[0], n: number) => {
+        if (n % 3 === 0) await context.other.sessions.delete(anyone, sessionToken)
+        if (n % 3 === 1) await context.other.sessions.update(anyone, sessionToken, { userId: other.id })
+        if (n % 3 === 2) await context.other.sessions.update(anyone, sessionToken, { expires: later(90 * day) })
+      }
+      const [answers] = await Promise.all([
+        Promise.all(due.map(({ sessionToken }) => access(sessionToken))),
+        Promise.all(due.map(change)),
+      ])
+      for (const [n, { sessionToken, user }] of due.entries()) {
+        const answer = answers[n]
+        const owner = answer?.session.userId
+        expect(answer?.user.id).toBe(owner)
+        if (n % 3 === 0) expect(await expiryOf(sessionToken)).toBeUndefined()
+        else expect([user.id, other.id]).toContain(owner)
+        if (n % 3 === 2) expect(await expiryOf(sessionToken)).toBe(context.clock.now + 90 * day)
+      }
+    })
+
     test("another tenant neither sees nor extends it", async () => {
       const { session, sessionToken } = await created(day)
       expect(await context.store.sessions.access({ tenant: newId() }, sessionToken, extension)).toBeNull()

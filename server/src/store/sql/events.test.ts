@@ -53,7 +53,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
 
     /** A transaction that has its event for a while before it ends, one way or the other. */
     async function late(store: SqlStore, id: string): Promise<void> {
-      const eventOf = eventRows(store.database, { clock: Date.now, areKept: true })
+      const { one: eventOf } = eventRows(store.database, { clock: Date.now, areKept: true })
       const { insert } = store.database.tables.events
       const bound = eventOf(caller, "user.updated", { userId: id })
       const statement = { sql: insert.sql, cells: () => [...(bound?.cells ?? [])] }

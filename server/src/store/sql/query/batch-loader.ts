@@ -6,6 +6,7 @@ export type Lookup<Key, Row> = (key: Key, waiter: Waiter) => Promise<Row | undef
 interface Waiting<Key, Row> {
   readonly key: Key
   readonly signal: Waiter["signal"]
+  readonly aside: Waiter["aside"]
   readonly spans: Waiter["spans"]
   resolve(row: Row | undefined): void
   reject(reason: unknown): void
@@ -74,7 +75,9 @@ export function coalesce<Key, Row>(
     try {
       const rows = await load(
         batch.map(({ key }) => key),
-        { signal: waited === undefined ? first?.signal : waited.signal, spans: spansOf(batch) },
+        waited === undefined
+          ? { signal: first?.signal, aside: first?.aside, spans: first?.spans }
+          : { signal: waited.signal, spans: spansOf(batch) },
       )
       for (const [index, waiter] of batch.entries()) waiter.resolve(rows[index])
     } catch (reason) {
@@ -86,9 +89,9 @@ export function coalesce<Key, Row>(
     }
   }
 
-  return (key, { signal, spans }) =>
+  return (key, { signal, aside, spans }) =>
     new Promise((resolve, reject) => {
-      waiting.push({ key, signal, spans, resolve, reject })
+      waiting.push({ key, signal, aside, spans, resolve, reject })
       plan()
     })
 }
