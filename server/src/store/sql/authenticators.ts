@@ -33,7 +33,7 @@ export function authenticatorStore(
   const eventOfUpdate = async (caller: Caller, credentialID: string, sql: Reads) => {
     const kind = "authenticator.updated"
     // Whose it is only its row says, which nobody has to read where no events are kept.
-    if (eventOf(caller, kind) === undefined) return undefined
+    if (eventOf(caller, kind).length === 0) return []
     const rows = await sql.read(authenticators.byKey, { tenant: caller.tenant, credentialID })
     return eventOf(caller, kind, { userId: authenticators.first(rows)?.userId })
   }

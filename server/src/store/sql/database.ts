@@ -2,14 +2,14 @@ import type { DataSource, QueryRunner } from "typeorm"
 import { orAborted } from "../../util/abort.js"
 import { StoreError } from "../error.js"
 import type { Waiter } from "../store.js"
-import type { SqlEngine } from "./engine/engine.js"
+import type { Connection, SqlEngine } from "./engine/engine.js"
 import { Lease } from "./engine/lease.js"
 import { failsBy, storeError } from "./engine/statement-error.js"
 import type { DatabaseLoad, Observation } from "./observer.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
 import { JointUnit } from "./query/joint-unit.js"
 import { type BackoffOptions, backoff } from "./query/retry.js"
-import type { Statement, Statements } from "./query/statement.js"
+import { type InsertedRow, joined, type Statement, type Statements } from "./query/statement.js"
 import { type Attempt, unitsOfWork } from "./query/unit-of-work.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
@@ -149,10 +149,11 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
             const cells = statement.cells(values)
             return attempt(async (lease) => {
               signal?.throwIfAborted()
-              if (also === undefined) return (await lease.connection.run(statement.sql, cells)).matched
+              if (also === undefined || also.length === 0)
+                return (await lease.connection.run(statement.sql, cells)).matched
               return committed(lease, async ({ connection }) => {
                 const { matched } = await connection.run(statement.sql, cells)
-                if (matched > 0) await connection.run(also.sql, also.cells)
+                if (matched > 0) await insert(connection, also)
                 return matched
               })
             })
@@ -174,7 +175,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
               read: async (statement, values) => (await run(statement, values)).rows,
               write: async (statement, values, also) => {
                 const { matched } = await run(statement, values)
-                if (matched > 0 && also !== undefined) await connection.run(also.sql, also.cells)
+                if (matched > 0 && also !== undefined) await insert(connection, also)
                 return matched
               },
             })
@@ -187,7 +188,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
     together: ({ signal, aside, spans }, rows, work) =>
       units.onItsWay({ rows, signal, aside, spans }, async (enter) => {
-        const unit = new JointUnit(engine.begin, enter, signal)
+        const unit = new JointUnit(enter)
         try {
           const result = await work(unit)
           await unit.commit()
@@ -235,6 +236,10 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       return closing
     },
   }
+}
+
+async function insert(connection: Connection, rows: readonly InsertedRow[]): Promise<void> {
+  for (const { sql, cells } of joined(rows)) await connection.run(sql, cells)
 }
 
 function reading(attempt: Attempt, signal: AbortSignal | undefined): Reads["read"] {

@@ -53,9 +53,9 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
 
     /** A transaction that has its event for a while before it ends, one way or the other. */
     async function late(store: SqlStore, id: string): Promise<void> {
-      const { one: eventOf } = eventRows(store.database, { clock: Date.now, areKept: true })
+      const eventOf = eventRows(store.database, { clock: Date.now, areKept: true })
       const { insert } = store.database.tables.events
-      const bound = eventOf(caller, "user.updated", { userId: id })
+      const [bound] = eventOf(caller, "user.updated", { userId: id })
       const statement = { sql: insert.sql, cells: () => [...(bound?.cells ?? [])] }
       const isLost = Math.random() < 0.3
       try {

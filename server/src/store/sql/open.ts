@@ -99,15 +99,14 @@ export function sqlStore(
   const tokens = pageTokens(encryptionKeys)
   const cipher = createCipher(encryptionKeys)
   const areKept = eventsKeepMs > 0
-  const events = eventRows(database, { clock, areKept })
-  const eventOf = events.one
+  const eventOf = eventRows(database, { clock, areKept })
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   return {
     database,
     users: userStore(database, { tokens, clock, provisional, eventOf }),
     accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf }),
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
-    sessions: sessionStore(database, { tokens, clock, provisional, events }),
+    sessions: sessionStore(database, { tokens, clock, provisional, eventOf }),
     verificationTokens: verificationTokenStore(database, eventOf),
     authenticators: authenticatorStore(database, { clock, provisional, eventOf }),
     tenants: tenantStore(database),

@@ -1,6 +1,6 @@
 import type { SessionStore } from "../store.js"
 import type { Database } from "./database.js"
-import type { EventRows } from "./event-rows.js"
+import type { EventOf } from "./event-rows.js"
 import { sessionExtensions } from "./session-extensions.js"
 import { keyOfSession as keyOf } from "./session-keys.js"
 
@@ -15,11 +15,11 @@ export function sessionAccess(
   options: {
     clock: () => number
     getWithUser: SessionStore["getWithUser"]
-    events: EventRows
+    eventOf: EventOf
   },
 ): SessionStore["access"] {
-  const { clock, getWithUser, events } = options
-  const extend = sessionExtensions(database, { clock, events })
+  const { clock, getWithUser, eventOf } = options
+  const extend = sessionExtensions(database, { clock, eventOf })
 
   return async (caller, sessionToken, { maxAge, updateAge }) => {
     const found = await getWithUser(caller, sessionToken)

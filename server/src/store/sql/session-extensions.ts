@@ -1,7 +1,7 @@
 import type { Caller } from "../store.js"
 import type { Session } from "../types.js"
 import type { Database } from "./database.js"
-import type { EventRows } from "./event-rows.js"
+import type { EventOf } from "./event-rows.js"
 import { coalesce, type Lookup } from "./query/batch-loader.js"
 import { type Cell, type Statement, statement } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
@@ -45,7 +45,7 @@ interface Extensions extends Pick<Extension, "tenant" | "expires" | "now" | "due
  * @param clock the time in milliseconds since 1970-01-01T00:00:00Z.
  * @returns a function that gives the new expiry, or undefined if it has extended nothing.
  */
-export function sessionExtensions(database: Database, { clock, events }: { clock: () => number; events: EventRows }) {
+export function sessionExtensions(database: Database, { clock, eventOf }: { clock: () => number; eventOf: EventOf }) {
   const { sessions } = database.tables
   const extendOne = extensionOfOne()
   // For 2, 4, 8 … sessions: few statements to prepare.
@@ -106,7 +106,7 @@ export function sessionExtensions(database: Database, { clock, events }: { clock
     const { tokenHash, session } = wanted
     const times = timesOf(wanted)
     const extension = { tenant, tokenHash, userId: session.userId, ...times }
-    const event = events.one(caller, "session.updated", idsOf(session))
+    const event = eventOf(caller, "session.updated", idsOf(session))
     const matched = await database.writes(caller, [sessions.nameOf(extension)], (sql) =>
       sql.write(extendOne, extension, event),
     )
@@ -133,11 +133,7 @@ export function sessionExtensions(database: Database, { clock, events }: { clock
         return one === undefined || one.session.userId !== sessions.value("userId", userId as Cell) ? [] : [one]
       })
       if (locked.length === 0) return new Set<DueSession>()
-      const rowsOfEvents = events.several(
-        caller,
-        "session.updated",
-        locked.map(({ session }) => idsOf(session)),
-      )
+      const rowsOfEvents = locked.flatMap(({ session }) => eventOf(caller, "session.updated", idsOf(session)))
       await sql.write(statementsOf(locked.length).extend, { tenant, ...times, hashes: hashesOf(locked) }, rowsOfEvents)
       return new Set(locked)
     })

@@ -3,7 +3,7 @@ import type { Caller, SessionStore } from "../store.js"
 import type { Session } from "../types.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
-import type { EventRows } from "./event-rows.js"
+import type { EventOf } from "./event-rows.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import type { PageTokens } from "./page-tokens.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
@@ -20,10 +20,9 @@ import { userNotFound } from "./user-not-found.js"
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(
   database: Database,
-  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; events: EventRows },
+  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
 ): SessionStore {
-  const { tokens, clock, provisional, events } = options
-  const eventOf = events.one
+  const { tokens, clock, provisional, eventOf } = options
   const { sessions, users } = database.tables
   const sessionAndUserByHash = sharedLookup(database, {
     from: () => sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId"),
@@ -131,7 +130,7 @@ export function sessionStore(
       })
     },
 
-    access: sessionAccess(database, { clock, getWithUser, events }),
+    access: sessionAccess(database, { clock, getWithUser, eventOf }),
   }
 }
 

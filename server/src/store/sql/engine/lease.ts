@@ -9,15 +9,15 @@ import { failsBy, StatementError } from "./statement-error.js"
 export class Lease {
   readonly #engine: SqlEngine
   readonly #observation: Observation
-  readonly #spans: readonly Span[]
+  /** See Waiter. It may change between two statements. */
+  spans: readonly Span[]
   #opening: Promise<void> | undefined
   #connection: Connection | undefined
 
-  /** @param spans See Waiter. */
   constructor(engine: SqlEngine, observation: Observation = {}, spans: readonly Span[] = []) {
     this.#engine = engine
     this.#observation = observation
-    this.#spans = spans
+    this.spans = spans
   }
 
   get connection(): Connection {
@@ -32,9 +32,9 @@ export class Lease {
       // SQLite has one connection, which was open before.
       if (this.#engine.engine !== "sqlite" && !connection.reused) observer?.connected(performance.now() - begun)
       this.#connection =
-        observer === undefined && this.#spans.length === 0
+        observer === undefined && this.#observation.tracer === undefined
           ? connection
-          : observedConnection(connection, this.#engine, this.#observation, this.#spans)
+          : observedConnection(connection, this.#engine, this.#observation, () => this.spans)
     })
     return this.#opening
   }

@@ -30,7 +30,7 @@ export function observedConnection(
   connection: Connection,
   { engine }: Pick<SqlEngine, "engine">,
   { observer, tracer }: Observation,
-  spans: readonly Span[],
+  spans: () => readonly Span[],
 ): Connection {
   const begin = (parent: Span, { operation, table, summary }: StatementName, text: string): Span | undefined => {
     const attributes: Attributes = {
@@ -49,7 +49,7 @@ export function observedConnection(
     async run(statement, cells) {
       const name = nameOf(statement)
       const begun = performance.now()
-      const open = spans.map((span) => begin(span, name, statement))
+      const open = spans().map((span) => begin(span, name, statement))
       let failure: StatementError | undefined
       try {
         return await connection.run(statement, cells)

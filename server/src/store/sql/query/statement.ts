@@ -17,6 +17,22 @@ export interface Bound {
   readonly cells: Cell[]
 }
 
+/** An INSERT of one row, which can be joined with others into the same table. */
+export interface InsertedRow extends Bound {
+  readonly table: string
+  /** The statement for so many rows, whose cells follow each other. */
+  sqlOf(count: number): string
+}
+
+/** One INSERT for the rows of each table, in the order in which they came. */
+export function joined(rows: readonly InsertedRow[]): Bound[] {
+  const byTable = Map.groupBy(rows, ({ table }) => table)
+  return [...byTable.values()].map((some) => {
+    const [first, second] = some as [InsertedRow, InsertedRow | undefined]
+    return second === undefined ? first : { sql: first.sqlOf(some.length), cells: some.flatMap(({ cells }) => cells) }
+  })
+}
+
 /** Runs statements on one connection. */
 export interface Statements {
   /** The rows that a SELECT finds. */
@@ -24,9 +40,9 @@ export interface Statements {
   /**
    * How many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent".
    *
-   * @param also an INSERT that is committed together with it, if it matched any.
+   * @param also rows that are committed together with it, if it matched any.
    */
-  write<Values>(statement: Statement<Values>, values: Values, also?: Bound): Promise<number>
+  write<Values>(statement: Statement<Values>, values: Values, also?: readonly InsertedRow[]): Promise<number>
 }
 
 /**

@@ -5,6 +5,7 @@ import type { SqlEngine } from "../engine/engine.js"
 import { Lease } from "../engine/lease.js"
 import { failsBy, StatementError, storeError } from "../engine/statement-error.js"
 import type { DatabaseLoad, Observation } from "../observer.js"
+import { groupCommit, type Member, type Place, UndoneByOther } from "./group-commit.js"
 import { queue } from "./queue.js"
 import type { Backoff } from "./retry.js"
 import { turns } from "./row-turns.js"
@@ -46,11 +47,11 @@ export interface UnitsOfWork {
 }
 
 /**
- * Takes the turns of these rows beside those that the work has, and gives its connection. That is another one each time that
- * the rows are new: everybody waits for all turns in one order, and without a place, so that no two wait for each other. So
- * the work first has its turns and its place taken away; `undo` is called before, to undo what its transaction has done.
+ * Takes the turns of these rows beside those that the work has, and lets it run statements. That is in another transaction
+ * each time that the rows are new: everybody waits for all turns in one order, and outside of any transaction, so that no two
+ * wait for each other. So the work first has its turns taken away, and leaves its transaction; `mayLeave` throws if it must not.
  */
-export type Enter = (rows: readonly string[], undo: () => Promise<void>) => Promise<Lease>
+export type Enter = (rows: readonly string[], mayLeave: () => void) => Promise<Member>
 
 /** Where there is one lock for everything, everybody who writes waits for it in one line. */
 const everything = ["everything"]
@@ -72,6 +73,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   const few = fewOf(places)
   const entrance = gate(waiting, { places, writers: writersOf(places) })
   const again = gate(waiting, { places: few, writers: few })
+  const groups = groupCommit({ size: engine.lookups, begin: engine.begin, queue: waiting })
   const rowTurns = turns(waiting, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
   /** @param isAgain whether it has met a lock. Who only moves on to another member comes with all the others who do. */
@@ -148,37 +150,46 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         taken = all
       }
       let hasMetLock = false
+      let isAlone = false
+      const place = async (): Promise<Place> => {
+        const begun = performance.now()
+        const entered = await enter(unit, hasMetLock)
+        try {
+          await orAborted(entered.lease.open(), signal)
+        } catch (error) {
+          await entered.leave()
+          throw error
+        }
+        waited(begun, unit, observation)
+        return entered
+      }
       const attempt = async () => {
-        let place: Place | undefined
+        let member: Member | undefined
         const leave = async () => {
-          const left = place
-          place = undefined
+          const left = member
+          member = undefined
           await left?.leave()
         }
-        const enterOnce: Enter = async (more, undo) => {
+        const enterOnce: Enter = async (more, mayLeave) => {
           const turns = engine.locksRows ? [...rows, ...more] : everything
           const missing = turns.filter((row) => !taken.includes(row))
           if (missing.length > 0) {
-            if (place !== undefined) await undo()
+            if (member !== undefined) mayLeave()
             await leave()
             await takeTurns(missing)
           }
-          if (place !== undefined) return place.lease
-          const begun = performance.now()
-          place = await enter(unit, hasMetLock)
-          const { lease } = place
-          await orAborted(lease.open(), signal)
-          waited(begun, unit, observation)
-          return lease
+          member ??= await groups.join(unit, place, isAlone)
+          return member
         }
         let entering: Promise<unknown> | undefined
         try {
-          return await work((more, undo) => {
-            const lease = enterOnce(more, undo)
-            entering = lease.catch(() => {})
-            return lease
+          return await work((more, mayLeave) => {
+            const entered = enterOnce(more, mayLeave)
+            entering = entered.catch(() => {})
+            return entered
           })
         } catch (error) {
+          isAlone = true
           // What was committed although its answer was lost is not done twice: see the contract.
           const failure = engine.hasOtherMembers ? elsewhere(error, false) : error
           hasMetLock ||= metLock(failure)
@@ -189,8 +200,16 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           await leave()
         }
       }
+      const attemptAlone = async () => {
+        try {
+          return await attempt()
+        } catch (error) {
+          if (!(error instanceof UndoneByOther)) throw error
+          return attempt()
+        }
+      }
       try {
-        return await backoff(unit, attempt)
+        return await backoff(unit, attemptAlone)
       } catch (error) {
         throw storeError(error)
       } finally {
@@ -238,9 +257,4 @@ function waited(begun: number, { spans = [] }: UnitOfWork, { observer, tracer }:
     const context = trace.setSpan(ROOT_CONTEXT, span)
     tracer?.startSpan("wait for a connection", { startTime: begun }, context).end()
   }
-}
-
-interface Place {
-  readonly lease: Lease
-  leave(): Promise<void>
 }

@@ -9,7 +9,7 @@ import type {
   UpdateQueryBuilder,
 } from "typeorm"
 import type { ApiKey, Tenant } from "../../types.js"
-import { type Cell, type Statement, statement } from "../query/statement.js"
+import { type Cell, type InsertedRow, type Statement, statement } from "../query/statement.js"
 import {
   type AccountRow,
   type AuthenticatorRow,
@@ -46,6 +46,8 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   /** How many columns `columns` names. */
   readonly width: number
   readonly insert: Statement<Row>
+  /** A row that is inserted beside other statements. */
+  inserted(row: Row): InsertedRow
   /** Inserts so many rows. */
   insertMany(count: number): Statement<readonly Row[]>
   /** Changes all columns of the row with the key but the key, those that never change, and those with statements of their own. */
@@ -166,6 +168,24 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate)).filter(
     (property) => !apart.includes(property),
   )
+  const insert = built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties)
+  const insertMany = (count: number): Statement<readonly Row[]> => {
+    const indexes = Array.from({ length: count }, (_, index) => index)
+    const parameters = indexes.flatMap((index) =>
+      properties.map((property) => {
+        const column = columnOf(property)
+        return [`${property}${index}`, (rows: readonly Row[]) => toCell(column, rows[index]?.[property])]
+      }),
+    )
+    const values = indexes.map((index) => expressionsOf(properties, String(index)))
+    return statement(query().insert().into<Row>(name).values(values), Object.fromEntries(parameters))
+  }
+  const insertsOf = new Map<number, string>()
+  const sqlOf = (count: number): string => {
+    const sql = insertsOf.get(count) ?? insertMany(count).sql
+    insertsOf.set(count, sql)
+    return sql
+  }
   const alias = tableName.slice(0, 1)
   const selectByKey = () => selectFrom(alias).where(keyIs(alias))
   const byKey = built(selectByKey(), ...key)
@@ -175,18 +195,9 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     name: tableName,
     key,
     width: selected.length,
-    insert: built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties),
-    insertMany(count) {
-      const indexes = Array.from({ length: count }, (_, index) => index)
-      const parameters = indexes.flatMap((index) =>
-        properties.map((property) => {
-          const column = columnOf(property)
-          return [`${property}${index}`, (rows: readonly Row[]) => toCell(column, rows[index]?.[property])]
-        }),
-      )
-      const values = indexes.map((index) => expressionsOf(properties, String(index)))
-      return statement(query().insert().into<Row>(name).values(values), Object.fromEntries(parameters))
-    },
+    insert,
+    inserted: (row) => ({ table: tableName, sql: insert.sql, cells: insert.cells(row), sqlOf }),
+    insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,

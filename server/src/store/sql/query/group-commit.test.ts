@@ -1,0 +1,201 @@
+import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { anyone, encryptionKeys, newId, newUser, outcomes, range } from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
+import type { Caller } from "../../store.js"
+import { openSqlStore, type SqlStore } from "../index.js"
+
+describe.each(databaseTargets())("writes with idempotency keys that come together, on %s", (target) => {
+  const isShared = target !== "sqlite"
+  let database: StoreDatabase & TestDatabase
+  let store: SqlStore
+  /** The operations of the statements, such as COMMIT. */
+  let ran: string[]
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    const observer = {
+      waited() {},
+      connected() {},
+      lookedUp() {},
+      ran: ({ operation }: { operation: string }) => ran.push(operation),
+    }
+    store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5, eventsKeepMs: 86_400_000, observer })
+  })
+  beforeEach(() => {
+    ran = []
+  })
+  afterAll(async () => {
+    await store.close()
+    await database.drop()
+  })
+
+  const count = (operation: string) => ran.filter((one) => one === operation).length
+  const request = (key: string) => ({ owner: "owner", key, digest: () => "digest" })
+  /** Creates a user under a key, and does something else then. */
+  const create = (
+    key: string,
+    id: string,
+    also: (caller: Caller) => Promise<unknown> = async () => {},
+    given = anyone,
+  ) =>
+    store.once(given, request(key), async (unit) => {
+      const caller: Caller = { ...given, unit }
+      await store.users.create(caller, newUser({ id }))
+      await also(caller)
+      return Buffer.from(id)
+    })
+  /** A statement that fails. */
+  const failing = (caller: Caller) =>
+    store.database.writes(caller, [], (sql) => sql.write({ sql: "DELETE FROM nothing", cells: () => [] }, undefined))
+  /** How many users, events of them and keys there are. */
+  const stored = async (ids: readonly string[]) => {
+    const list = ids.map(() => "?").join()
+    const [users] = await database.sql(`SELECT COUNT(*) AS n FROM users WHERE id IN (${list})`, [...ids])
+    const [events] = await database.sql(`SELECT COUNT(*) AS n FROM events WHERE user_id IN (${list})`, [...ids])
+    const keys = await database.sql("SELECT COUNT(*) AS n FROM idempotency_keys")
+    return { users: Number(users?.n), events: Number(events?.n), keys: Number(keys[0]?.n) }
+  }
+  const keysBefore = async () => Number((await database.sql("SELECT COUNT(*) AS n FROM idempotency_keys"))[0]?.n)
+
+  test("share transactions; each is done once, with its event, and has its own answer, then and when it is repeated", async () => {
+    const ids = range(40).map(newId)
+    const before = await keysBefore()
+    const make = () => Promise.all(ids.map(async (id) => String(await create(`key of ${id}`, id))))
+    expect(await make()).toEqual(ids)
+    expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
+    if (isShared) expect(count("COMMIT")).toBeLessThan(20)
+    expect(count("ROLLBACK")).toBe(0)
+    expect(await make()).toEqual(ids)
+    expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
+  })
+
+  test("one alone has a transaction at once, with a statement for each row", async () => {
+    await create(newId(), newId())
+    expect(ran.filter((operation) => operation !== "SELECT")).toEqual([
+      expect.stringMatching(/^(BEGIN|START)$/),
+      ...["INSERT", "INSERT", "INSERT", "COMMIT"],
+    ])
+  })
+
+  test("of those that fail nothing is there; the others are done once, though they shared a transaction", async () => {
+    const ids = range(40).map(newId)
+    const taken = newUser()
+    await store.users.create(anyone, taken)
+    const before = await keysBefore()
+    const fails = [
+      // A statement fails, before and after another one has written.
+      () => create(newId(), taken.id),
+      (id: string) => create(newId(), id, failing),
+      // The work itself fails, when it has written.
+      (id: string) => create(newId(), id, () => Promise.reject(new Error("the work failed"))),
+    ]
+    const calls = ids.map((id, n) => (n % 4 === 0 ? create(newId(), id) : fails[(n % 4) - 1]?.(id)))
+    const ended = await Promise.allSettled(calls)
+    for (const [n, end] of ended.entries()) {
+      if (n % 4 === 0) expect(end).toMatchObject({ status: "fulfilled" })
+      else if (n % 4 === 3) expect(end).toMatchObject({ reason: { message: "the work failed" } })
+      else if (n % 4 === 2) expect(end).toMatchObject({ reason: { failure: "fault" } })
+      else expect(end).toMatchObject({ reason: { reason: "USER_ALREADY_EXISTS" } })
+    }
+    expect(await stored(ids)).toEqual({ users: 10, events: 10, keys: before + 10 })
+  })
+
+  test("work that goes on after a statement that failed writes what it writes then, and no event of before", async () => {
+    const [first, second, ...others] = range(20).map(newId) as [string, string, ...string[]]
+    const before = await keysBefore()
+    const going = store.once(anyone, request(newId()), async (unit) => {
+      const caller = { ...anyone, unit }
+      await store.users.create(caller, newUser({ id: first }))
+      await expect(failing(caller)).rejects.toThrow()
+      await store.users.create(caller, newUser({ id: second }))
+      return Buffer.from("")
+    })
+    await Promise.all([going, ...others.map((id) => create(newId(), id))])
+    expect(await stored([first])).toMatchObject({ users: 0, events: 0 })
+    expect(await stored([second, ...others])).toEqual({ users: 19, events: 19, keys: before + 19 })
+  })
+
+  test("a key that is known is known; those that came with it are done", async () => {
+    const [known, ...ids] = range(20).map(newId) as [string, ...string[]]
+    const key = newId()
+    await create(key, known)
+    const again = range(5).map(() => create(key, newId()))
+    const others = ids.map((id) => create(newId(), id))
+    expect((await Promise.all(again)).map(String)).toEqual(again.map(() => known))
+    expect((await Promise.all(others)).map(String)).toEqual(ids)
+    expect(await stored([known, ...ids])).toMatchObject({ users: 20, events: 20 })
+  })
+
+  test("who gives up has written nothing; the others go on", async () => {
+    const ids = range(20).map(newId)
+    const leaving = new AbortController()
+    const [gone, ...others] = ids as [string, ...string[]]
+    const left = create(
+      newId(),
+      gone,
+      async () => {
+        leaving.abort(new Error("gone"))
+      },
+      { ...anyone, signal: leaving.signal } as typeof anyone,
+    )
+    const done = others.map((id) => create(newId(), id))
+    await expect(left).rejects.toThrow("gone")
+    await Promise.all(done)
+    expect(await stored([gone])).toMatchObject({ users: 0, events: 0 })
+    expect(await stored(others)).toMatchObject({ users: 19, events: 19 })
+  })
+
+  if (isShared) {
+    test("while some wait for locks that somebody else has, others are done", async () => {
+      const locked = range(6).map(() => newUser())
+      for (const user of locked) await store.users.create(anyone, user)
+      await database.sql("BEGIN")
+      for (const { id } of locked) {
+        await database.sql("UPDATE users SET name = 'theirs' WHERE tenant = 'default' AND id = ?", [id])
+      }
+      let over = 0
+      const waiting = locked.map(({ id }) =>
+        store
+          .once(anyone, request(newId()), async (unit) => {
+            await store.users.delete({ ...anyone, unit }, id)
+            return Buffer.from(id)
+          })
+          .finally(() => {
+            over++
+          }),
+      )
+      const ids = range(20).map(newId)
+      await Promise.all(ids.map((id) => create(newId(), id)))
+      expect(over).toBe(0)
+      await database.sql("COMMIT")
+      expect(await outcomes(waiting)).toEqual({ ok: 6 })
+    })
+
+    test("nobody has an answer before the database has committed", async () => {
+      const ids = range(20).map(newId)
+      let answered = 0
+      await database.sql("BEGIN")
+      // The keys wait for this one, last of all.
+      const lock = {
+        mysql: "SELECT * FROM idempotency_keys FOR UPDATE",
+        mariadb: "SELECT * FROM idempotency_keys FOR UPDATE",
+        postgres: "LOCK TABLE idempotency_keys IN EXCLUSIVE MODE",
+      }[target as "mysql"]
+      await database.sql(lock)
+      const calls = ids.map((id) =>
+        create(newId(), id).then(() => {
+          answered++
+        }),
+      )
+      await until(() => ran.filter((operation) => operation === "INSERT").length > 3)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      expect(answered).toBe(0)
+      expect(await stored(ids)).toMatchObject({ users: 0 })
+      await database.sql("COMMIT")
+      await Promise.all(calls)
+      expect(await stored(ids)).toMatchObject({ users: 20, events: 20 })
+    })
+  }
+})

@@ -1,0 +1,237 @@
+import type { Span } from "@opentelemetry/api"
+import { orAborted } from "../../../util/abort.js"
+import type { Waiter } from "../../store.js"
+import type { Result } from "../engine/engine.js"
+import type { Lease } from "../engine/lease.js"
+import { failsBy } from "../engine/statement-error.js"
+import type { CoalesceOptions } from "./batch-loader.js"
+import type { Queue } from "./queue.js"
+import { type Cell, type InsertedRow, joined } from "./statement.js"
+
+/** A place among those who use the database, with a connection. */
+export interface Place {
+  readonly lease: Lease
+  leave(): Promise<void>
+}
+
+export interface GroupCommitOptions {
+  /** How many pieces of work one transaction takes at the most, and how many transactions there are before the next work waits. */
+  size: CoalesceOptions
+  /** The statement that begins a transaction. */
+  begin: string
+  queue: Queue
+}
+
+/** A piece of work in a transaction that it may share with others. One of them runs statements at a time. */
+export interface Member {
+  read(sql: string, cells: Cell[]): Promise<Result>
+  /** A statement that fails undoes the whole transaction. What its work does then is in a new one, which it has for itself. */
+  write(sql: string, cells: Cell[]): Promise<Result>
+  /** Inserts a row when the transaction is committed, by one statement with those of the others. */
+  insertLast(row: InsertedRow): void
+  /** Lets the next one go on. Resolves when the transaction is committed. */
+  commit(): Promise<void>
+  /**
+   * Gives up what is not committed, and lets the next one go on. Resolves when nothing of it is there any more, also no lock.
+   */
+  leave(): Promise<void>
+}
+
+/** Whoever gets this has to do its work again, by itself: somebody else has failed in the same transaction. */
+export class UndoneByOther extends Error {}
+
+/** Commits pieces of work together: see `groupCommit`. */
+export interface GroupCommit {
+  /**
+   * Waits until the work may run statements.
+   *
+   * @param enter takes a place, for a transaction that has none.
+   * @param isAlone whether the work must not share a transaction.
+   */
+  join(waiter: Waiter, enter: () => Promise<Place>, isAlone: boolean): Promise<Member>
+}
+
+/** Who has waited so long, in milliseconds, has a transaction of its own: those before it may be held up by a lock. */
+const longestWaitMs = 5
+
+/**
+ * Lets pieces of work that come at the same time share a transaction: its beginning, its commit and the rows that each adds to
+ * the same tables cost as much for one as for many. Where few come, each has its own at once.
+ *
+ * The work of one runs after that of the other, so each of them sees what it would see if the one before it had committed.
+ * When a statement fails, all is undone, and those whose work was done run it again by themselves. Nobody hears of success
+ * before the database has committed.
+ */
+export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCommit {
+  const line = queue.line()
+  /** The transactions that those may join who have been let go on, in their order; undefined: they begin one. */
+  const admitted: (Group | undefined)[] = []
+  let active = 0
+  let isTimed = false
+
+  /** Lets somebody begin a transaction, if there may be one more. */
+  function admitNext(): void {
+    while (active < size.ahead && line.admit()) {
+      active++
+      admitted.push(undefined)
+    }
+    hurryLater()
+  }
+
+  function hurryLater(): void {
+    if (isTimed || line.first === Number.POSITIVE_INFINITY) return
+    isTimed = true
+    setTimeout(
+      (first: number) => {
+        isTimed = false
+        if (line.first === first && line.admit()) {
+          active++
+          admitted.push(undefined)
+        }
+        hurryLater()
+      },
+      longestWaitMs,
+      line.first,
+    )
+  }
+
+  class Group {
+    readonly #lease: Lease
+    readonly #leavePlace: () => Promise<void>
+    readonly #most: number
+    #members = 0
+    /** Those whose work is done. */
+    #done: { resolve(): void; reject(reason: unknown): void }[] = []
+    #last: InsertedRow[] = []
+    #inTransaction = false
+    #isClosed = false
+    readonly #spans: Span[] = []
+
+    constructor({ lease, leave }: Place, most: number) {
+      this.#lease = lease
+      this.#leavePlace = leave
+      this.#most = most
+    }
+
+    add({ signal, spans = [] }: Waiter): Member {
+      this.#members++
+      this.#spans.push(...spans)
+      this.#lease.spans = spans
+      const rows: InsertedRow[] = []
+      let hasRun = false
+      let hasWritten = false
+      let isOver = false
+      const run = async (sql: string, cells: Cell[]) => {
+        signal?.throwIfAborted()
+        hasRun = true
+        try {
+          return await this.#run(sql, cells)
+        } catch (error) {
+          hasWritten = false
+          rows.length = 0
+          await this.#undo(error)
+          throw error
+        }
+      }
+      return {
+        read: run,
+        write: async (sql, cells) => {
+          const result = await run(sql, cells)
+          hasWritten ||= result.matched > 0
+          return result
+        },
+        insertLast: (row) => rows.push(row),
+        commit: async () => {
+          signal?.throwIfAborted()
+          isOver = true
+          this.#last.push(...rows)
+          const committed = new Promise<void>((resolve, reject) => this.#done.push({ resolve, reject }))
+          this.#goOn()
+          await orAborted(committed, signal)
+        },
+        leave: async () => {
+          if (isOver) return
+          isOver = true
+          if (hasWritten) await this.#undo(undefined)
+          if (!hasRun || this.#done.length === 0) {
+            if (this.#done.length === 0) await this.#undo(undefined)
+            this.#goOn()
+            return
+          }
+          // Its locks go with the transaction of the others.
+          const ended = new Promise<void>((resolve) => this.#done.push({ resolve, reject: () => resolve() }))
+          this.#goOn()
+          await ended
+        },
+      }
+    }
+
+    async #run(sql: string, cells: Cell[]): Promise<Result> {
+      if (!this.#inTransaction) {
+        await this.#lease.read(begin)
+        this.#inTransaction = true
+      }
+      return this.#lease.connection.run(sql, cells)
+    }
+
+    /** Whoever is in the transaction now may go on in another one, that nobody joins. */
+    async #undo(failure: unknown): Promise<void> {
+      const done = this.#done
+      this.#done = []
+      this.#last = []
+      if (done.length > 0) this.#isClosed = true
+      if (this.#inTransaction) {
+        this.#inTransaction = false
+        const { connection } = this.#lease
+        await connection.run("ROLLBACK").catch(() => connection.discard())
+      }
+      // Whoever has lost its connection may have others in a cluster.
+      const isLost = failsBy(failure, "unavailable") || failsBy(failure, "read-only")
+      for (const { reject } of done) reject(isLost ? failure : new UndoneByOther())
+    }
+
+    #goOn(): void {
+      if (!this.#isClosed && this.#members < this.#most && line.admit()) admitted.push(this)
+      else this.#end()
+    }
+
+    async #end(): Promise<void> {
+      this.#isClosed = true
+      this.#lease.spans = this.#spans
+      try {
+        for (const { sql, cells } of joined(this.#last)) await this.#run(sql, cells)
+        if (this.#inTransaction) await this.#lease.connection.run("COMMIT")
+        this.#inTransaction = false
+        for (const { resolve } of this.#done) resolve()
+      } catch (error) {
+        const [only, second] = this.#done
+        if (second === undefined) this.#done = []
+        await this.#undo(error)
+        if (second === undefined) only?.reject(error)
+      }
+      await this.#leavePlace()
+      active--
+      admitNext()
+    }
+  }
+
+  return {
+    async join(waiter, enter, isAlone) {
+      if (active < size.ahead || isAlone) active++
+      else {
+        const waited = line.wait(waiter.signal)
+        hurryLater()
+        await waited
+        const group = admitted.shift()
+        if (group !== undefined) return group.add(waiter)
+      }
+      try {
+        return new Group(await enter(), isAlone ? 1 : size.limit).add(waiter)
+      } catch (error) {
+        active--
+        admitNext()
+        throw error
+      }
+    },
+  }
+}
