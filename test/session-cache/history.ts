@@ -35,6 +35,8 @@ export interface Fault {
   noRows?: boolean
   /** Answers are kept whatever was told while they were on their way. */
   noMarks?: boolean
+  /** A replica forgets the lease of a stream that is cut. */
+  noCut?: boolean
 }
 
 interface Stored {
@@ -205,7 +207,10 @@ export async function history(seed: number, fault: Fault = {}): Promise<Played> 
       simulation.after(downAt - simulation.time, () => client.do(() => isCut || run()))
     }
     const cut = () => {
-      there.process.do(() => stream?.end())
+      there.process.do(() => {
+        if (fault.noCut) stream?.receive({ maxStaleMs, nonce: 0n, confirmed: 0n, done: true })
+        stream?.end()
+      })
       // The client hears of it by itself, or never.
       if (simulation.chance(0.7))
         simulation.after(quick(), () =>
@@ -455,9 +460,13 @@ export async function history(seed: number, fault: Fault = {}): Promise<Played> 
     const kind = random()
     const open = [...connections]
     if (kind < 0.3 && open.length > 0) {
-      const connection = pick(open)
-      connections.delete(connection)
-      connection.cut()
+      const one = pick(open)
+      // One stream, or all of its replica: then the replica lets go of its hub when their leases are over.
+      const cut = simulation.chance(0.5) ? [one] : open.filter(({ replica }) => replica === one.replica)
+      for (const connection of cut) {
+        connections.delete(connection)
+        connection.cut()
+      }
     } else if (kind < 0.6) {
       const one = pick(clients)
       const ms = simulation.between(20, 2_500)

@@ -223,3 +223,10 @@ test("300 random histories in which hubs go and come again: none is broken", asy
   }
   expect(again).toBeGreaterThan(20)
 })
+
+test("without the leases of streams that were cut they are broken", async () => {
+  const broken: string[] = []
+  for (let seed = 1; seed <= 2_000 && broken.length === 0; seed++)
+    broken.push(...(await history(seed, { noCut: true })).broken)
+  expect(broken[0]).toMatch(/was read \d+ ms after its end was acknowledged/)
+}, 60_000)
