@@ -33,7 +33,8 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     here = createAuthwireClient({
       url: other?.grpcUrl ?? server.grpcUrl,
       apiKey: keyHere.text,
-      sessionCache: {},
+      // So that what takes less was confirmed, and not waited for.
+      sessionCache: { maxStaleMs: 10_000 },
       timeoutMs: 15_000,
     })
     there = createAuthwireClient({ url: server.grpcUrl, apiKey: keyThere.text, timeoutMs: 15_000 })
@@ -120,6 +121,35 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     const of = (name: string) => Number(new RegExp(`^authwire_session_cache_${name} (\\d+)$`, "m").exec(text)?.[1])
     return { streams: of("streams"), leases: of("leases") }
   }
+
+  test("a tenant in which nothing happens has confirmed what is behind the writes of others", async () => {
+    const { sessionToken, id } = await signedIn(here)
+    await isKept(sessionToken)
+    const begun = performance.now()
+    for (let round = 0; round < 3; round++) {
+      await signedIn(there)
+      const error = await here.sessions
+        .deleteSession({ sessionToken: "unknown", awaitCaches: true })
+        .catch((error: unknown) => error)
+      expect(error).toMatchObject({ message: expect.stringContaining("no such session") })
+    }
+    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(await revoked(id)).toBeLessThan(5_000)
+  })
+
+  test("writes that no cache has to know of do not hold it up, in any tenant", async () => {
+    let isOver = false
+    const writing = [here, there].map(async (client) => {
+      while (!isOver) await signedIn(client)
+    })
+    for (let round = 0; round < 5; round++) {
+      const session = await signedIn(here)
+      await isKept(session.sessionToken)
+      expect(await revoked(session.id)).toBeLessThan(5_000)
+    }
+    isOver = true
+    await Promise.all(writing)
+  })
 
   test("one that never confirms does not hold up the revocations of another tenant", async () => {
     const attacker = await follower(keyThere.text)
