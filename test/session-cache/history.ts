@@ -22,8 +22,9 @@ import {
 } from "../../client/src/session-cache/follower.js"
 import { sessionKey, userKey } from "../../client/src/session-cache/keys.js"
 import { cachesConfirmed } from "../../server/src/session-cache/awaiting.js"
-import type { Change, ChangeFeed, Look } from "../../server/src/session-cache/feed.js"
-import { cacheHub, type Hub, type HubStream } from "../../server/src/session-cache/hub.js"
+import type { ChangeFeed, Look } from "../../server/src/session-cache/feed.js"
+import type { HubStream, Said } from "../../server/src/session-cache/hub.js"
+import { cacheHubs, type Hubs } from "../../server/src/session-cache/hubs.js"
 import { Process, Simulation } from "./simulation.js"
 
 /** What is taken out of the protocol, to see that the histories find it. */
@@ -34,6 +35,8 @@ export interface Fault {
   noRows?: boolean
   /** Answers are kept whatever was told while they were on their way. */
   noMarks?: boolean
+  /** A replica forgets the lease of a stream that is cut. */
+  noCut?: boolean
 }
 
 interface Stored {
@@ -50,17 +53,27 @@ interface Truth {
   endOf: number[]
 }
 
-/** Plays one random history. Answers what was broken, if something was. */
-export async function history(
-  seed: number,
-  fault: Fault = {},
-): Promise<{ broken: string[]; hits: number; acks: number }> {
+/** What has come of a history. */
+export interface Played {
+  /** What was broken, if something was. */
+  broken: string[]
+  /** Reads that were answered from memory. */
+  hits: number
+  /** Revocations that were acknowledged after they had waited for the caches. */
+  acks: number
+  /** How often a replica has made a hub again that it had let go of. */
+  again: number
+}
+
+/** Plays one random history. */
+export async function history(seed: number, fault: Fault = {}): Promise<Played> {
   const simulation = new Simulation(seed)
   const { random } = simulation
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
   const broken: string[] = []
   let hits = 0
   let acks = 0
+  let again = 0
 
   // The database: sessions, users, and what was committed in which order.
   const sessions = new Map<string, Stored>()
@@ -68,8 +81,12 @@ export async function history(
   const truths = new Map<string, Truth>()
   /** When it was acknowledged that no cache knows a session any more. */
   const acknowledged = new Map<string, number>()
-  const log: Change[] = []
-  const rows = new Map<string, { version: number; leaseMs: number; confirmed: bigint; expires: number }>()
+  const log: { tenant: string; keys: readonly string[] }[] = []
+  /** By tenant and process. */
+  const rows = new Map<
+    string,
+    { tenant: string; version: number; leaseMs: number; confirmed: bigint; expires: number }
+  >()
 
   for (let n = 0; n < 3; n++) {
     users.set(`u${n}`, 0)
@@ -79,7 +96,7 @@ export async function history(
     sessions.set(`t${n}`, { token: `t${n}`, id: `h${n}`, userId: `u${n % 3}`, version: 0, isThere: true })
     truths.set(`t${n}`, { endOf: [] })
   }
-  const commit = (keys: string[]) => log.push({ tenant: "default", keys })
+  const commit = (keys: string[], tenant = "default") => log.push({ tenant, keys })
   const changed = (name: string, version: number) => {
     const truth = truths.get(name) as Truth
     truth.endOf[version] = simulation.time
@@ -88,17 +105,18 @@ export async function history(
   const slowness = pick([0.01, 0.03, 0.15])
   const quick = () => (simulation.chance(slowness) ? simulation.between(100, 1_500) : simulation.between(1, 25))
 
-  // Replicas: a feed that looks every now and then, the row, and the hub, which is the one of the service.
+  // Replicas: a feed that looks every now and then, the rows, and the hubs, which are those of the service.
   interface Replica {
     process: Process
-    hub: Hub
+    hubs: Hubs
     feed: ChangeFeed
     name: string
   }
   function replica(name: string): Replica {
     const process = new Process(simulation)
-    const listeners = new Set<(look: Look) => void>()
-    const reaching: { at: number; resolve: (sequence: bigint) => void }[] = []
+    const followers = new Set<{ tenant: string; listener: (look: Look) => void }>()
+    const reaching: { at: number; tenant: string; resolve: (sequence: bigint) => void }[] = []
+    const made = new Set<string>()
     let told = 0
     const look = () => {
       const began = process.now()
@@ -109,15 +127,20 @@ export async function history(
           process.do(() => {
             const changes = log.slice(told, sequence)
             told = sequence
-            for (const listener of listeners)
+            for (const { tenant, listener } of followers) {
+              const own = changes.filter((change) => change.tenant === tenant)
               listener({
                 began,
                 sequence: BigInt(sequence),
-                changes,
+                keys: own.flatMap(({ keys }) => keys),
+                isNews: own.length > 0,
                 isBroken: false,
               })
+            }
             for (const one of reaching.splice(0)) {
-              if (one.at < began) one.resolve(BigInt(sequence))
+              // The last of the tenant that is committed by now, as the service asks its database.
+              const last = log.findLastIndex(({ tenant }, index) => tenant === one.tenant && index < sequence) + 1
+              if (one.at < began) one.resolve(BigInt(last > 0 ? last : sequence))
               else reaching.push(one)
             }
             process.after(simulation.between(20, 60), look)
@@ -128,36 +151,42 @@ export async function history(
     process.after(1, look)
     const feed: ChangeFeed = {
       isOn: true,
-      now: process.now,
-      follow(listener) {
-        listeners.add(listener)
-        return () => listeners.delete(listener)
+      of(tenant) {
+        if (made.has(tenant)) again++
+        made.add(tenant)
+        return {
+          now: process.now,
+          follow(listener) {
+            const follower = { tenant, listener }
+            followers.add(follower)
+            return () => followers.delete(follower)
+          },
+        }
       },
-      reach: () => new Promise((resolve) => reaching.push({ at: process.now(), resolve })),
+      reach: (tenant) => new Promise((resolve) => reaching.push({ at: process.now(), tenant, resolve })),
     }
-    const row = {
-      keep: (kept: { version: number; leaseMs: number; confirmed: bigint; ms: number }) =>
-        process.see(
-          (async () => {
-            const isLost = simulation.chance(0.05)
-            const write = () => {
-              if ((rows.get(name)?.version ?? 0) < kept.version)
-                rows.set(name, { ...kept, expires: simulation.time + kept.ms })
-            }
-            // Nobody knows whether it was written; perhaps it is, much later.
-            if (isLost) {
-              if (simulation.chance(0.7)) simulation.after(simulation.between(1, 3_000), write)
-              await simulation.delay(quick())
-              throw new Error("the connection was lost")
-            }
+    const keep = (tenant: string, kept: Said & { version: number }) =>
+      process.see(
+        (async () => {
+          const isLost = simulation.chance(0.05)
+          const key = `${tenant} ${name}`
+          const write = () => {
+            if ((rows.get(key)?.version ?? 0) < kept.version)
+              rows.set(key, { ...kept, tenant, expires: simulation.time + kept.ms })
+          }
+          // Nobody knows whether it was written; perhaps it is, much later.
+          if (isLost) {
+            if (simulation.chance(0.7)) simulation.after(simulation.between(1, 3_000), write)
             await simulation.delay(quick())
-            write()
-            await simulation.delay(quick())
-          })(),
-        ),
-    }
-    const hub = cacheHub({ feed, row, now: process.now, after: process.after })
-    return { process, hub, feed, name }
+            throw new Error("the connection was lost")
+          }
+          await simulation.delay(quick())
+          write()
+          await simulation.delay(quick())
+        })(),
+      )
+    const hubs = cacheHubs({ feed, keep, now: process.now, after: process.after })
+    return { process, hubs, feed, name }
   }
   const replicas = [replica("a"), replica("b")]
   const living = () => replicas.filter(({ process }) => !process.isDead)
@@ -178,7 +207,10 @@ export async function history(
       simulation.after(downAt - simulation.time, () => client.do(() => isCut || run()))
     }
     const cut = () => {
-      there.process.do(() => stream?.end())
+      there.process.do(() => {
+        if (fault.noCut) stream?.receive({ maxStaleMs, nonce: 0n, confirmed: 0n, done: true })
+        stream?.end()
+      })
       // The client hears of it by itself, or never.
       if (simulation.chance(0.7))
         simulation.after(quick(), () =>
@@ -196,7 +228,7 @@ export async function history(
       if (news !== undefined) down(() => events.message(news))
     }
     up(() => {
-      stream = there.hub.open(
+      stream = there.hubs.open(
         { tenant: "default", key: "" },
         {
           ready() {
@@ -314,15 +346,17 @@ export async function history(
       if (input.awaitCaches) {
         const readRows = async () => {
           await simulation.delay(quick())
-          const found = fault.noRows ? [] : [...rows.values()].filter(({ expires }) => expires > simulation.time)
+          const own = [...rows.values()].filter(({ tenant }) => tenant === "default")
+          const found = fault.noRows ? [] : own.filter(({ expires }) => expires > simulation.time)
           const copy = found.map((row) => ({ ...row }))
           await simulation.delay(quick())
           return copy
         }
         const { process, feed } = there
         const pause = (ms: number) => new Promise<void>((resolve) => process.after(ms, resolve))
+        const reach = () => feed.reach("default")
         await process.see(
-          cachesConfirmed({ feed, rows: () => process.see(readRows()), now: process.now, pause }, undefined),
+          cachesConfirmed({ reach, rows: () => process.see(readRows()), now: process.now, pause }, undefined),
         )
         acks++
         for (const { token } of dead) if (!acknowledged.has(token)) acknowledged.set(token, simulation.time)
@@ -337,6 +371,29 @@ export async function history(
   }
 
   const clients = Array.from({ length: 3 }, client)
+
+  /** A client of another tenant, in which much happens: it has the longest lease renewed on and on, and never confirms. */
+  function stubborn({ process, hubs }: Replica): void {
+    const first = { maxStaleMs: 10_000, nonce: 1n, confirmed: 0n, done: false }
+    const stream = hubs.open(
+      { tenant: "other", key: "other" },
+      {
+        ready: () =>
+          process.after(1, () => {
+            const news = stream.take()
+            if (news !== undefined && news.nonce > 0n) stream.receive({ ...first, nonce: news.nonce + 1n })
+          }),
+        fail: () => {},
+      },
+    )
+    stream.receive(first)
+  }
+  if (simulation.chance(0.5)) for (const one of replicas) stubborn(one)
+  const elsewhere = () => {
+    commit(["elsewhere"], "other")
+    simulation.after(simulation.between(50, 1_000), elsewhere)
+  }
+  elsewhere()
 
   /** Asks the cache as getSessionAndUser does, and holds what it says against what is true. */
   function read(one: Client, token: string): void {
@@ -403,9 +460,13 @@ export async function history(
     const kind = random()
     const open = [...connections]
     if (kind < 0.3 && open.length > 0) {
-      const connection = pick(open)
-      connections.delete(connection)
-      connection.cut()
+      const one = pick(open)
+      // One stream, or all of its replica: then the replica lets go of its hub when their leases are over.
+      const cut = simulation.chance(0.5) ? [one] : open.filter(({ replica }) => replica === one.replica)
+      for (const connection of cut) {
+        connections.delete(connection)
+        connection.cut()
+      }
     } else if (kind < 0.6) {
       const one = pick(clients)
       const ms = simulation.between(20, 2_500)
@@ -426,7 +487,7 @@ export async function history(
   simulation.after(simulation.between(200, 2_000), failing)
 
   await simulation.run(length)
-  return { broken, hits, acks }
+  return { broken, hits, acks, again }
 }
 
 function wireOf({ token, id, userId, version }: Stored) {

@@ -146,6 +146,7 @@ export function createService(options: ServiceOptions): Router {
   // Tokens do not need the database: calls that wait for it do not stand in their way.
   const concurrency = { store: concurrencyLimit(limitOptions), tokens: concurrencyLimit(limitOptions) }
   metrics?.limits({ store: concurrency.store.load, tokens: concurrency.tokens.load })
+  metrics?.sessionCaches(() => caches.hubs.load)
   const limits = {
     perSecond: options.rateLimit,
     overrides: options.rateLimitOverrides,
@@ -191,7 +192,7 @@ export function createService(options: ServiceOptions): Router {
     ...router,
     async drain(graceMs) {
       await router.drain(graceMs)
-      caches.hub.stop()
+      caches.hubs.stop()
       rejected.flush()
     },
   }

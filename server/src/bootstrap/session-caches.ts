@@ -4,17 +4,17 @@ import type { Logger } from "pino"
 import type { EventFeed } from "../events/feed.js"
 import { cachesConfirmed } from "../session-cache/awaiting.js"
 import { eventChanges } from "../session-cache/event-changes.js"
-import { cacheHub, type Hub } from "../session-cache/hub.js"
+import { cacheHubs, type Hubs } from "../session-cache/hubs.js"
 import type { Store } from "../store/store.js"
 import { elapsedTime } from "../util/elapsed-time.js"
 
 export interface SessionCaches {
-  readonly hub: Hub
-  /** Waits until no client of any process uses what it kept of what was committed before. */
-  confirmed(signal: AbortSignal): Promise<void>
+  readonly hubs: Hubs
+  /** Waits until no client of the tenant, of any process, uses what it kept of what was committed before. */
+  confirmed(tenant: string, signal: AbortSignal): Promise<void>
 }
 
-/** How long the row may take to be written, in milliseconds: another try is better then. */
+/** How long a row may take to be written, in milliseconds: another try is better then. */
 const writeMs = 5_000
 
 /** What this process knows of clients that keep sessions in memory, and what it tells others of them. */
@@ -26,18 +26,16 @@ export function sessionCaches(deps: {
   const { store, log } = deps
   const process = randomUUID()
   const now = elapsedTime()
-  const feed = eventChanges(deps.feed, store.events.areKept)
+  const feed = eventChanges(deps.feed, store.events)
   let isFailing = false
-  const hub = cacheHub({
+  const hubs = cacheHubs({
     feed,
     now,
-    row: {
-      async keep({ confirmed, ...row }) {
-        const waiter = { signal: AbortSignal.timeout(writeMs) }
-        const isKept = await store.caches.keep(waiter, { ...row, process, confirmed: Number(confirmed) })
-        if (!isKept) throw new Error("a later one was written before")
-        isFailing = false
-      },
+    async keep(tenant, { confirmed, ...row }) {
+      const caller = { tenant, signal: AbortSignal.timeout(writeMs) }
+      const isKept = await store.caches.keep(caller, { ...row, process, confirmed: Number(confirmed) })
+      if (!isKept) throw new Error("a later one was written before")
+      isFailing = false
     },
     after(ms, call) {
       const timer = setTimeout(call, ms).unref()
@@ -49,13 +47,13 @@ export function sessionCaches(deps: {
     },
   })
   return {
-    hub,
-    confirmed: (signal) =>
+    hubs,
+    confirmed: (tenant, signal) =>
       cachesConfirmed(
         {
-          feed,
+          reach: () => feed.reach(tenant),
           async rows() {
-            const rows = await store.caches.list({ signal })
+            const rows = await store.caches.list({ tenant, signal })
             return rows.map(({ leaseMs, confirmed }) => ({ leaseMs, confirmed: BigInt(confirmed) }))
           },
           now,

@@ -8,6 +8,7 @@ import { cleanupMetrics } from "./cleanup.js"
 import { type DatabaseMetrics, databaseMetrics } from "./database.js"
 import { eventMetrics } from "./events.js"
 import { type LimitLoads, limitMetrics } from "./limits.js"
+import { type SessionCacheLoad, sessionCacheMetrics } from "./session-caches.js"
 import { type SpanMetrics, spanMetrics } from "./traces.js"
 
 /** What a process has measured, as it passes between processes. */
@@ -28,6 +29,8 @@ export interface Metrics {
   readonly spans: SpanMetrics
   /** Has the load of the concurrency limits shown. */
   limits(loads: LimitLoads): void
+  /** Has the load of session caches shown. */
+  sessionCaches(load: SessionCacheLoad): void
   values(): Promise<MetricValues>
 }
 
@@ -106,6 +109,7 @@ export function createMetrics(worker?: number): Metrics {
     store: databaseMetrics(registers),
     spans: spanMetrics(registers),
     limits: limitMetrics(registers),
+    sessionCaches: sessionCacheMetrics(registers),
     async values() {
       // No two processes have the same labels: nothing is added up, and nothing need be left out because it cannot be.
       return (await registry.getMetricsAsJSON()).map((metric) => ({ ...metric, aggregator: "sum" }))

@@ -2,19 +2,19 @@ import type { SessionCacheService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import { Failure } from "../rpc/errors.js"
 import { keyOf } from "../rpc/router.js"
-import type { Hub } from "../session-cache/hub.js"
+import type { Hubs } from "../session-cache/hubs.js"
 
 /** What clients need that keep sessions in memory, on the wire. */
-export function sessionCacheService({ hub }: { hub: Hub }): Implementation<typeof SessionCacheService> {
+export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<typeof SessionCacheService> {
   return {
     async *follow(requests, call) {
       // Nobody could say that what they keep has changed.
-      if (!hub.isOn) throw new Failure("EVENTS_NOT_KEPT")
+      if (!hubs.isOn) throw new Failure("EVENTS_NOT_KEPT")
       const { signal } = call
       let failure: unknown
       let isRead = false
       let wake = () => {}
-      const stream = hub.open(
+      const stream = hubs.open(
         { tenant: call.tenant, key: keyOf(call) },
         {
           ready: () => wake(),

@@ -1,14 +1,14 @@
-import type { ChangeFeed } from "./feed.js"
 import { longest } from "./hub.js"
 
-/** What a process has said of its clients; see OwnRow. */
+/** What a process has said of its clients of the tenant; see OwnRow. */
 export interface CacheRow {
   leaseMs: number
   confirmed: bigint
 }
 
 export interface AwaitingOptions {
-  feed: Pick<ChangeFeed, "reach">
+  /** See ChangeFeed. */
+  reach: () => Promise<bigint>
   /** The rows of all processes whose clients may use what they keep. */
   rows: () => Promise<readonly CacheRow[]>
   /** A clock for durations, in milliseconds. */
@@ -21,14 +21,14 @@ export interface AwaitingOptions {
 const pauseMs = 20
 
 /**
- * Waits until no client of any process uses what it kept of what was committed before this call. For each process, that is
+ * Waits until no client of the tenant, of any process, uses what it kept of what was committed before this call. For each process, that is
  * when its clients have confirmed it; and at the latest when the longest lease of that process has passed: a ping that came
  * after the commit was answered behind the news of it.
  *
  * Rejects with the signal's reason. While the rows cannot be read it waits.
  */
 export async function cachesConfirmed(options: AwaitingOptions, signal: AbortSignal | undefined): Promise<void> {
-  const { feed, rows, now, pause } = options
+  const { reach, rows, now, pause } = options
   const begun = now()
   let sequence: bigint | undefined
   let asks = true
@@ -41,7 +41,7 @@ export async function cachesConfirmed(options: AwaitingOptions, signal: AbortSig
     if (found !== undefined && !found.some(isOpen)) return
     if (asks) {
       asks = false
-      feed.reach().then(
+      reach().then(
         (reached) => {
           sequence = reached
         },

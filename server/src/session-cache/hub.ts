@@ -1,5 +1,5 @@
 import { Failure } from "../rpc/errors.js"
-import type { ChangeFeed, Look } from "./feed.js"
+import type { Look, TenantFeed } from "./feed.js"
 
 /** See FollowRequest. */
 export interface Ping {
@@ -17,18 +17,24 @@ export interface News {
   nonce: bigint
 }
 
-/** What all processes know of this one: see CacheStore. */
+/** What a process says of its clients of a tenant, to all processes: see CacheStore. */
+export interface Said {
+  leaseMs: number
+  confirmed: bigint
+  ms: number
+}
+
 export interface OwnRow {
   /**
    * Says that clients of this process may use what they keep, until `ms` milliseconds from now at the most: each for `leaseMs`
-   * at the most before it asks again, and all know everything up to `confirmed`. Of two calls the one with the higher version
-   * counts, whenever the database gets to them. Rejects where it may not have been written.
+   * at the most before it asks again, and all know everything up to `confirmed`. Of two calls the later one counts, whenever
+   * the database gets to them. Rejects where it may not have been written.
    */
-  keep(row: { version: number; leaseMs: number; confirmed: bigint; ms: number }): Promise<void>
+  keep(row: Said): Promise<void>
 }
 
 export interface HubOptions {
-  feed: ChangeFeed
+  feed: TenantFeed
   row: OwnRow
   /** A clock for durations, in milliseconds, that does not stand still with the machine. */
   now: () => number
@@ -36,13 +42,8 @@ export interface HubOptions {
   after: (ms: number, call: () => void) => () => void
   /** Hears that the row could not be written. */
   onFailure?: (error: unknown) => void
-  limits?: HubLimits
-}
-
-export interface HubLimits {
-  /** How many streams a key may have, and all. */
-  streamsOfKey: number
-  streams: number
+  /** Hears, once, that the hub has stopped: it has no stream and no lease any more, and writes nothing. */
+  onIdle?: () => void
 }
 
 /** One client's stream. */
@@ -64,10 +65,7 @@ export interface HubClient {
 }
 
 export interface Hub {
-  /** Whether there are changes to tell of. */
-  readonly isOn: boolean
-  /** Throws OVERLOADED. */
-  open(who: { tenant: string; key: string }, client: HubClient): HubStream
+  open(client: HubClient): HubStream
   /** Clients that follow, and of them those that may use what they keep. */
   readonly load: { streams: number; leases: number }
   /** Ends the writing of the row. */
@@ -82,7 +80,6 @@ interface Lease {
 }
 
 interface Stream extends HubClient {
-  readonly tenant: string
   /** The ping that is not answered, and when it came: by the clock for durations, and by that of the feed. */
   ping: { nonce: bigint; at: number; cameAt: number; isLooked: boolean } | undefined
   /** What waits to be taken. */
@@ -109,7 +106,6 @@ const mostKeys = 4_096
 const mostCut = 1_000
 
 export const minStaleMs = 200
-const defaultLimits: HubLimits = { streamsOfKey: 500, streams: 2_000 }
 
 /**
  * How long a lease may last by another clock, in milliseconds: the clocks of two machines may run apart by a fiftieth, and
@@ -120,19 +116,21 @@ export function longest(ms: number): number {
 }
 
 /**
- * Tells clients what changes, and grants them leases. What it is bound to: before a lease is granted, everything that was
+ * Tells the clients of a tenant what changes, and grants them leases. What it is bound to: before a lease is granted, everything that was
  * committed when its ping came stands in the same stream; and while a lease may be used, the row of this process is there,
  * its `leaseMs` is that of the longest, and its `confirmed` no more than what all who have one know.
  */
-export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLimits }: HubOptions): Hub {
-  const streams = new Map<Stream, string>()
-  const ofKey = new Map<string, number>()
+export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOptions): Hub {
+  const streams = new Set<Stream>()
   /** Of streams that were cut: their clients may not know yet. */
   let cut: Lease[] = []
   let told = 0n
+  /** How far the row has to get: nobody waits for more, unless something happens in the tenant. */
+  let newsAt = 0n
+  /** Whether looks were not heard before the next one, which may have found something. */
+  let isBehind = true
   /** What the row says, as far as this process can tell, and until when. */
   let said = { leaseMs: 0, confirmed: -1n, until: Number.NEGATIVE_INFINITY }
-  let version = 0
   let writing = false
   let writtenAt = Number.NEGATIVE_INFINITY
   let failed = false
@@ -147,7 +145,7 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
       leaseMs = Math.max(leaseMs, lease.ms)
       if (lease.until >= at && lease.knows < confirmed) confirmed = lease.knows
     }
-    for (const { lease } of streams.keys()) count(lease)
+    for (const { lease } of streams) count(lease)
     cut = cut.filter(({ until }) => until >= at)
     for (const lease of cut) count(lease)
     return { leaseMs, confirmed }
@@ -156,20 +154,16 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
   function hear(look: Look): void {
     if (look.isBroken) {
       // What they keep may have changed without anybody having been told.
-      told = look.sequence
-      for (const stream of [...streams.keys()]) stream.fail(new Failure("CONFLICT", { message: "changes were missed" }))
+      told = newsAt = look.sequence
+      said = { ...said, confirmed: -1n }
+      for (const stream of [...streams]) stream.fail(new Failure("CONFLICT", { message: "changes were missed" }))
       return
     }
     if (look.sequence > told) told = look.sequence
-    const byTenant = new Map<string, string[]>()
-    for (const { tenant, keys } of look.changes) {
-      const all = byTenant.get(tenant)
-      if (all === undefined) byTenant.set(tenant, [...keys])
-      else all.push(...keys)
-    }
-    for (const stream of streams.keys()) {
-      const keys = byTenant.get(stream.tenant)
-      if (keys !== undefined) tell(stream, keys)
+    if (look.isNews || isBehind) newsAt = told
+    isBehind = false
+    for (const stream of streams) {
+      if (look.keys.length > 0) tell(stream, look.keys)
       // Who has heard all that concerns him knows of the rest that it does not.
       else if (stream.knowsAll) stream.lease.knows = told
       const { ping } = stream
@@ -193,7 +187,7 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
   function answer(): void {
     const at = now()
     let mustWrite = false
-    for (const stream of streams.keys()) {
+    for (const stream of streams) {
       const { ping, lease } = stream
       if (ping?.isLooked !== true) continue
       const until = ping.at + longest(lease.ms)
@@ -224,7 +218,7 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
     // From now on the one may be there or the other: what holds is the shorter lease.
     said = { ...said, leaseMs: Math.min(said.leaseMs, leaseMs) }
     try {
-      await row.keep({ version: ++version, leaseMs, confirmed, ms: longest(rowMs) })
+      await row.keep({ leaseMs, confirmed, ms: longest(rowMs) })
       said = { leaseMs, confirmed, until: at + rowMs }
       failed = false
     } catch (error) {
@@ -243,13 +237,17 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
     const { leaseMs, confirmed } = state(at)
     cancelTimer?.()
     cancelTimer = undefined
-    if (leaseMs === 0) return
-    const isLate = confirmed > said.confirmed || leaseMs > said.leaseMs || at > said.until - renewalMs
+    if (leaseMs === 0) {
+      if (streams.size === 0) idle()
+      return
+    }
+    const confirms = confirmed > said.confirmed && said.confirmed < newsAt
+    const isLate = confirms || leaseMs > said.leaseMs || at > said.until - renewalMs
     const soonest = writtenAt + (failed ? retryMs : confirmMs)
     let nextMs = said.until - renewalMs - at
     if (isLate) nextMs = Math.max(0, soonest - at)
     // A lease of who does not confirm ends, and then more is confirmed.
-    else if (confirmed < told) nextMs = Math.min(nextMs, retryMs)
+    else if (confirmed < told || streams.size === 0) nextMs = Math.min(nextMs, retryMs)
     cancelTimer = after(nextMs, () => {
       cancelTimer = undefined
       failed = false
@@ -258,15 +256,22 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
     })
   }
 
+  function stop(): void {
+    stopped = true
+    cancelTimer?.()
+    unfollow?.()
+    unfollow = undefined
+  }
+
+  function idle(): void {
+    stop()
+    onIdle?.()
+  }
+
   return {
-    isOn: feed.isOn,
-    open({ tenant, key }, client) {
-      const count = ofKey.get(key) ?? 0
-      if (streams.size >= limits.streams) throw tooMany("the service")
-      if (count >= limits.streamsOfKey) throw tooMany("the API key")
+    open(client) {
       const stream: Stream = {
         ...client,
-        tenant,
         ping: undefined,
         keys: new Set(),
         reset: false,
@@ -276,9 +281,11 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
         lease: { ms: 0, until: Number.NEGATIVE_INFINITY, knows: told },
       }
       const { lease } = stream
-      streams.set(stream, key)
-      ofKey.set(key, count + 1)
-      unfollow ??= feed.follow(hear)
+      streams.add(stream)
+      if (unfollow === undefined) {
+        isBehind = true
+        unfollow = feed.follow(hear)
+      }
       return {
         receive({ maxStaleMs, nonce, confirmed, done }) {
           if (lease.ms === 0 && maxStaleMs < minStaleMs)
@@ -305,9 +312,6 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
         },
         end() {
           if (!streams.delete(stream)) return
-          const left = (ofKey.get(key) ?? 1) - 1
-          if (left === 0) ofKey.delete(key)
-          else ofKey.set(key, left)
           if (lease.until >= now()) keepCut(lease)
           if (streams.size === 0) {
             unfollow?.()
@@ -320,15 +324,10 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
     get load() {
       const at = now()
       let leases = cut.filter(({ until }) => until >= at).length
-      for (const { lease } of streams.keys()) if (lease.until >= at) leases++
+      for (const { lease } of streams) if (lease.until >= at) leases++
       return { streams: streams.size, leases }
     },
-    stop() {
-      stopped = true
-      cancelTimer?.()
-      unfollow?.()
-      unfollow = undefined
-    },
+    stop,
   }
 
   function keepCut({ ms, until, knows }: Lease): void {
@@ -341,11 +340,6 @@ export function cacheHub({ feed, row, now, after, onFailure, limits = defaultLim
         knows: knows < last.knows ? knows : last.knows,
       })
   }
-}
-
-function tooMany(whose: string): Failure {
-  const message = `${whose} has as many streams for session caches as it may`
-  return new Failure("OVERLOADED", { retryAfterMs: 10_000, message })
 }
 
 function broken(field: string, description: string): Failure {

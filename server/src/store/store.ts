@@ -298,6 +298,8 @@ export interface EventStore {
    * been there. Of one tenant, or of all.
    */
   read(waiter: Waiter, range: { after: number; limit: number; tenant?: string | undefined }): Promise<StoredEvent[]>
+  /** The highest sequence of an event of the tenant; null where none of its events is kept that has one. */
+  last(caller: Caller): Promise<number | null>
   /** What there is to read. Asked after `read`, it tells whether that left out what was cleaned away. */
   history(waiter: Waiter): Promise<EventHistory>
   /** Makes a function that writes positions as text, for callers of the tenant: what others cannot make, and learn nothing by. */
@@ -306,15 +308,15 @@ export interface EventStore {
   positionOf(caller: Caller, cursor: string): EventPosition
 }
 
-/** Which processes have clients that keep sessions in memory. The clock is that of the database. */
+/** Which processes have clients of the caller's tenant that keep sessions in memory. The clock is that of the database. */
 export interface CacheStore {
   /**
    * Says it of a process, for so many milliseconds. Of two calls for a process the one with the higher version counts, in
    * whatever order they are done. False where one with a higher version has been done before: nothing was written then.
    */
-  keep(waiter: Waiter, row: CachingProcess & { version: number; ms: number }): Promise<boolean>
+  keep(caller: Caller, row: CachingProcess & { version: number; ms: number }): Promise<boolean>
   /** All of which it was said, and whose time has not run out. */
-  list(waiter: Waiter): Promise<CachingProcess[]>
+  list(caller: Caller): Promise<CachingProcess[]>
 }
 
 /** What one process at a time does, of all that use the database. The clock is that of the database. */

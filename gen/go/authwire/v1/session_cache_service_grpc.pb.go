@@ -41,14 +41,14 @@ type SessionCacheServiceClient interface {
 	// - the response to that call came before any response here named its session or its user, or `reset` was set.
 	//
 	// When the stream ends, what it kept is of no use any more. The service counts on that: a call with `await_caches` waits
-	// until each client has confirmed that it knows, or its lease has run out.
+	// until each client of the tenant has confirmed that it knows, or its lease has run out.
 	//
 	// A client that uses no answer any more says so (`done`) and closes its side: then nobody waits for it. Of any other stream
 	// that ends, the lease is waited for.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): the first request has no `max_stale_ms`, or a later one has another.
 	// EVENTS_NOT_KEPT (FAILED_PRECONDITION): the service is told to keep no events; then nobody knows what changes.
-	// OVERLOADED (RESOURCE_EXHAUSTED): the API key, or the service, has as many of these streams as it may.
+	// OVERLOADED (RESOURCE_EXHAUSTED): the API key, its tenant, or the service has as many of these streams as it may.
 	Follow(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FollowRequest, FollowResponse], error)
 }
 
@@ -92,14 +92,14 @@ type SessionCacheServiceServer interface {
 	// - the response to that call came before any response here named its session or its user, or `reset` was set.
 	//
 	// When the stream ends, what it kept is of no use any more. The service counts on that: a call with `await_caches` waits
-	// until each client has confirmed that it knows, or its lease has run out.
+	// until each client of the tenant has confirmed that it knows, or its lease has run out.
 	//
 	// A client that uses no answer any more says so (`done`) and closes its side: then nobody waits for it. Of any other stream
 	// that ends, the lease is waited for.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): the first request has no `max_stale_ms`, or a later one has another.
 	// EVENTS_NOT_KEPT (FAILED_PRECONDITION): the service is told to keep no events; then nobody knows what changes.
-	// OVERLOADED (RESOURCE_EXHAUSTED): the API key, or the service, has as many of these streams as it may.
+	// OVERLOADED (RESOURCE_EXHAUSTED): the API key, its tenant, or the service has as many of these streams as it may.
 	Follow(grpc.BidiStreamingServer[FollowRequest, FollowResponse]) error
 	mustEmbedUnimplementedSessionCacheServiceServer()
 }

@@ -3,16 +3,18 @@ import type { Call } from "../call.js"
 import { Failure } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
 
+type Confirmed = (tenant: string, signal: AbortSignal) => Promise<void>
+
 /** How long before the deadline a call is told that it was done, but not confirmed, in milliseconds. */
 const spareMs = 100
 
 /**
- * Answers calls with `await_caches` when no client uses any more what they have ended. Around what commits: their idempotency
+ * Answers calls with `await_caches` when no client of their tenant uses any more what they have ended. Around what commits: their idempotency
  * keys, too.
  *
  * @param confirmed Waits for that, from when it is called. Rejects with the reason of the signal.
  */
-export function awaitCaches(confirmed: (signal: AbortSignal) => Promise<void>): Interceptor {
+export function awaitCaches(confirmed: Confirmed): Interceptor {
   return {
     unary(method, next) {
       if (!method.input.fields.some(({ name }) => name === "await_caches")) return next
@@ -35,13 +37,10 @@ export function awaitCaches(confirmed: (signal: AbortSignal) => Promise<void>): 
   }
 }
 
-async function wait(
-  { signal, deadline, aside }: Call,
-  confirmed: (signal: AbortSignal) => Promise<void>,
-): Promise<void> {
+async function wait({ tenant, signal, deadline, aside }: Call, confirmed: Confirmed): Promise<void> {
   const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - Date.now() - spareMs))
   const end = leftMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(leftMs)])
-  const waited = confirmed(end)
+  const waited = confirmed(tenant, end)
   try {
     // Meanwhile the call needs no place among those that are at work.
     await (aside === undefined ? waited : aside(waited))

@@ -300,6 +300,21 @@ export function eventContract(context: ContractContext): void {
     expect(await ids({ after: last, limit: 10 })).toBe("")
   })
 
+  test("last: the highest sequence of the tenant's events, and null where it has none", async () => {
+    const { store, other } = context
+    const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
+    expect(await other.events.last(one)).toBeNull()
+    await store.users.create(one, newUser())
+    // Not before it has a sequence.
+    expect(await other.events.last(one)).toBeNull()
+    const sequence = await store.events.sequence({})
+    expect(await other.events.last(one)).toBe(sequence)
+    await store.users.create(two, newUser())
+    await store.events.sequence({})
+    expect(await other.events.last(one)).toBe(sequence)
+    expect(await other.events.last(two)).toBe((await readAll(store, two.tenant))[0]?.sequence)
+  })
+
   test("history: names the database; what was cleaned away is before it, and nothing else", async () => {
     const { store, other, clock } = context
     const caller = { tenant: newId() }

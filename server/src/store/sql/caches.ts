@@ -9,23 +9,28 @@ export function cacheStore(database: Database): CacheStore {
   const { caches } = database.tables
   const clock = databaseClock(database)
   const update = caches.statement(
-    caches.updateOf("version", "leaseMs", "confirmed", "expires").where("process = :process AND version < :version"),
-    "process",
+    caches.updateOf("version", "leaseMs", "confirmed", "expires").where(`${caches.keyIs()} AND version < :version`),
+    ...caches.key,
     "version",
     "leaseMs",
     "confirmed",
     "expires",
   )
-  const selectLiving = statement<CacheRow, { now: Date }>(caches.selectFrom("c").where("c.expires > :now"), {
-    now: ({ now }) => caches.cell("expires", now),
-  })
+  const selectLiving = statement<CacheRow, { tenant: string; now: Date }>(
+    caches.selectFrom("c").where("c.tenant = :tenant AND c.expires > :now"),
+    {
+      tenant: ({ tenant }) => caches.cell("tenant", tenant),
+      now: ({ now }) => caches.cell("expires", now),
+    },
+  )
 
   return {
     // The clock is read first: whoever is held up between the two statements has said it for a shorter time.
-    keep: (waiter, { ms, ...said }) =>
-      database.writes(waiter, [caches.nameOf(said)], async (sql) => {
+    keep(caller, { ms, ...said }) {
+      const { tenant } = caller
+      return database.writes(caller, [caches.nameOf({ tenant, ...said })], async (sql) => {
         const now = await clock(sql)
-        const row = { ...said, expires: new Date(now.getTime() + ms) }
+        const row = { tenant, ...said, expires: new Date(now.getTime() + ms) }
         if ((await sql.write(update, row)) === 1) return true
         if ((await sql.read(caches.byKey, row)).length > 0) return false
         try {
@@ -35,13 +40,14 @@ export function cacheStore(database: Database): CacheStore {
           if (failsBy(error, "duplicate")) return false
           throw error
         }
-      }),
+      })
+    },
 
     // Whoever is held up between the two statements finds some that have run out, not fewer.
-    list: (waiter) =>
-      database.statements(waiter, async (sql) => {
+    list: (caller) =>
+      database.statements(caller, async (sql) => {
         const now = await clock(sql)
-        const rows = await sql.read(selectLiving, { now })
+        const rows = await sql.read(selectLiving, { tenant: caller.tenant, now })
         return rows.map((cells) => {
           const { process, leaseMs, confirmed } = caches.row(cells)
           return { process, leaseMs, confirmed }

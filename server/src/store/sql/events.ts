@@ -59,6 +59,10 @@ export function eventStore(
     "sequence",
   )
   const lowest = events.statement(events.selectFrom("e").select("MIN(e.sequence)").where("e.sequence > 0"))
+  const lastOfTenant = events.statement(
+    events.selectFrom("e").select("MAX(e.sequence)").where("e.tenant = :tenant"),
+    "tenant",
+  )
   const following = new Map<string, Statement<{ tenant?: string; sequence: number }>>()
 
   /** Waits for others who have the row, which is not for long, where elsewhere one would try again: it has to be soon. */
@@ -149,6 +153,11 @@ export function eventStore(
         const { id: _, sequence, ...event } = events.row(cells)
         return { ...event, sequence: sequence as number }
       })
+    },
+
+    async last(caller) {
+      const [cells] = await database.statements(caller, (sql) => sql.read(lastOfTenant, caller))
+      return events.value("sequence", (cells as Cell[])[0] as Cell) ?? null
     },
 
     history: (waiter) =>

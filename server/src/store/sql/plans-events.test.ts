@@ -90,6 +90,7 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
       (store) => store.events.read({}, { after: 10_000, limit: 100, tenant: "tenant 7" }),
       [/events_tenant/],
     ],
+    ["last", (store) => store.events.last({ tenant: "tenant 7" }), [/events_tenant|Select tables optimized away/]],
     [
       "history",
       (store) => store.events.history({}),

@@ -95,8 +95,9 @@ export interface EventHeadRow {
   history: string
 }
 
-/** A row of `caches`: what a process says of its clients that keep sessions. */
+/** A row of `caches`: what a process says of its clients of a tenant that keep sessions. */
 export interface CacheRow {
+  tenant: string
   process: string
   version: number
   leaseMs: number
@@ -281,6 +282,7 @@ export function entities(engine: Engine) {
       name: "Cache",
       tableName: "caches",
       columns: {
+        tenant,
         process: { name: "process", primary: true, ...key(63) },
         version: { name: "version", ...whole() },
         leaseMs: { name: "lease_ms", ...whole() },

@@ -110,7 +110,7 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
     idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(dataSource, entities.idempotencyKeys, lock),
     events: table<EventRow, "id">(dataSource, entities.events, lock),
     eventHead: table<EventHeadRow, "name">(dataSource, entities.eventHead, lock),
-    caches: table<CacheRow, "process">(dataSource, entities.caches, lock),
+    caches: table<CacheRow, "tenant" | "process">(dataSource, entities.caches, lock),
     tenants: table<Tenant, "name">(dataSource, entities.tenants, lock),
     apiKeys: table<ApiKey, "id">(dataSource, entities.apiKeys, lock),
     leases: table<LeaseRow, "name">(dataSource, entities.leases, lock),

@@ -1,38 +1,44 @@
 import { migration } from "./migration.js"
 
 /**
- * Which processes have clients that keep sessions in memory: for how long each may use what it keeps, and how far all have
- * confirmed that they know what was changed. A row that has expired is that of a process that is gone.
+ * Which processes have clients of a tenant that keep sessions in memory: for how long each may use what it keeps, and how far
+ * all have confirmed that they know what was changed. A row that has expired is that of a process that is gone, or has no such
+ * clients any more.
  */
 export const caches = migration({
   name: "0011-caches",
   lastVersion: { compatible: true, reason: "it adds a table that the last version does not know" },
   server: `CREATE TABLE caches (
+    tenant VARBINARY(63) NOT NULL,
     process VARBINARY(63) NOT NULL,
     version BIGINT NOT NULL,
     lease_ms BIGINT NOT NULL,
     confirmed BIGINT NOT NULL,
     expires DATETIME(3) NOT NULL,
-    PRIMARY KEY (process),
+    PRIMARY KEY (tenant, process),
     INDEX caches_expires (expires)
   ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
   sqlite: [
     `CREATE TABLE "caches" (
-      "process" text PRIMARY KEY NOT NULL,
+      "tenant" text NOT NULL,
+      "process" text NOT NULL,
       "version" integer NOT NULL,
       "lease_ms" integer NOT NULL,
       "confirmed" integer NOT NULL,
-      "expires" datetime NOT NULL
+      "expires" datetime NOT NULL,
+      PRIMARY KEY ("tenant", "process")
     )`,
     `CREATE INDEX "caches_expires" ON "caches" ("expires")`,
   ],
   postgres: [
     `CREATE TABLE caches (
-      process text COLLATE "C" PRIMARY KEY,
+      tenant text COLLATE "C" NOT NULL,
+      process text COLLATE "C" NOT NULL,
       version int8 NOT NULL,
       lease_ms int8 NOT NULL,
       confirmed int8 NOT NULL,
-      expires timestamptz(3) NOT NULL
+      expires timestamptz(3) NOT NULL,
+      PRIMARY KEY (tenant, process)
     )`,
     "CREATE INDEX caches_expires ON caches (expires)",
   ],

@@ -1,0 +1,110 @@
+import { Failure } from "../rpc/errors.js"
+import type { ChangeFeed } from "./feed.js"
+import { cacheHub, type Hub, type HubClient, type HubOptions, type HubStream, type Said } from "./hub.js"
+
+export interface HubsOptions extends Pick<HubOptions, "now" | "after" | "onFailure"> {
+  feed: ChangeFeed
+  /**
+   * Writes the row of this process for a tenant. Of two calls the one with the higher version counts, whenever the database
+   * gets to them. Rejects where it may not have been written.
+   */
+  keep(tenant: string, row: Said & { version: number }): Promise<void>
+  limits?: HubLimits
+}
+
+/** How many streams may be open: of a key, of the keys of a tenant, and of all. */
+export interface HubLimits {
+  ofKey: number
+  ofTenant: number
+  ofAll: number
+}
+
+export interface Hubs {
+  /** Whether there are changes to tell of. */
+  readonly isOn: boolean
+  /** Throws OVERLOADED. */
+  open(who: { tenant: string; key: string }, client: HubClient): HubStream
+  /** Those of all tenants: clients that follow, and leases that may still be used. */
+  readonly load: Hub["load"]
+  /** How many tenants have any of them. */
+  readonly tenants: number
+  /** Ends the writing of rows. */
+  stop(): void
+}
+
+const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, ofAll: 2_000 }
+
+/**
+ * A hub for each tenant that has clients, so that no tenant waits for the clients of another.
+ *
+ * A hub goes when it has no stream, no lease that may still be used, and no write that is not answered, and is made again
+ * when the tenant has a stream again. Both write the same row, that of the process and the tenant, with versions that are
+ * counted for the process and not for the hub: what the one that is gone has written, if it comes late, never replaces what
+ * its follower says. The follower grants nothing before its own row is there, and what it then replaces spoke of leases that
+ * are over.
+ */
+export function cacheHubs({ feed, keep, limits = defaultLimits, ...options }: HubsOptions): Hubs {
+  const hubs = new Map<string, Hub>()
+  const ofKey = new Map<string, number>()
+  let open = 0
+  let version = 0
+
+  function hubOf(tenant: string): Hub {
+    let hub = hubs.get(tenant)
+    if (hub === undefined) {
+      hub = cacheHub({
+        ...options,
+        feed: feed.of(tenant),
+        row: { keep: (said) => keep(tenant, { ...said, version: ++version }) },
+        onIdle: () => hubs.delete(tenant),
+      })
+      hubs.set(tenant, hub)
+    }
+    return hub
+  }
+
+  return {
+    isOn: feed.isOn,
+    open({ tenant, key }, client) {
+      const count = ofKey.get(key) ?? 0
+      if (open >= limits.ofAll) throw tooMany("the service")
+      if (count >= limits.ofKey) throw tooMany("the API key")
+      if ((hubs.get(tenant)?.load.streams ?? 0) >= limits.ofTenant) throw tooMany("the tenant")
+      const stream = hubOf(tenant).open(client)
+      open++
+      ofKey.set(key, count + 1)
+      let isOpen = true
+      return {
+        ...stream,
+        end() {
+          stream.end()
+          if (!isOpen) return
+          isOpen = false
+          open--
+          const left = (ofKey.get(key) ?? 1) - 1
+          if (left === 0) ofKey.delete(key)
+          else ofKey.set(key, left)
+        },
+      }
+    },
+    get load() {
+      let [streams, leases] = [0, 0]
+      for (const { load } of hubs.values()) {
+        streams += load.streams
+        leases += load.leases
+      }
+      return { streams, leases }
+    },
+    get tenants() {
+      return hubs.size
+    },
+    stop() {
+      for (const hub of hubs.values()) hub.stop()
+    },
+  }
+}
+
+function tooMany(whose: string): Failure {
+  const message = `${whose} has as many streams for session caches as it may`
+  return new Failure("OVERLOADED", { retryAfterMs: 10_000, message })
+}

@@ -1,0 +1,176 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { SessionCacheService } from "@authwire/proto"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+// What a tenant's clients do is waited for by that tenant only.
+describe.each(databaseTargets())("session caches of several tenants, on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let other: ServerProcess | undefined
+  /** A client of tenant `here` with a cache, and one of tenant `there`. */
+  let here: AuthwireClient
+  let there: AuthwireClient
+  const keyHere = staticKey(["all"], { tenant: "here" })
+  const keyThere = staticKey(["all"], { tenant: "there" })
+
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify([keyHere, keyThere].map(({ entry }) => entry)) }
+    const start = () =>
+      startServer({
+        databaseUrl: database.url,
+        keys: false,
+        env,
+        args: ["--metrics-addr=127.0.0.1:0", "--log-format=json"],
+      })
+    server = await start()
+    if (target !== "sqlite") other = await start()
+    here = createAuthwireClient({
+      url: other?.grpcUrl ?? server.grpcUrl,
+      apiKey: keyHere.text,
+      // So that what takes less was confirmed, and not waited for.
+      sessionCache: { maxStaleMs: 10_000 },
+      timeoutMs: 15_000,
+    })
+    there = createAuthwireClient({ url: server.grpcUrl, apiKey: keyThere.text, timeoutMs: 15_000 })
+  })
+  afterAll(async () => {
+    here.close()
+    there.close()
+    await other?.stop()
+    await server.stop()
+    await database.drop()
+  })
+
+  async function signedIn({ adapter, sessions }: AuthwireClient) {
+    const user = { id: crypto.randomUUID(), name: "Ada", email: `${crypto.randomUUID()}@example.com` }
+    const { id: userId } = await adapter.createUser({ ...user, emailVerified: null })
+    const sessionToken = crypto.randomUUID()
+    await adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+    const listed = await sessions.listSessions({ userId })
+    return { sessionToken, userId, id: listed.sessions[0]?.id as string }
+  }
+
+  /** Reads until the session is answered from memory. */
+  async function isKept(sessionToken: string): Promise<void> {
+    await until(async () => {
+      let isThere = false
+      const asked = here.adapter.getSessionAndUser(sessionToken).then(() => {
+        isThere = true
+      })
+      for (let turn = 0; turn < 5; turn++) await undefined
+      const fromMemory = isThere
+      await asked
+      return fromMemory
+    })
+  }
+
+  /** A client that has the longest lease renewed on and on, and never confirms what it is told. */
+  async function follower(key: string) {
+    const abort = new AbortController()
+    const headers = { authorization: `Bearer ${key}` }
+    const calls = createClient(SessionCacheService, createGrpcTransport({ baseUrl: server.grpcUrl }))
+    let answered = 0n
+    let keys = 0
+    let wake = () => {}
+    async function* requests() {
+      for (let nonce = 1n; ; nonce++) {
+        yield { nonce, ...(nonce === 1n && { maxStaleMs: 10_000 }) }
+        while (answered < nonce && !abort.signal.aborted)
+          await new Promise<void>((resolve) => {
+            wake = resolve
+          })
+        if (abort.signal.aborted) return
+      }
+    }
+    const ended = (async () => {
+      for await (const news of calls.follow(requests(), { headers, signal: abort.signal })) {
+        if (news.nonce > answered) answered = news.nonce
+        keys += news.keys.length
+        wake()
+      }
+    })().catch(() => {})
+    await until(() => answered > 2n)
+    return {
+      keys: () => keys,
+      answered: () => answered,
+      async close() {
+        abort.abort()
+        wake()
+        await ended
+      },
+    }
+  }
+
+  /** How long a revocation takes that waits for the caches. */
+  async function revoked(id: string): Promise<number> {
+    const begun = performance.now()
+    await here.sessions.revokeSession({ id, awaitCaches: true })
+    return performance.now() - begun
+  }
+
+  /** What the replica that the attacker follows says of its load. */
+  async function gauges() {
+    const [, url] = /metrics at (http:[^\s"]+)/.exec(server.output()) ?? []
+    const text = await (await fetch(url as string)).text()
+    const of = (name: string) => Number(new RegExp(`^authwire_session_cache_${name} (\\d+)$`, "m").exec(text)?.[1])
+    return { streams: of("streams"), leases: of("leases") }
+  }
+
+  test("a tenant in which nothing happens has confirmed what is behind the writes of others", async () => {
+    const { sessionToken, id } = await signedIn(here)
+    await isKept(sessionToken)
+    const begun = performance.now()
+    for (let round = 0; round < 3; round++) {
+      await signedIn(there)
+      const error = await here.sessions
+        .deleteSession({ sessionToken: "unknown", awaitCaches: true })
+        .catch((error: unknown) => error)
+      expect(error).toMatchObject({ message: expect.stringContaining("no such session") })
+    }
+    expect(performance.now() - begun).toBeLessThan(5_000)
+    expect(await revoked(id)).toBeLessThan(5_000)
+  })
+
+  test("writes that no cache has to know of do not hold it up, in any tenant", async () => {
+    let isOver = false
+    const writing = [here, there].map(async (client) => {
+      while (!isOver) await signedIn(client)
+    })
+    for (let round = 0; round < 5; round++) {
+      const session = await signedIn(here)
+      await isKept(session.sessionToken)
+      expect(await revoked(session.id)).toBeLessThan(5_000)
+    }
+    isOver = true
+    await Promise.all(writing)
+  })
+
+  test("one that never confirms does not hold up the revocations of another tenant", async () => {
+    const attacker = await follower(keyThere.text)
+    // Something that it would have to confirm.
+    const news = await signedIn(there)
+    await there.adapter.updateUser({ id: news.userId, name: "Grace" })
+    await until(() => attacker.keys() > 0)
+    for (let round = 0; round < 3; round++) {
+      const session = await signedIn(here)
+      await isKept(session.sessionToken)
+      expect(await revoked(session.id)).toBeLessThan(5_000)
+      expect(await here.adapter.getSessionAndUser(session.sessionToken)).toBeNull()
+    }
+    expect(await gauges()).toEqual({ streams: target === "sqlite" ? 2 : 1, leases: target === "sqlite" ? 2 : 1 })
+    // It has gone on all the time, and those of its own tenant are still held up by it.
+    const before = attacker.answered()
+    await until(() => attacker.answered() > before)
+    const error = await there.sessions
+      .revokeSession({ id: news.id, awaitCaches: true }, { timeoutMs: 2_000 })
+      .catch((error: unknown) => error)
+    expect(error).toMatchObject({ message: expect.stringContaining("it is done, but not every client has confirmed") })
+    await attacker.close()
+  })
+})
