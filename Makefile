@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo site release-check test test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
+.PHONY: help install build run demo site release-check test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
   bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
   tracing-install earlier-install gateways-install bench-postgres bench-import bench-cleanup failover screenshots
 
@@ -31,6 +31,9 @@ test: build test-install ## run every test that this machine can run; names what
 
 test-mysql: build test-install ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
+
+test-long: build ## run for longer the tests of which every run has a part: 10,000 histories of the session cache, all hostile inputs
+	AUTHWIRE_TEST_LONG=1 AUTHWIRE_TEST_HISTORIES=$${AUTHWIRE_TEST_HISTORIES:-10000} AUTHWIRE_TEST_TARGETS=sqlite scripts/test session-cache/guarantee fuzz/fuzz $(ARGS)
 
 test-perf: build ## run the tests that measure how long something takes, on a machine that does nothing else
 	scripts/test --config jest.perf.config.js $(ARGS)

@@ -5,6 +5,7 @@
 
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
+import { freePort } from "@authwire/test-support/free-port.js"
 import { openMysqlServer } from "./data/mysql-server.ts"
 import { readFacts } from "./facts.ts"
 import { type Side, startSide } from "./load/start-side.ts"
@@ -12,7 +13,7 @@ import { writeSection } from "./report/markdown.ts"
 import { soakReport } from "./report/soak.ts"
 import { resultsFolder, type SoakResults, trialFolder, writeResults } from "./results.ts"
 import { openStage } from "./sections/stage.ts"
-import { freePort, type Inspector, inspectOn, openInspector } from "./servers/inspector.ts"
+import { type Inspector, inspectOn, openInspector } from "./servers/inspector.ts"
 import { startAuthwire } from "./servers/processes.ts"
 
 const { values } = parseArgs({

@@ -15,6 +15,8 @@ const { values } = parseArgs({
     replay: { type: "string" },
     /** Leaves out the requests that cost their sender little and the server much. */
     "skip-hostile": { type: "boolean", default: false },
+    /** Sends only a part of them: 2/4 is every fourth, from the second on. */
+    "hostile-part": { type: "string", default: "1/1" },
     /** Where findings are written. */
     folder: { type: "string", default: join("build", "fuzz") },
     /** Modules that the server loads first: to break it on purpose. */
@@ -24,6 +26,9 @@ const { values } = parseArgs({
 const [seed, inputs] = [Number(values.seed), Number(values.inputs)]
 if (!Number.isInteger(seed) || !(inputs > 0)) throw new Error("--seed and --inputs must be numbers")
 
+const [part = 0, parts = 0] = values["hostile-part"].split("/").map(Number)
+if (!(part >= 1 && part <= parts)) throw new Error("--hostile-part must be K/N")
+
 // Whoever stops this stops its server too.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
 
@@ -31,7 +36,14 @@ const say = (text: string) => void process.stdout.write(`${text}\n`)
 const findings = openFindings(values.folder, seed, say)
 if (values.replay === undefined) {
   say(`seed ${seed}`)
-  await run({ seed, inputs, findings, say, imports: values.import, hostile: !values["skip-hostile"] })
+  await run({
+    seed,
+    inputs,
+    findings,
+    say,
+    imports: values.import,
+    hostile: values["skip-hostile"] ? undefined : { part, parts },
+  })
 } else await replay({ inputs: readFinding(values.replay), findings, say, imports: values.import })
 for (const [kind, count] of findings.counts) say(`found ${count} times: ${kind}`)
 say(findings.counts.size === 0 ? "no findings" : `${findings.counts.size} findings`)

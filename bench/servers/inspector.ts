@@ -1,4 +1,3 @@
-import { createServer } from "node:net"
 import { setTimeout as delay } from "node:timers/promises"
 
 /** Looks into a process of Node that was started with `inspectOn`: nothing has to be built into it. */
@@ -20,14 +19,6 @@ export interface Memory {
 
 /** The arguments with which Node lets itself be inspected at a port. Its address is not written to standard error. */
 export const inspectOn = (port: number) => [`--inspect=127.0.0.1:${port}`, "--inspect-publish-uid=http"]
-
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  return typeof address === "object" && address !== null ? address.port : 0
-}
 
 /** @param port - What `inspectOn` was given. */
 export async function openInspector(port: number): Promise<Inspector> {

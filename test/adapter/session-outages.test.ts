@@ -1,6 +1,7 @@
 import { Auth } from "@auth/core"
 import { AuthwireAdapter, RemoteJwt, SessionUnavailable, throwOutages } from "@authwire/client"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { freePort } from "@authwire/test-support/free-port.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
 import { sessionCookie } from "@authwire/test-support/sign-in.js"
 import { until } from "@authwire/test-support/until.js"
@@ -12,6 +13,7 @@ const sessionTimeoutMs = 1_000
 describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (strategy) => {
   let database: TestDatabase
   let server: ServerProcess
+  let address: string
   let url: string
   /** The cookie of somebody who is signed in. */
   let cookie: string
@@ -43,7 +45,8 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
 
   beforeAll(async () => {
     database = await createDatabase("sqlite")
-    server = await start()
+    address = `--grpc-addr=127.0.0.1:${await freePort()}`
+    server = await start([address])
     url = server.grpcUrl
     const [sessionToken, id, expires] = [crypto.randomUUID(), crypto.randomUUID(), new Date(Date.now() + 3_600_000)]
     const { createUser, createSession } = AuthwireAdapter({ url, apiKey: key.text })
@@ -84,7 +87,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     const error = await ask().catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(SessionUnavailable)
     expect(error).toMatchObject({ retryAfterSeconds: 2, cause: { name: "AuthwireError", code: "UNAVAILABLE" } })
-    server = await start([`--grpc-addr=${new URL(url).host}`])
+    server = await start([address])
     await until(() =>
       ask()
         .then(() => true)

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { authority, certificateFolder, serverCertificate, stranger } from "@authwire/test-support/certificates.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { freePort } from "@authwire/test-support/free-port.js"
 import {
   buildExample,
   languages,
@@ -27,6 +28,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
 ;(present.length > 0 ? describe.each(present) : describe.skip.each(languages))("the example in $name", (language) => {
   let database: TestDatabase
   let server: ServerProcess
+  let address: string
   let client: AuthwireClient
   const key = staticKey(["all"])
   const introspecting = staticKey(["sessions:introspect"])
@@ -36,7 +38,8 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
   beforeAll(async () => {
     await buildExample(language)
     database = await createDatabase("sqlite")
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    address = `--grpc-addr=127.0.0.1:${await freePort()}`
+    server = await startServer({ databaseUrl: database.url, keys: false, env, args: [address] })
     client = createAuthwireClient({ url: server.grpcUrl, apiKey: key.text })
   }, buildTimeoutMs)
   afterAll(async () => {
@@ -266,8 +269,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       await server.stop()
       expect(await me({ cookie })).toEqual(unknown)
       expect(await me({})).toEqual(unknown)
-      const args = [`--grpc-addr=${new URL(server.grpcUrl).host}`]
-      server = await startServer({ databaseUrl: database.url, keys: false, env, args })
+      server = await startServer({ databaseUrl: database.url, keys: false, env, args: [address] })
       await until(async () => (await me({ cookie })).status !== 503)
       expect(await me({ cookie })).toEqual(adaByJwt)
     })

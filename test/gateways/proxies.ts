@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chmodSync, cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
-import net, { type AddressInfo } from "node:net"
+import net from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { freePort } from "@authwire/test-support/free-port.js"
 import { findEnvoy, findNginx } from "@authwire/test-support/gateways.js"
 import type { ServerProcess } from "@authwire/test-support/server.js"
 import { until } from "@authwire/test-support/until.js"
@@ -37,6 +38,7 @@ export const envoy: Kind = {
   name: "Envoy",
   program: findEnvoy(),
   async start({ authwire, apiKey, applicationPort, changes = [] }) {
+    // Neither of them says which port it has been given.
     const port = await freePort()
     const folder = mkdtempSync(join(runFolder(), "envoy-"))
     const file = join(folder, "envoy.yaml")
@@ -116,16 +118,6 @@ function connects(port: number): Promise<boolean> {
     socket.once("connect", () => resolve(true)).once("error", () => resolve(false))
     socket.once("connect", () => socket.destroy())
   })
-}
-
-/** Neither of them says which port it has been given. */
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
 }
 
 function runFolder(): string {

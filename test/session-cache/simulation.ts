@@ -1,8 +1,9 @@
 /** A random number from 0 to 1, always the same ones for a seed (mulberry32). */
 export function randomOf(seed: number): () => number {
-  let state = seed >>> 0
+  // As 32 bits with a sign: what is larger would be an object of the heap each time.
+  let state = seed | 0
   return () => {
-    state = (state + 0x6d2b79f5) >>> 0
+    state = (state + 0x6d2b79f5) | 0
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32

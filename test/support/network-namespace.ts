@@ -27,16 +27,23 @@ export function hasNetworkNamespaces(): boolean {
   }
 }
 
+/** Four addresses that are nobody's (RFC 2544), and that no other namespace has, as `ip address` tells. */
+function freeSubnet(taken: string): string {
+  for (;;) {
+    const [first, second] = [`198.18.${randomInt(256)}`, 4 * randomInt(64)]
+    if (!taken.includes(` ${first}.${second + 1}/`)) return `${first}.${second}`
+  }
+}
+
 export function createNetworkNamespace(): NetworkNamespace {
   const name = `authwire-${randomBytes(4).toString("hex")}`
   const cable = `aw${randomBytes(4).toString("hex")}`
-  // Addresses that are nobody's (RFC 2544), four for each.
-  const subnet = `198.18.${randomInt(256)}.${4 * randomInt(64)}`
+  const ip = (...args: string[]) => execFileSync("ip", args, { stdio: "pipe", encoding: "utf8" })
+  const subnet = freeSubnet(ip("-4", "-oneline", "address"))
   const [near, far] = [1, 2].map((offset) => subnet.replace(/\d+$/, (last) => `${Number(last) + offset}`)) as [
     string,
     string,
   ]
-  const ip = (...args: string[]) => execFileSync("ip", args, { stdio: "pipe" })
   const inside = (...args: string[]) => ip("-n", name, ...args)
   ip("netns", "add", name)
   try {

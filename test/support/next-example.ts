@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import type { Mail } from "../../examples/express/src/mail.js"
 import type { Example } from "./example.js"
-import { freePort } from "./servers.js"
+import { freePort } from "./free-port.js"
 
 /** How the application is run; `standalone` and `start` need `buildNextExample`. */
 export type NextMode = "dev" | "start" | "standalone"

@@ -14,10 +14,11 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs"
-import { connect, createServer } from "node:net"
+import { connect } from "node:net"
 import { tmpdir, userInfo } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
+import { freePort } from "./free-port.ts"
 import { createPostgresProcess } from "./postgres-server.ts"
 
 export const serverEngines = ["mysql", "mariadb", "postgres"] as const
@@ -177,14 +178,4 @@ function greets(port: number): Promise<boolean> {
     socket.once("error", () => resolve(false))
     socket.once("close", () => resolve(false))
   }).finally(() => socket.destroy())
-}
-
-/** A port of 127.0.0.1 on which nothing listens, for a program that has to know its port before it starts. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (address === null || typeof address === "string") throw new Error("no free port")
-  return address.port
 }

@@ -1,5 +1,6 @@
 import { createDatabase, type DatabaseTarget, type TestDatabase } from "./databases.js"
 import { type Example, startExample } from "./example.js"
+import { freePort } from "./free-port.js"
 import { type ServerProcess, startServer } from "./server.js"
 
 /** A database, Authwire on it, and the example application on that. */
@@ -26,7 +27,9 @@ export async function startStack(
   try {
     const database = await createDatabase(target)
     started.defer(() => database.drop())
-    let server = await startServer({ databaseUrl: database.url })
+    // A port that nobody else is given while it is down.
+    const address = `--grpc-addr=127.0.0.1:${await freePort()}`
+    let server = await startServer({ databaseUrl: database.url, args: [address] })
     started.defer(async () => void (await server.stop()))
     const { grpcUrl } = server
     const example = await start(grpcUrl, environment)
@@ -38,7 +41,7 @@ export async function startStack(
         return server
       },
       async restartServer() {
-        server = await startServer({ databaseUrl: database.url, args: [`--grpc-addr=${new URL(grpcUrl).host}`] })
+        server = await startServer({ databaseUrl: database.url, args: [address] })
       },
       remove: () => started.disposeAsync(),
     }

@@ -1,5 +1,6 @@
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
+import { freePort } from "./free-port.js"
 
 /** A network that can fail, between a client and a server on 127.0.0.1. */
 export interface TcpProxy {
@@ -95,7 +96,8 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     }
   }
 
-  const port = await listen(0)
+  // It may be listened on again after cut().
+  const port = await listen(await freePort())
   return {
     port,
     get accepted() {

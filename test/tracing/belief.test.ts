@@ -1,6 +1,7 @@
 import { createAuthwireClient } from "@authwire/client"
 import { type Collector, startCollector } from "@authwire/test-support/collector.js"
 import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
+import { freePort } from "@authwire/test-support/free-port.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
@@ -174,14 +175,16 @@ test.each(["fails", "hangs"] as const)(
 )
 
 test("a collector that comes back gets traces again", async () => {
-  const { port } = new URL(collector.url)
+  await collector.close()
+  const port = await freePort()
+  collector = await startCollector(port)
   await collector.close()
   server = await start({ OTEL_TRACES_SAMPLER: "always_on" })
   const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
   await client.adapter.getUser("nobody")
   await until(() => server?.log().includes("the collector does not take traces") === true)
   expect(server.log()).toContain('"code":"ECONNREFUSED"')
-  collector = await startCollector(Number(port))
+  collector = await startCollector(port)
   await until(async () => {
     await client.adapter.getUser("nobody")
     return collector.spans.length > 0

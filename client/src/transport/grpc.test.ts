@@ -1,6 +1,4 @@
 import { execFile } from "node:child_process"
-import { once } from "node:events"
-import { createServer } from "node:net"
 import { promisify } from "node:util"
 import {
   AuthenticatorService,
@@ -13,6 +11,7 @@ import { Health } from "@authwire/proto/health"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { StatusSchema } from "@authwire/proto/rpc/status"
 import { certificate } from "@authwire/test-support/certificate.js"
+import { freePort } from "@authwire/test-support/free-port.js"
 import { until } from "@authwire/test-support/until.js"
 import { create, type Message, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
@@ -47,16 +46,6 @@ const user = (id: string, name?: string) => create(GetUserResponseSchema, { user
 const idOf = (call: ServerUnaryCall<Message, Message>) => (call.request as GetUserRequest).id
 const echo: UnaryHandler = (call, callback) => callback(null, user(idOf(call)))
 const never: UnaryHandler = () => {}
-
-/** A port of the loopback at which nobody listens. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, "close")
-  return port
-}
 
 const failureOf = (call: Promise<unknown>): Promise<ConnectError> =>
   call.then(

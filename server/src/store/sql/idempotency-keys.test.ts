@@ -1,3 +1,4 @@
+import { altered } from "@authwire/test-support/altered.js"
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -56,7 +57,7 @@ describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
     const key = newId()
     const answer = await answerOf(store, key)
     const forged = `digest ${Buffer.from("admin").toString("base64")}`
-    for (const other of [forged, "", `${answer.slice(0, -6)}AAAAAA`]) {
+    for (const other of [forged, "", altered(answer)]) {
       await setAnswer(other, answer)
       await expect(ask(store, key)).rejects.toMatchObject(unreadable)
       await setAnswer(answer, other)

@@ -22,6 +22,9 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
 /** A moment of the database in milliseconds: SQLite keeps text. */
 const momentOf = (value: unknown) =>
   value instanceof Date ? value.getTime() : Date.parse(`${String(value).replace(" ", "T")}Z`)
+/** SQLite has the beginning of time where nothing was given. */
+const ageOf = (moment: number) =>
+  moment === 0 ? "none" : Math.abs(Date.now() - moment) < 600_000 ? "new" : new Date(moment).toISOString()
 const tables = [
   "accounts",
   "api_keys",
@@ -211,9 +214,8 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     expect(await applyMigrations(database)).toEqual(names.slice(1))
     await insert("after")
     const rows = await empty.query("SELECT created FROM users ORDER BY id DESC")
-    const ages = rows.map(({ created }) => Math.round((Date.now() - momentOf(created)) / 600_000))
     // SQLite has no other default: see the migration.
-    expect(ages).toEqual([0, target === "sqlite" ? Math.round(Date.now() / 600_000) : 0])
+    expect(rows.map(({ created }) => ageOf(momentOf(created)))).toEqual(["new", target === "sqlite" ? "none" : "new"])
     await empty.query("DELETE FROM users")
   })
 
@@ -290,9 +292,9 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     const keys = { users: "id", accounts: "provider_account_id", authenticators: "credential_id" }
     for (const [table, key] of Object.entries(keys)) {
       const [before, after] = await empty.query(`SELECT created, updated FROM ${table} ORDER BY ${key}`)
-      const ages = [before?.updated, after?.updated].map((time) => Math.round((Date.now() - momentOf(time)) / 600_000))
+      const ages = [before?.updated, after?.updated].map((time) => ageOf(momentOf(time)))
       // SQLite has no other default: see the migration.
-      expect([table, ages]).toEqual([table, [0, target === "sqlite" ? Math.round(Date.now() / 600_000) : 0]])
+      expect([table, ages]).toEqual([table, ["new", target === "sqlite" ? "none" : "new"]])
       if (table !== "users") expect(before?.created).toEqual(before?.updated)
       // The driver of PostgreSQL reads it as a moment of the zone that the connection has.
       else if (target !== "postgres") expect(momentOf(before?.created)).toBe(Date.UTC(2020, 0, 2, 3, 4, 5, 678))
