@@ -36,6 +36,7 @@ export default {
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
+  testSequencer: "<rootDir>/test/support/sequencer.js",
   maxWorkers: 2,
   // Only a guard against what hangs: machines that build four languages beside it are slow at times.
   testTimeout: 60_000,
