@@ -114,15 +114,20 @@ export function accountStore(
     },
 
     unlink: (caller, key, options) =>
-      database.transaction(caller, [nameOf(caller, key)], async (sql) => {
-        const account = first(caller, await sql.read(accounts.byKeyForUpdate, keyOf(caller, key)))
-        if (account === null) return null
-        await sql.write(accounts.delete, keyOf(caller, key), eventOf(caller, "account.unlinked", account))
-        if (!options?.revokeSessions) return account
-        const owner = { tenant: caller.tenant, userId: account.userId }
-        const event = eventOf(caller, "user.sessions_revoked", { userId: account.userId })
-        return { ...account, revokedSessions: await sql.write(deleteSessions, owner, event) }
-      }),
+      database.transaction(
+        caller,
+        [nameOf(caller, key)],
+        async (sql) => {
+          const account = first(caller, await sql.read(accounts.byKeyForUpdate, keyOf(caller, key)))
+          if (account === null) return null
+          await sql.write(accounts.delete, keyOf(caller, key), eventOf(caller, "account.unlinked", account))
+          if (!options?.revokeSessions) return account
+          const owner = { tenant: caller.tenant, userId: account.userId }
+          const event = eventOf(caller, "user.sessions_revoked", { userId: account.userId })
+          return { ...account, revokedSessions: await sql.write(deleteSessions, owner, event) }
+        },
+        { isLong: options?.revokeSessions === true },
+      ),
 
     get: (caller, key) =>
       database.statements(caller, async (sql) => first(caller, await sql.read(accounts.byKey, keyOf(caller, key)))),

@@ -10,7 +10,7 @@ import type { CoalesceOptions } from "./query/batch-loader.js"
 import { JointUnit } from "./query/joint-unit.js"
 import { type BackoffOptions, backoff } from "./query/retry.js"
 import { type InsertedRow, joined, type Statement, type Statements } from "./query/statement.js"
-import { type Attempt, unitsOfWork } from "./query/unit-of-work.js"
+import { type Attempt, type EnterOptions, unitsOfWork } from "./query/unit-of-work.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
 import { type Tables, tables } from "./schema/table.js"
@@ -42,7 +42,12 @@ export interface Database {
   /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
   writes<T>(waiter: Waiter, rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T>
   /** Runs statements that commit together. When they conflict with others, the work runs again from its beginning. */
-  transaction<T>(waiter: Waiter, rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T>
+  transaction<T>(
+    waiter: Waiter,
+    rows: readonly string[],
+    work: (sql: Statements) => Promise<T>,
+    options?: EnterOptions,
+  ): Promise<T>
   /**
    * Runs work whose `writes` and transactions commit together: those that are told the unit as that of their waiter. When
    * they conflict with others, the work runs again from its beginning. So it does in a cluster when the connection is lost,
@@ -162,8 +167,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       )
     },
 
-    transaction({ signal, aside, unit, spans }, rows, work) {
-      if (unit instanceof JointUnit) return unit.run(rows, work)
+    transaction({ signal, aside, unit, spans }, rows, work, options) {
+      if (unit instanceof JointUnit) return unit.run(rows, work, options)
       return units.run({ kind: "write", rows, signal, aside, spans }, (attempt) =>
         attempt((lease) =>
           committed(lease, async ({ connection }) => {

@@ -95,40 +95,51 @@ export function userStore(
     update(caller, id, patch, options) {
       const { tenant } = caller
       const key = { tenant, id }
+      const isLong = options?.revokeSessionsOnEmailChange === true
       const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
-      return database.transaction(caller, [users.nameOf(key), ...emailNames(address)], async (sql) => {
-        const user = users.first(await sql.read(users.byKeyForUpdate, key))
-        if (user === null) return null
-        const changed = applyPatch(user, patch)
-        checkJsonSize("extra", changed.extra)
-        try {
-          const row = { ...rowOf(caller, changed), updated: new Date(clock()) }
-          await sql.write(users.update, row, eventOf(caller, "user.updated", { userId: id }))
-        } catch (error) {
-          throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
-        }
-        const isSameAddress = emailKey(changed.email) === emailKey(user.email)
-        if (!options?.revokeSessionsOnEmailChange || isSameAddress) return changed
-        // Whoever creates a session needs a shared lock on the user's row.
-        const event = eventOf(caller, "user.sessions_revoked", { userId: id })
-        return { ...changed, revokedSessions: await sql.write(deleteSessions, { tenant, userId: id }, event) }
-      })
+      return database.transaction(
+        caller,
+        [users.nameOf(key), ...emailNames(address)],
+        async (sql) => {
+          const user = users.first(await sql.read(users.byKeyForUpdate, key))
+          if (user === null) return null
+          const changed = applyPatch(user, patch)
+          checkJsonSize("extra", changed.extra)
+          try {
+            const row = { ...rowOf(caller, changed), updated: new Date(clock()) }
+            await sql.write(users.update, row, eventOf(caller, "user.updated", { userId: id }))
+          } catch (error) {
+            throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
+          }
+          const isSameAddress = emailKey(changed.email) === emailKey(user.email)
+          if (!isLong || isSameAddress) return changed
+          // Whoever creates a session needs a shared lock on the user's row.
+          const event = eventOf(caller, "user.sessions_revoked", { userId: id })
+          return { ...changed, revokedSessions: await sql.write(deleteSessions, { tenant, userId: id }, event) }
+        },
+        { isLong },
+      )
     },
 
     delete(caller, id) {
       const key = { tenant: caller.tenant, id }
-      return database.transaction(caller, [users.nameOf(key)], async (sql) => {
-        // The lock keeps others from giving the user a new session, account or authenticator: to insert one, they need
-        // a shared lock on this row for its foreign key.
-        const user = users.first(await sql.read(users.byKeyForUpdate, key))
-        if (user === null) return null
-        const owner = { tenant: key.tenant, userId: id }
-        await sql.write(deleteSessions, owner)
-        await sql.write(deleteAccounts, owner)
-        await sql.write(deleteAuthenticators, owner)
-        await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
-        return user
-      })
+      return database.transaction(
+        caller,
+        [users.nameOf(key)],
+        async (sql) => {
+          // The lock keeps others from giving the user a new session, account or authenticator: to insert one, they need
+          // a shared lock on this row for its foreign key.
+          const user = users.first(await sql.read(users.byKeyForUpdate, key))
+          if (user === null) return null
+          const owner = { tenant: key.tenant, userId: id }
+          await sql.write(deleteSessions, owner)
+          await sql.write(deleteAccounts, owner)
+          await sql.write(deleteAuthenticators, owner)
+          await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
+          return user
+        },
+        { isLong: true },
+      )
     },
   }
 }

@@ -71,6 +71,21 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
   })
 
+  test("what may delete many rows has a transaction for itself", async () => {
+    const users = range(20).map(() => newUser())
+    for (const user of users) await store.users.create(anyone, user)
+    ran = []
+    await Promise.all(
+      users.map(({ id }) =>
+        store.once(anyone, request(newId()), async (unit) => {
+          await store.users.delete({ ...anyone, unit }, id)
+          return Buffer.from(id)
+        }),
+      ),
+    )
+    expect(count("COMMIT")).toBe(20)
+  })
+
   test("one alone has a transaction at once, with a statement for each row", async () => {
     await create(newId(), newId())
     expect(ran.filter((operation) => operation !== "SELECT")).toEqual([

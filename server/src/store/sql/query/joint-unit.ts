@@ -1,7 +1,7 @@
 import type { Result } from "../engine/engine.js"
 import type { Member } from "./group-commit.js"
 import type { InsertedRow, Statements } from "./statement.js"
-import type { Enter } from "./unit-of-work.js"
+import type { Enter, EnterOptions } from "./unit-of-work.js"
 
 /**
  * Several pieces of work that are committed together, one after the other. A statement that fails undoes those before it, at
@@ -20,10 +20,11 @@ export class JointUnit {
   }
 
   /** @param rows as Database has them. New ones can be named as long as nothing is written. */
-  async run<T>(rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T> {
-    const member = await this.#enter(rows, () => {
+  async run<T>(rows: readonly string[], work: (sql: Statements) => Promise<T>, options?: EnterOptions): Promise<T> {
+    const mayLeave = () => {
       if (this.#hasWritten) throw new Error("a row was named after another one was written")
-    })
+    }
+    const member = await this.#enter(rows, mayLeave, options)
     this.#member = member
     return work({
       read: async ({ sql, cells }, values) => (await this.#start(() => member.read(sql, cells(values)))).rows,

@@ -51,7 +51,12 @@ export interface UnitsOfWork {
  * each time that the rows are new: everybody waits for all turns in one order, and outside of any transaction, so that no two
  * wait for each other. So the work first has its turns taken away, and leaves its transaction; `mayLeave` throws if it must not.
  */
-export type Enter = (rows: readonly string[], mayLeave: () => void) => Promise<Member>
+export type Enter = (rows: readonly string[], mayLeave: () => void, options?: EnterOptions) => Promise<Member>
+
+export interface EnterOptions {
+  /** Whether the work may take long: then nobody else's is committed with it. */
+  isLong?: boolean
+}
 
 /** Where there is one lock for everything, everybody who writes waits for it in one line. */
 const everything = ["everything"]
@@ -152,7 +157,6 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       let hasMetLock = false
       let isAlone = false
       const place = async (): Promise<Place> => {
-        const begun = performance.now()
         const entered = await enter(unit, hasMetLock)
         try {
           await orAborted(entered.lease.open(), signal)
@@ -160,7 +164,6 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           await entered.leave()
           throw error
         }
-        waited(begun, unit, observation)
         return entered
       }
       const attempt = async () => {
@@ -170,7 +173,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           member = undefined
           await left?.leave()
         }
-        const enterOnce: Enter = async (more, mayLeave) => {
+        const enterOnce: Enter = async (more, mayLeave, { isLong = false } = {}) => {
           const turns = engine.locksRows ? [...rows, ...more] : everything
           const missing = turns.filter((row) => !taken.includes(row))
           if (missing.length > 0) {
@@ -178,13 +181,16 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
             await leave()
             await takeTurns(missing)
           }
-          member ??= await groups.join(unit, place, isAlone)
+          if (member !== undefined) return member
+          const begun = performance.now()
+          member = await groups.join(unit, place, isAlone || isLong)
+          waited(begun, unit, observation)
           return member
         }
         let entering: Promise<unknown> | undefined
         try {
-          return await work((more, mayLeave) => {
-            const entered = enterOnce(more, mayLeave)
+          return await work((...asked) => {
+            const entered = enterOnce(...asked)
             entering = entered.catch(() => {})
             return entered
           })
