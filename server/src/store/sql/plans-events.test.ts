@@ -1,12 +1,13 @@
 import { databaseTargets } from "@authwire/test-support/databases.js"
 import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { recordingDatabase } from "@authwire/test-support/recording-database.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { encryptionKeys } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"
 import type { Store } from "../store.js"
 import { type Database, openDatabase, sqlStore } from "./index.js"
-import type { Cell, Statement, Statements } from "./query/statement.js"
+import type { Cell } from "./query/statement.js"
 
 /** The events of 20 tenants, all with sequences but the last. */
 const count = 20_000
@@ -19,23 +20,8 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
   const cleaning: typeof recorded = []
 
   /** A store that notes every statement that it runs, and changes nothing. */
-  const recordingStore = () => {
-    const noting =
-      <T>(run: <Values>(statement: Statement<Values>, values: Values) => Promise<T>) =>
-      <Values>(statement: Statement<Values>, values: Values) => {
-        recorded.push([statement.sql, statement.cells(values)])
-        return run(statement, values)
-      }
-    const recorder: Database = {
-      ...database,
-      statements: (caller, work) => database.statements(caller, ({ read }) => work({ read: noting(read) })),
-      transaction: (caller, names, work) =>
-        database.transaction(caller, names, (sql: Statements) =>
-          work({ read: noting(sql.read), write: noting(async () => 0) }),
-        ),
-    }
-    return sqlStore(recorder, { encryptionKeys, eventsKeepMs: 1 })
-  }
+  const recordingStore = () =>
+    sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys, eventsKeepMs: 1 })
 
   beforeAll(async () => {
     tables = await createStoreDatabase(target)

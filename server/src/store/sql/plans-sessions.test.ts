@@ -1,5 +1,6 @@
 import { databaseTargets } from "@authwire/test-support/databases.js"
 import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { recordingDatabase } from "@authwire/test-support/recording-database.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { encryptionKeys, newSession, newUser, range } from "../conformance/context.js"
@@ -7,7 +8,7 @@ import type { StoreDatabase } from "../conformance.js"
 import type { Store } from "../store.js"
 import { type Database, openDatabase, sqlStore } from "./index.js"
 import { rowsPerStatement } from "./query/page.js"
-import type { Cell, Statement, Statements } from "./query/statement.js"
+import type { Cell } from "./query/statement.js"
 
 describe.each(databaseTargets())("plans of the lists and revocations of sessions on %s", (target) => {
   const many = { tenant: "many" }
@@ -17,24 +18,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
   const recorded: [statement: string, cells: Cell[]][] = []
 
   /** A store that notes every statement that it runs. */
-  const recordingStore = () => {
-    const noting =
-      <T>(run: <Values>(statement: Statement<Values>, values: Values) => Promise<T>) =>
-      <Values>(statement: Statement<Values>, values: Values) => {
-        recorded.push([statement.sql, statement.cells(values)])
-        return run(statement, values)
-      }
-    const recorder: Database = {
-      ...database,
-      statements: (caller, work) => database.statements(caller, ({ read }) => work({ read: noting(read) })),
-      // What deletes is only explained: so each finds the rows that the others have found.
-      writes: (caller, rows, work) =>
-        database.writes(caller, rows, (sql: Statements) =>
-          work({ read: noting(sql.read), write: noting(async () => 0) }),
-        ),
-    }
-    return sqlStore(recorder, { encryptionKeys })
-  }
+  const recordingStore = () => sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys })
 
   beforeAll(async () => {
     tables = await createStoreDatabase(target)

@@ -1,5 +1,6 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { type Access, type Plans, plansOf, type Ran } from "@authwire/test-support/plans.js"
+import { recordingDatabase } from "@authwire/test-support/recording-database.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {
@@ -15,7 +16,6 @@ import type { StoreDatabase } from "../conformance.js"
 import type { Store } from "../store.js"
 import type { Account, Session, User } from "../types.js"
 import { type Database, openDatabase, sqlStore } from "./index.js"
-import type { Statement, Statements } from "./query/statement.js"
 
 describe.each(databaseTargets())("plans on %s", (target) => {
   let tables: StoreDatabase & TestDatabase
@@ -30,23 +30,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
   const authenticator = newAuthenticator(user.id)
 
   /** A store that notes every statement that it runs. */
-  const recordingStore = () => {
-    const noting =
-      <T>(run: <Values>(statement: Statement<Values>, values: Values) => Promise<T>) =>
-      <Values>(statement: Statement<Values>, values: Values) => {
-        recorded.push([statement.sql, statement.cells(values)])
-        return run(statement, values)
-      }
-    const recording = ({ read, write }: Statements): Statements => ({ read: noting(read), write: noting(write) })
-    const recorder: Database = {
-      ...database,
-      statements: (caller, work) => database.statements(caller, ({ read }) => work({ read: noting(read) })),
-      olderStatements: (caller, work) => database.olderStatements(caller, ({ read }) => work({ read: noting(read) })),
-      writes: (caller, rows, work) => database.writes(caller, rows, (sql) => work(recording(sql))),
-      transaction: (caller, rows, work) => database.transaction(caller, rows, (sql) => work(recording(sql))),
-    }
-    return sqlStore(recorder, { encryptionKeys })
-  }
+  const recordingStore = () => sqlStore(recordingDatabase(database, recorded, { changes: true }), { encryptionKeys })
 
   beforeAll(async () => {
     tables = await createStoreDatabase(target)
