@@ -21,9 +21,9 @@ export interface AwaitingOptions {
 const pauseMs = 20
 
 /**
- * Waits until no client of the tenant, of any process, uses what it kept of what was committed before this call. For each process, that is
- * when its clients have confirmed it; and at the latest when the longest lease of that process has passed: a ping that came
- * after the commit was answered behind the news of it.
+ * Waits until no client of the tenant, of any process, uses what it kept of what was committed before this call. For each
+ * process, that is when its clients have confirmed it; and at the latest when the longest lease of that process has passed: a
+ * ping that came after the commit was answered behind the news of it.
  *
  * Rejects with the signal's reason. While the rows cannot be read it waits.
  */

@@ -116,9 +116,9 @@ export function longest(ms: number): number {
 }
 
 /**
- * Tells the clients of a tenant what changes, and grants them leases. What it is bound to: before a lease is granted, everything that was
- * committed when its ping came stands in the same stream; and while a lease may be used, the row of this process is there,
- * its `leaseMs` is that of the longest, and its `confirmed` no more than what all who have one know.
+ * Tells the clients of a tenant what changes, and grants them leases. What it is bound to: before a lease is granted,
+ * everything that was committed when its ping came stands in the same stream; and while a lease may be used, the row of this
+ * process is there, its `leaseMs` is that of the longest, and its `confirmed` no more than what all who have one know.
  */
 export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOptions): Hub {
   const streams = new Set<Stream>()

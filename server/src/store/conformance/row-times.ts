@@ -23,7 +23,7 @@ export function rowTimeContract(context: ContractContext): void {
     return { created: since(thing?.created), updated: since(thing?.updated) }
   }
 
-  test("a user: any update is one, also that which changes nothing; what is read, given or fails is none", async () => {
+  test("a user: every update is one, also that which changes nothing; what is read, given or fails is none", async () => {
     const mine = caller()
     const { users, accounts, sessions } = context.store
     const times = async () => timesOf((await context.other.users.list(mine, {}, { size: 1 })).items)

@@ -188,6 +188,36 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
       expect(await outcomes(waiting)).toEqual({ ok: 6 })
     })
 
+    test("of those who come with one that loses its connection, all others are done", async () => {
+      // Its connections are new: of one that was in the pool a loss is expected.
+      const fresh = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
+      try {
+        const [idOf, end] =
+          target === "postgres"
+            ? ["SELECT pg_backend_pid()", "SELECT pg_terminate_backend(?)"]
+            : ["SELECT CONNECTION_ID()", "KILL ?"]
+        const ids = range(30).map(newId)
+        const calls = ids.map((id, n) =>
+          fresh.once(anyone, request(newId()), async (unit) => {
+            const caller = { ...anyone, unit }
+            await fresh.users.create(caller, newUser({ id }))
+            if (n % 10 === 5) {
+              await fresh.database.writes(caller, [], async (sql) => {
+                const [[connection] = []] = await sql.read({ sql: idOf, cells: () => [] }, undefined)
+                await database.sql(end, [Number(connection)])
+                await sql.read({ sql: idOf, cells: () => [] }, undefined)
+              })
+            }
+            return Buffer.from(id)
+          }),
+        )
+        expect(await outcomes(calls)).toEqual({ ok: 27, DATABASE_UNAVAILABLE: 3 })
+        expect(await stored(ids)).toMatchObject({ users: 27 })
+      } finally {
+        await fresh.close()
+      }
+    })
+
     test("nobody has an answer before the database has committed", async () => {
       const ids = range(20).map(newId)
       let answered = 0

@@ -129,7 +129,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         } catch (error) {
           hasWritten = false
           rows.length = 0
-          await this.#undo(error)
+          await this.#undo()
           throw error
         }
       }
@@ -152,16 +152,15 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         leave: async () => {
           if (isOver) return
           isOver = true
-          if (hasWritten) await this.#undo(undefined)
-          if (!hasRun || this.#done.length === 0) {
-            if (this.#done.length === 0) await this.#undo(undefined)
+          if (hasRun && !hasWritten && this.#done.length > 0) {
+            // Its locks go with the transaction of the others.
+            const ended = new Promise<void>((resolve) => this.#done.push({ resolve, reject: () => resolve() }))
             this.#goOn()
+            await ended
             return
           }
-          // Its locks go with the transaction of the others.
-          const ended = new Promise<void>((resolve) => this.#done.push({ resolve, reject: () => resolve() }))
+          if (hasRun) await this.#undo()
           this.#goOn()
-          await ended
         },
       }
     }
@@ -174,20 +173,21 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       return this.#lease.connection.run(sql, cells)
     }
 
-    /** Whoever is in the transaction now may go on in another one, that nobody joins. */
-    async #undo(failure: unknown): Promise<void> {
+    /**
+     * Undoes what all have done, none of which was committed: those whose work was done hear of it. Whoever is in the transaction
+     * now may go on in another one. Nobody joins it then, because the connection may be lost.
+     */
+    async #undo(failure: unknown = new UndoneByOther()): Promise<void> {
+      this.#isClosed = true
       const done = this.#done
       this.#done = []
       this.#last = []
-      if (done.length > 0) this.#isClosed = true
       if (this.#inTransaction) {
         this.#inTransaction = false
         const { connection } = this.#lease
         await connection.run("ROLLBACK").catch(() => connection.discard())
       }
-      // Whoever has lost its connection may have others in a cluster.
-      const isLost = failsBy(failure, "unavailable") || failsBy(failure, "read-only")
-      for (const { reject } of done) reject(isLost ? failure : new UndoneByOther())
+      for (const { reject } of done) reject(failure)
     }
 
     #goOn(): void {
@@ -198,16 +198,17 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     async #end(): Promise<void> {
       this.#isClosed = true
       this.#lease.spans = this.#spans
+      let isCommitting = false
       try {
         for (const { sql, cells } of joined(this.#last)) await this.#run(sql, cells)
+        isCommitting = true
         if (this.#inTransaction) await this.#lease.connection.run("COMMIT")
         this.#inTransaction = false
         for (const { resolve } of this.#done) resolve()
       } catch (error) {
-        const [only, second] = this.#done
-        if (second === undefined) this.#done = []
-        await this.#undo(error)
-        if (second === undefined) only?.reject(error)
+        // After a COMMIT without an answer nobody knows what is stored, and all are told so.
+        const isUnknown = isCommitting && !failsBy(error, "conflict")
+        await this.#undo(isUnknown || this.#done.length === 1 ? error : undefined)
       }
       await this.#leavePlace()
       active--
