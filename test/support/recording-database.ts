@@ -15,9 +15,13 @@ export function recordingDatabase(database: Database, recorded: Ran[], options: 
       recorded.push([statement.sql, statement.cells(values)])
       return run(statement, values)
     }
-  const recording = ({ read, write }: Statements): Statements => ({
+  const recording = ({ read, write, insert }: Statements): Statements => ({
     read: noting(read),
     write: noting(options.changes ? write : async () => 0),
+    insert: async (rows) => {
+      for (const { table, sql, cells } of rows) if (table !== "events") recorded.push([sql, cells])
+      if (options.changes) await insert(rows)
+    },
   })
   return {
     ...database,

@@ -77,7 +77,7 @@ export function accountStore(
     const row = { ...sealed.seal(account, caller.tenant), created: now, updated: now }
     try {
       await provisional.write(caller, account.userId, rows, (sql) =>
-        sql.write(accounts.insert, row, eventOf(caller, "account.linked", account)),
+        sql.insert([accounts.inserted(row), ...eventOf(caller, "account.linked", account)]),
       )
       return account
     } catch (error) {

@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from "node:crypto"
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from "node:crypto"
 import { StoreError } from "../error.js"
 
 /** Encrypts single values of rows. What was encrypted for one place cannot be read at another. */
@@ -85,8 +93,14 @@ export function derivedKey(key: Buffer | KeyObject, end: string): Buffer {
   return Buffer.from(hkdfSync("sha256", key, "", end, keyBytes))
 }
 
-function withSecret(key: KeyObject, secret: string | undefined): KeyObject | Buffer {
-  return secret === undefined ? key : derivedKey(key, `Authwire secret of a value: ${secret}`)
+/**
+ * The key for a value that takes a secret too, by the one block of HKDF-Expand that has its length (RFC 5869, section 2.3).
+ * The key is a random one already, so there is nothing to extract.
+ */
+function withSecret(key: KeyObject, secret: string | undefined): KeyObject {
+  if (secret === undefined) return key
+  const block = createHmac("sha256", key).update(`Authwire secret of a value: ${secret}\x01`)
+  return createSecretKey(block.digest())
 }
 
 /** Names a key in what it sealed, and tells nothing of it. */

@@ -163,6 +163,12 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
               })
             })
           },
+          insert: (inserted) =>
+            attempt((lease) => {
+              signal?.throwIfAborted()
+              if (inserted.length === 1) return insert(lease.connection, inserted)
+              return committed(lease, ({ connection }) => insert(connection, inserted))
+            }),
         }),
       )
     },
@@ -182,6 +188,10 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
                 const { matched } = await run(statement, values)
                 if (matched > 0 && also !== undefined) await insert(connection, also)
                 return matched
+              },
+              insert: (inserted) => {
+                signal?.throwIfAborted()
+                return insert(connection, inserted)
               },
             })
             signal?.throwIfAborted()

@@ -77,7 +77,7 @@ export function provisionalUsers(
           const locked = await sql.read(users.byKeyForUpdate, key)
           if (locked.length > 0 && !(await isProvisional(sql, key))) return false
           await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
-          await sql.write(users.insert, row, eventOf(caller, "user.created", { userId: row.id }))
+          await sql.insert([users.inserted(row), ...eventOf(caller, "user.created", { userId: row.id })])
           return true
         })
       } catch (error) {

@@ -74,7 +74,7 @@ export function sessionStore(
       try {
         const event = eventOf(caller, "session.created", { userId, sessionId: session.id })
         await provisional.write(caller, userId, [userName(caller, userId)], (sql) =>
-          sql.write(sessions.insert, row, event),
+          sql.insert([sessions.inserted(row), ...event]),
         )
         return session
       } catch (error) {

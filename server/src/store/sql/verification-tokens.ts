@@ -22,7 +22,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
       database.writes(caller, [verificationTokens.nameOf(keyOf(caller, token))], async (sql) => {
         try {
           const row = { ...keyOf(caller, token), expires: token.expires }
-          await sql.write(verificationTokens.insert, row, eventOf(caller, "verification_token.created"))
+          await sql.insert([verificationTokens.inserted(row), ...eventOf(caller, "verification_token.created")])
           return token
         } catch (error) {
           if (!failsBy(error, "duplicate")) throw error

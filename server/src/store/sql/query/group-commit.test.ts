@@ -2,7 +2,7 @@ import { databaseTargets, type TestDatabase } from "@authwire/test-support/datab
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newUser, outcomes, range } from "../../conformance/context.js"
+import { anyone, encryptionKeys, newId, newSession, newUser, outcomes, range } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import type { Caller } from "../../store.js"
 import { openSqlStore, type SqlStore } from "../index.js"
@@ -11,6 +11,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
   const isShared = target !== "sqlite"
   let database: StoreDatabase & TestDatabase
   let store: SqlStore
+  const soon = Date.now() + 3_600_000
   /** The operations of the statements, such as COMMIT. */
   let ran: string[]
   beforeAll(async () => {
@@ -66,9 +67,27 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(await make()).toEqual(ids)
     expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
     if (isShared) expect(count("COMMIT")).toBeLessThan(20)
+    // One for the users, one for their events and one for the keys.
+    expect(count("INSERT")).toBe(3 * count("COMMIT"))
     expect(count("ROLLBACK")).toBe(0)
     expect(await make()).toEqual(ids)
     expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
+  })
+
+  test("work that goes on after it inserted a row has that row", async () => {
+    const ids = range(40).map(newId)
+    const signUp = (id: string) =>
+      create(newId(), id, async (caller) => {
+        await store.sessions.create(caller, newSession(id, soon, { sessionToken: `of ${id}` }))
+        await store.users.update(caller, id, { name: "new" })
+      })
+    await Promise.all(ids.map(signUp))
+    expect(await stored(ids)).toMatchObject({ users: 40, events: 120 })
+    for (const id of ids) {
+      const found = await store.sessions.getWithUser(anyone, `of ${id}`)
+      expect(found).toMatchObject({ session: { userId: id }, user: { id, name: "new" } })
+    }
+    if (isShared) expect(count("ROLLBACK")).toBe(0)
   })
 
   test("what may delete many rows has a transaction for itself", async () => {
@@ -95,7 +114,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
   })
 
   test("of those that fail nothing is there; the others are done once, though they shared a transaction", async () => {
-    const ids = range(40).map(newId)
+    const ids = range(60).map(newId)
     const taken = newUser()
     await store.users.create(anyone, taken)
     const before = await keysBefore()
@@ -103,25 +122,41 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
       // A statement fails, before and after another one has written.
       () => create(newId(), taken.id),
       (id: string) => create(newId(), id, failing),
+      // It goes on after a row that cannot be inserted, by a statement that does not fail.
+      () => create(newId(), taken.id, (caller) => store.users.update(caller, taken.id, { name: "new" })),
+      // A row cannot be inserted, the last that the work writes.
+      (id: string) =>
+        create(newId(), id, async (caller) => {
+          const session = newSession(id, soon)
+          await store.sessions.create(caller, session)
+          await store.sessions.create(caller, session)
+        }),
       // The work itself fails, when it has written.
       (id: string) => create(newId(), id, () => Promise.reject(new Error("the work failed"))),
     ]
-    const calls = ids.map((id, n) => (n % 4 === 0 ? create(newId(), id) : fails[(n % 4) - 1]?.(id)))
+    const results = [
+      { status: "fulfilled" },
+      { reason: { reason: "USER_ALREADY_EXISTS" } },
+      { reason: { failure: "fault" } },
+      { reason: { reason: "USER_ALREADY_EXISTS" } },
+      { reason: { reason: "SESSION_ALREADY_EXISTS" } },
+      { reason: { message: "the work failed" } },
+    ]
+    const calls = ids.map((id, n) => (n % 6 === 0 ? create(newId(), id) : fails[(n % 6) - 1]?.(id)))
     const ended = await Promise.allSettled(calls)
-    for (const [n, end] of ended.entries()) {
-      if (n % 4 === 0) expect(end).toMatchObject({ status: "fulfilled" })
-      else if (n % 4 === 3) expect(end).toMatchObject({ reason: { message: "the work failed" } })
-      else if (n % 4 === 2) expect(end).toMatchObject({ reason: { failure: "fault" } })
-      else expect(end).toMatchObject({ reason: { reason: "USER_ALREADY_EXISTS" } })
-    }
+    for (const [n, end] of ended.entries()) expect(end).toMatchObject(results[n % 6] as object)
     expect(await stored(ids)).toEqual({ users: 10, events: 10, keys: before + 10 })
   })
 
   test("work that goes on after a statement that failed writes what it writes then, and no event of before", async () => {
     const [first, second, ...others] = range(20).map(newId) as [string, string, ...string[]]
+    const changed = newUser()
+    await store.users.create(anyone, changed)
     const before = await keysBefore()
     const going = store.once(anyone, request(newId()), async (unit) => {
       const caller = { ...anyone, unit }
+      await store.users.update(caller, changed.id, { name: "new" })
+      await expect(failing(caller)).rejects.toThrow()
       await store.users.create(caller, newUser({ id: first }))
       await expect(failing(caller)).rejects.toThrow()
       await store.users.create(caller, newUser({ id: second }))
@@ -129,6 +164,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     })
     await Promise.all([going, ...others.map((id) => create(newId(), id))])
     expect(await stored([first])).toMatchObject({ users: 0, events: 0 })
+    expect(await stored([changed.id])).toMatchObject({ users: 1, events: 1 })
     expect(await stored([second, ...others])).toEqual({ users: 19, events: 19, keys: before + 19 })
   })
 

@@ -27,6 +27,11 @@ export interface Member {
   read(sql: string, cells: Cell[]): Promise<Result>
   /** A statement that fails undoes the whole transaction. What its work does then is in a new one, which it has for itself. */
   write(sql: string, cells: Cell[]): Promise<Result>
+  /**
+   * Inserts rows. Where the transaction is shared, that is by one statement with those of the others: when it is committed, or
+   * before the next statement of this work. What fails at the commit undoes all, and is UndoneByOther.
+   */
+  insert(rows: readonly InsertedRow[]): Promise<void>
   /** Inserts a row when the transaction is committed, by one statement with those of the others. */
   insertLast(row: InsertedRow): void
   /** Lets the next one go on. Resolves when the transaction is committed. */
@@ -37,7 +42,7 @@ export interface Member {
   leave(): Promise<void>
 }
 
-/** Whoever gets this has to do its work again, by itself: somebody else has failed in the same transaction. */
+/** Whoever gets this has to do its work again, by itself: something has failed in its transaction, most often of somebody else. */
 export class UndoneByOther extends Error {}
 
 /** Commits pieces of work together: see `groupCommit`. */
@@ -103,6 +108,8 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     /** Those whose work is done. */
     #done: { resolve(): void; reject(reason: unknown): void }[] = []
     #last: InsertedRow[] = []
+    /** Whether what fails at the commit may be a row of the work itself, which has not heard of it. */
+    #hasLateInserts = false
     #inTransaction = false
     #isClosed = false
     readonly #spans: Span[] = []
@@ -121,18 +128,36 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       let hasRun = false
       let hasWritten = false
       let isOver = false
-      const run = async (sql: string, cells: Cell[]) => {
+      /** Whether some of the rows are there already for the work. */
+      let isLate = false
+      const running = async <T>(statements: () => Promise<T>): Promise<T> => {
         signal?.throwIfAborted()
         hasRun = true
         try {
-          return await this.#run(sql, cells)
+          return await statements()
         } catch (error) {
           hasWritten = false
+          isLate = false
           rows.length = 0
           await this.#undo()
           throw error
         }
       }
+      const insertLate = async () => {
+        isLate = false
+        try {
+          await this.#insert(rows.splice(0))
+          hasWritten = true
+        } catch {
+          // The statement that comes now is not the one that failed.
+          throw new UndoneByOther()
+        }
+      }
+      const run = (sql: string, cells: Cell[]) =>
+        running(async () => {
+          if (isLate) await insertLate()
+          return this.#run(sql, cells)
+        })
       return {
         read: run,
         write: async (sql, cells) => {
@@ -140,11 +165,22 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           hasWritten ||= result.matched > 0
           return result
         },
+        insert: async (inserted) => {
+          if (this.#most > 1) {
+            signal?.throwIfAborted()
+            rows.push(...inserted)
+            isLate = true
+            return
+          }
+          await running(() => this.#insert(inserted))
+          hasWritten = true
+        },
         insertLast: (row) => rows.push(row),
         commit: async () => {
           signal?.throwIfAborted()
           isOver = true
           this.#last.push(...rows)
+          this.#hasLateInserts ||= isLate
           const committed = new Promise<void>((resolve, reject) => this.#done.push({ resolve, reject }))
           this.#goOn()
           await orAborted(committed, signal)
@@ -171,6 +207,10 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         this.#inTransaction = true
       }
       return this.#lease.connection.run(sql, cells)
+    }
+
+    async #insert(rows: readonly InsertedRow[]): Promise<void> {
+      for (const { sql, cells } of joined(rows)) await this.#run(sql, cells)
     }
 
     /**
@@ -200,7 +240,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       this.#lease.spans = this.#spans
       let isCommitting = false
       try {
-        for (const { sql, cells } of joined(this.#last)) await this.#run(sql, cells)
+        await this.#insert(this.#last)
         isCommitting = true
         if (this.#inTransaction) await this.#lease.connection.run("COMMIT")
         this.#inTransaction = false
@@ -208,7 +248,8 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       } catch (error) {
         // After a COMMIT without an answer nobody knows what is stored, and all are told so.
         const isUnknown = isCommitting && !failsBy(error, "conflict")
-        await this.#undo(isUnknown || this.#done.length === 1 ? error : undefined)
+        const isOwn = this.#done.length === 1 && !this.#hasLateInserts
+        await this.#undo(isUnknown || isOwn ? error : undefined)
       }
       await this.#leavePlace()
       active--

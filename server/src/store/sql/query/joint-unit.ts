@@ -1,4 +1,3 @@
-import type { Result } from "../engine/engine.js"
 import type { Member } from "./group-commit.js"
 import type { InsertedRow, Statements } from "./statement.js"
 import type { Enter, EnterOptions } from "./unit-of-work.js"
@@ -34,6 +33,10 @@ export class JointUnit {
         if (matched > 0) for (const row of also) member.insertLast(row)
         return matched
       },
+      insert: async (inserted) => {
+        await this.#start(() => member.insert(inserted))
+        this.#hasWritten = true
+      },
     })
   }
 
@@ -54,7 +57,7 @@ export class JointUnit {
     await this.#active
   }
 
-  async #start(run: () => Promise<Result>): Promise<Result> {
+  async #start<T>(run: () => Promise<T>): Promise<T> {
     if (this.#isOver) throw new Error("the unit of work is over")
     const result = run().catch((error: unknown) => {
       this.#hasWritten = false

@@ -43,6 +43,11 @@ export interface Statements {
    * @param also rows that are committed together with it, if it matched any.
    */
   write<Values>(statement: Statement<Values>, values: Values, also?: readonly InsertedRow[]): Promise<number>
+  /**
+   * Inserts rows, all or none. Throws StatementError "duplicate" and "no-parent". In a transaction that is shared with others it
+   * may come with their rows and throw nothing: then all is undone at the commit, and the work runs again by itself.
+   */
+  insert(rows: readonly InsertedRow[]): Promise<void>
 }
 
 /**
