@@ -46,7 +46,7 @@ describeServers("on %s", (target) => {
       const server = await startServer({
         databaseUrl: database.url,
         keys: true,
-        args: ["--metrics-addr=127.0.0.1:0", "--workers=2"],
+        args: ["--metrics-addr=127.0.0.1:0", "--workers=2", "--cleanup-interval=1s", "--cleanup-keep=0"],
         env: {
           OTEL_TRACES_EXPORTER: "otlp",
           OTEL_TRACES_SAMPLER: "always_on",
@@ -81,6 +81,10 @@ describeServers("on %s", (target) => {
         await Promise.all(writes)
         return (await exported()).has("authwire_database_retries_total")
       })
+      // Something that has expired, until a worker deletes it.
+      const expired = { identifier: "u@example.com", token: "expired", expires: new Date(0) }
+      await first?.adapter.createVerificationToken(expired)
+      await until(async () => (await exported()).has("authwire_cleanup_deleted_rows_total"))
       const names = await exported()
       const missing = (await expressions()).flatMap(({ where, names: wanted }) =>
         wanted.filter((name) => !names.has(name)).map((name) => `${where}: ${name}`),

@@ -5,8 +5,11 @@ import type { Interceptor } from "../interceptor.js"
 
 type Confirmed = (tenant: string, signal: AbortSignal) => Promise<void>
 
-/** How long before the deadline a call is told that it was done, but not confirmed, in milliseconds. */
-const spareMs = 100
+/**
+ * How long before the deadline a call is told that it was done, but not confirmed, in milliseconds. The answer must come before the
+ * caller gives up, also over a long way and to a process that is busy.
+ */
+const spareMs = 250
 
 /**
  * Answers calls with `await_caches` when no client of their tenant uses any more what they have ended. Around what commits: their idempotency
