@@ -29,7 +29,7 @@ export interface Member {
   write(sql: string, cells: Cell[]): Promise<Result>
   /**
    * Inserts rows. Where the transaction is shared, that is by one statement with those of the others: when it is committed, or
-   * before the next statement of this work. What fails at the commit undoes all, and is UndoneByOther.
+   * before the next statement of this work. What fails at the commit undoes all, and is Undone.
    */
   insert(rows: readonly InsertedRow[]): Promise<void>
   /** Inserts a row when the transaction is committed, by one statement with those of the others. */
@@ -42,8 +42,8 @@ export interface Member {
   leave(): Promise<void>
 }
 
-/** Whoever gets this has to do its work again, by itself: something has failed in its transaction, most often of somebody else. */
-export class UndoneByOther extends Error {}
+/** Whoever gets this does its work again, by itself: its transaction was undone, most often because of somebody else in it. */
+export class Undone extends Error {}
 
 /** Commits pieces of work together: see `groupCommit`. */
 export interface GroupCommit {
@@ -63,8 +63,8 @@ const longestWaitMs = 5
  * Lets pieces of work that come at the same time share a transaction: its beginning, its commit and the rows that each adds to
  * the same tables cost as much for one as for many. Where few come, each has its own at once.
  *
- * The work of one runs after that of the other, so each of them sees what it would see if the one before it had committed.
- * When a statement fails, all is undone, and those whose work was done run it again by themselves. Nobody hears of success
+ * The work of one runs after that of the other, and what they insert comes at the end. A work finds its own rows in between, but
+ * not those of another: works that name the same row take turns and are never in one transaction. When a statement fails, all is undone, and those whose work was done run it again by themselves. Nobody hears of success
  * before the database has committed.
  */
 export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCommit {
@@ -128,8 +128,8 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       let hasRun = false
       let hasWritten = false
       let isOver = false
-      /** Whether some of the rows are there already for the work. */
-      let isLate = false
+      /** Whether some of the rows are inserted as far as the work knows: its next statement must find them. */
+      let hasLateInserts = false
       const running = async <T>(statements: () => Promise<T>): Promise<T> => {
         signal?.throwIfAborted()
         hasRun = true
@@ -137,25 +137,25 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           return await statements()
         } catch (error) {
           hasWritten = false
-          isLate = false
+          hasLateInserts = false
           rows.length = 0
           await this.#undo()
           throw error
         }
       }
       const insertLate = async () => {
-        isLate = false
+        hasLateInserts = false
         try {
           await this.#insert(rows.splice(0))
           hasWritten = true
         } catch {
           // The statement that comes now is not the one that failed.
-          throw new UndoneByOther()
+          throw new Undone()
         }
       }
       const run = (sql: string, cells: Cell[]) =>
         running(async () => {
-          if (isLate) await insertLate()
+          if (hasLateInserts) await insertLate()
           return this.#run(sql, cells)
         })
       return {
@@ -169,7 +169,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           if (this.#most > 1) {
             signal?.throwIfAborted()
             rows.push(...inserted)
-            isLate = true
+            hasLateInserts = true
             return
           }
           await running(() => this.#insert(inserted))
@@ -180,7 +180,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           signal?.throwIfAborted()
           isOver = true
           this.#last.push(...rows)
-          this.#hasLateInserts ||= isLate
+          this.#hasLateInserts ||= hasLateInserts
           const committed = new Promise<void>((resolve, reject) => this.#done.push({ resolve, reject }))
           this.#goOn()
           await orAborted(committed, signal)
@@ -217,7 +217,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
      * Undoes what all have done, none of which was committed: those whose work was done hear of it. Whoever is in the transaction
      * now may go on in another one. Nobody joins it then, because the connection may be lost.
      */
-    async #undo(failure: unknown = new UndoneByOther()): Promise<void> {
+    async #undo(failure: unknown = new Undone()): Promise<void> {
       this.#isClosed = true
       const done = this.#done
       this.#done = []

@@ -5,7 +5,7 @@ import type { SqlEngine } from "../engine/engine.js"
 import { Lease } from "../engine/lease.js"
 import { failsBy, StatementError, storeError } from "../engine/statement-error.js"
 import type { DatabaseLoad, Observation } from "../observer.js"
-import { groupCommit, type Member, type Place, UndoneByOther } from "./group-commit.js"
+import { groupCommit, type Member, type Place, Undone } from "./group-commit.js"
 import { queue } from "./queue.js"
 import type { Backoff } from "./retry.js"
 import { turns } from "./row-turns.js"
@@ -210,7 +210,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         try {
           return await attempt()
         } catch (error) {
-          if (!(error instanceof UndoneByOther)) throw error
+          if (!(error instanceof Undone)) throw error
           return attempt()
         }
       }
