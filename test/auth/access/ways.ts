@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { errorOf, frame, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
 import { http1Options } from "@authwire/test-support/http1.js"
@@ -29,7 +30,7 @@ export interface Way {
 
 const isUnary = (method: DescMethod) => method.methodKind === "unary"
 
-/** Every way into the service that calls can take. */
+/** Every way into the service that calls can take. A call that is not answered within 20 s fails, and says which it was. */
 export const ways: readonly Way[] = [
   over(
     "gRPC",
@@ -54,7 +55,23 @@ export const ways: readonly Way[] = [
   over("gRPC-Web", ({ httpUrl }) => createGrpcWebTransport({ ...http1Options, baseUrl: httpUrl }), isUnary),
   pipelined("the pipeline", ({ grpcUrl }) => grpcUrl),
   pipelined("the pipeline, through the HTTP listener", ({ httpUrl }) => httpUrl),
-]
+].map((way) => ({
+  ...way,
+  call: (server, method, request, header) =>
+    answered(`${method.name} over ${way.name}`, way.call(server, method, request, header)),
+}))
+
+async function answered(what: string, call: Promise<Outcome>): Promise<Outcome> {
+  const timer = new AbortController()
+  const late = setTimeout(20_000, undefined, { signal: timer.signal }).then(() => {
+    throw new Error(`${what} was not answered`)
+  })
+  try {
+    return await Promise.race([call, late])
+  } finally {
+    timer.abort()
+  }
+}
 
 function over(name: string, connect: (server: ServerProcess) => Transport, carries: Way["carries"]): Way {
   const transports = new Map<ServerProcess, Transport>()
