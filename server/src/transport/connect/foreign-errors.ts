@@ -28,10 +28,14 @@ export function withoutForeignErrors(
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0) return undefined
-    // It quotes what it does not know, which may be anything.
     if (error.code === Code.Unimplemented) {
       rejected(error.code)
-      return new ConnectError("no such compression is taken here", error.code)
+      // An unknown compression is quoted, which may be anything.
+      const isCount = error.rawMessage.startsWith("protocol error")
+      return new ConnectError(
+        isCount ? "the request must have one message" : "no such compression is taken here",
+        error.code,
+      )
     }
     const unreadable = asUnreadable(error, method)
     rejected(unreadable ? Code.InvalidArgument : error.code, unreadable)

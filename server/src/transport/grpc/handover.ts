@@ -41,6 +41,9 @@ export function handover(): Handover {
         // The deadline is kept by the router. One that cannot be read is left to grpc-js, which says so.
         if (grpcTimeout(headers) !== undefined) delete headers["grpc-timeout"]
         serve()
+        // Node tells of the end of a request without a byte as soon as it comes, also while the call waits to be let in. grpc-js,
+        // which did not listen then, would wait for it for as long as the connection is open.
+        if (stream.readableEnded) stream.emit("end")
       }),
     take: (call, answer) => given.get(idOf(call.metadata))?.resolve?.({ call, answer }),
   }
