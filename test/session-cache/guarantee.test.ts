@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto"
 import { expect, test } from "@jest/globals"
-import { type Fault, history } from "./history.js"
+import { type Fault, history } from "./history/history.js"
 
 // Others in every run; `make test-long` plays more of them. A failure says its seed:
 // AUTHWIRE_TEST_SEED=SEED AUTHWIRE_TEST_HISTORIES=1 plays that one again.

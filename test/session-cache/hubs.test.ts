@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals"
 import type { Look } from "../../server/src/session-cache/feed.js"
 import type { HubStream, News, Said } from "../../server/src/session-cache/hub.js"
 import { cacheHubs, type HubLimits } from "../../server/src/session-cache/hubs.js"
-import { history } from "./history.js"
+import { history } from "./history/history.js"
 import { Process, Simulation } from "./simulation.js"
 
 // The hubs of one process, moment by moment; the random histories play them with several.

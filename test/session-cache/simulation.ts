@@ -35,6 +35,10 @@ export class Simulation {
     return this.random() < probability
   }
 
+  pick<T>(items: readonly T[]): T {
+    return items[Math.floor(this.random() * items.length)] as T
+  }
+
   /** Calls later. Returns what takes it back. */
   after(ms: number, run: () => void): () => void {
     const event: Event = { at: this.time + Math.max(0, ms), order: this.#order++, run }

@@ -1,0 +1,118 @@
+import { SessionService, UserService } from "@authwire/proto/slim"
+import { createClient, type Transport } from "@connectrpc/connect"
+import type { AuthwireAdapterMethods } from "../../../client/src/adapter/adapter.js"
+import { sessionFromWire, userFromWire } from "../../../client/src/adapter/convert.js"
+import { sessionCache } from "../../../client/src/session-cache/cache.js"
+import { cachedAdapter, cachingTransport } from "../../../client/src/session-cache/caching.js"
+import { follower } from "../../../client/src/session-cache/follower.js"
+import { Process, type Simulation } from "../simulation.js"
+import { tokens, userIds } from "./database.js"
+import type { Network } from "./network.js"
+import type { Service } from "./service.js"
+
+export interface ClientOptions {
+  simulation: Simulation
+  network: Network
+  service: Service
+  maxStaleMs: number
+}
+
+export interface ClientFault {
+  /** The clock by which a client looks whether its lease has run out stands still. */
+  noLease?: boolean
+  /** Answers are kept whatever was told while they were on their way. */
+  noMarks?: boolean
+}
+
+/** A token or user id, and a version of that session or user. */
+export type Known = readonly [name: string, version: number]
+
+/** A process of an application. */
+export interface Client {
+  process: Process
+  /** Reads a session and its user as getSessionAndUser does. Undefined where they were not in memory. */
+  read(token: string): readonly Known[] | undefined
+  /** Calls one of the methods that write, by chance. */
+  write(): void
+  /** The versions that it has been told that it has written, by token or user id. */
+  readonly written: ReadonlyMap<string, number>
+  /** The tokens of the sessions that it has been told that it has deleted. */
+  readonly deleted: ReadonlySet<string>
+}
+
+/** A client whose cache, follower, transport and adapter are those of the package. */
+export function startClient({ simulation, network, service, maxStaleMs }: ClientOptions, fault: ClientFault): Client {
+  const process = new Process(simulation)
+  const cache = sessionCache({
+    size: simulation.pick([2, 100]),
+    now: fault.noLease ? () => 0 : process.now,
+    timeOfDay: () => 0,
+  })
+  if (fault.noMarks) {
+    const { keep } = cache
+    cache.keep = (mark, answer) => keep(mark && cache.beginRead(), answer)
+  }
+  const { used } = follower({
+    cache,
+    maxStaleMs,
+    now: process.now,
+    after: process.after,
+    connect: (events) => network.connect(process, events),
+    random: simulation.random,
+    onFailure: () => {},
+  })
+  const unary = (...[method, , , , input]: Parameters<Transport["unary"]>) =>
+    process.see(service.serve(method.name, input as never))
+  const transport = cachingTransport({ unary } as unknown as Transport, { cache, used })
+  const sessions = createClient(SessionService, transport)
+  const users = createClient(UserService, transport)
+  const uncached = {
+    async getSessionAndUser(sessionToken: string) {
+      const { session, user } = await sessions.getSessionAndUser({ sessionToken })
+      return { session: sessionFromWire(session), user: userFromWire(user) }
+    },
+  } as AuthwireAdapterMethods
+  const adapter = cachedAdapter(uncached, { cache, used }, undefined)
+
+  function read(token: string): readonly Known[] | undefined {
+    const kept = cache.get(token) as { session: object; user: object } | undefined
+    if (kept === undefined) {
+      adapter.getSessionAndUser(token).catch(() => {})
+      return undefined
+    }
+    used()
+    const session = kept.session as { version: number }
+    const user = kept.user as { id: string; version: number }
+    return [
+      [token, session.version],
+      [user.id, user.version],
+    ]
+  }
+
+  const written = new Map<string, number>()
+  const deleted = new Set<string>()
+  function write(): void {
+    const sessionToken = simulation.pick(tokens)
+    const awaitCaches = simulation.chance(0.6)
+    const kind = simulation.random()
+    if (kind < 0.4)
+      sessions.updateSession({ sessionToken, updateMask: { paths: ["extra"] } }).then(
+        ({ session }) => written.set(sessionToken, session?.extra?.version as number),
+        () => {},
+      )
+    else if (kind < 0.65) {
+      const id = simulation.pick(userIds)
+      users
+        .updateUser({ id })
+        .then(({ user }) => written.set(id, user?.extra?.version as number))
+        .catch(() => {})
+    } else if (kind < 0.9)
+      sessions.deleteSession({ sessionToken, awaitCaches }).then(
+        () => deleted.add(sessionToken),
+        () => {},
+      )
+    else sessions.revokeUserSessions({ userId: simulation.pick(userIds), awaitCaches }).catch(() => {})
+  }
+
+  return { process, read, write, written, deleted }
+}

@@ -1,0 +1,112 @@
+import { sessionKey, userKey } from "../../../client/src/session-cache/keys.js"
+import type { Said } from "../../../server/src/session-cache/hub.js"
+import type { Simulation } from "../simulation.js"
+
+/** The tenant of the sessions, the users and the clients. */
+export const clientTenant = "default"
+export const tokens = ["t0", "t1", "t2", "t3", "t4"]
+export const userIds = ["u0", "u1", "u2"]
+
+export interface StoredSession {
+  token: string
+  id: string
+  userId: string
+  version: number
+  /** False once it was deleted. */
+  isThere: boolean
+}
+
+/** What a process says of its clients of a tenant. */
+export interface StoredRow extends Said {
+  version: number
+}
+
+/** Sessions, users and the rows of the processes; and for the checks, what was true until when. */
+export class Database {
+  readonly #simulation: Simulation
+  /** By token. */
+  readonly sessions = new Map<string, StoredSession>()
+  /** The versions of the users, by id. */
+  readonly users = new Map<string, number>()
+  /** What was committed, in this order. */
+  readonly log: { tenant: string; keys: readonly string[] }[] = []
+  /** By token or user id: at index v stands when version v was no longer true. */
+  readonly #ends = new Map<string, number[]>()
+  /** By token: when it was acknowledged that no cache knows the session any more. */
+  readonly #acknowledged = new Map<string, number>()
+  /** By tenant and process. */
+  readonly #rows = new Map<string, StoredRow & { tenant: string; expires: number }>()
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation
+    for (const id of userIds) this.users.set(id, 0)
+    for (const [n, token] of tokens.entries()) {
+      const userId = userIds[n % userIds.length] as string
+      this.sessions.set(token, { token, id: `h${n}`, userId, version: 0, isThere: true })
+    }
+  }
+
+  commit(keys: readonly string[], tenant = clientTenant): void {
+    this.log.push({ tenant, keys })
+  }
+
+  updateSession(session: StoredSession): void {
+    this.#changed(session.token, session.version++)
+    this.commit([sessionKey(session.id)])
+  }
+
+  /** Returns the new version. */
+  updateUser(id: string): number {
+    const version = this.users.get(id) as number
+    this.#changed(id, version)
+    this.users.set(id, version + 1)
+    this.commit([userKey(id)])
+    return version + 1
+  }
+
+  /** Deletes those of the sessions that are still there; caches are told of it by these keys. Returns how many they were. */
+  deleteSessions(sessions: readonly StoredSession[], keys: readonly string[]): number {
+    const found = sessions.filter(({ isThere }) => isThere)
+    for (const session of found) {
+      session.isThere = false
+      this.#changed(session.token, session.version)
+    }
+    if (found.length > 0) this.commit(keys)
+    return found.length
+  }
+
+  #changed(name: string, version: number): void {
+    const ends = this.#ends.get(name) ?? []
+    ends[version] = this.#simulation.time
+    this.#ends.set(name, ends)
+  }
+
+  /** When a version of a session or a user was no longer true. Undefined: it still is. */
+  endOf(name: string, version: number): number | undefined {
+    return this.#ends.get(name)?.[version]
+  }
+
+  /** Notes that it is acknowledged at this moment that no cache knows these sessions any more. */
+  acknowledge(sessions: readonly StoredSession[]): void {
+    for (const { token } of sessions)
+      if (!this.#acknowledged.has(token)) this.#acknowledged.set(token, this.#simulation.time)
+  }
+
+  acknowledgedAt(token: string): number | undefined {
+    return this.#acknowledged.get(token)
+  }
+
+  /** Writes the row of a process for a tenant, unless a later one is there already. */
+  writeRow(tenant: string, process: string, row: StoredRow): void {
+    const key = `${tenant} ${process}`
+    if ((this.#rows.get(key)?.version ?? 0) >= row.version) return
+    this.#rows.set(key, { ...row, tenant, expires: this.#simulation.time + row.ms })
+  }
+
+  /** Copies of the rows of all processes for a tenant, without those that have expired. */
+  rowsOf(tenant: string): StoredRow[] {
+    return [...this.#rows.values()]
+      .filter((row) => row.tenant === tenant && row.expires > this.#simulation.time)
+      .map((row) => ({ ...row }))
+  }
+}

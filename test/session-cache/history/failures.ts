@@ -1,0 +1,62 @@
+import type { Simulation } from "../simulation.js"
+import type { Checks } from "./checks.js"
+import type { Client } from "./client.js"
+import { tokens } from "./database.js"
+import type { Network } from "./network.js"
+import { living, type Replica } from "./replica.js"
+
+export interface FailuresOptions {
+  simulation: Simulation
+  network: Network
+  clients: readonly Client[]
+  checks: Checks
+  /** All that there have ever been. One that is killed is replaced. */
+  replicas: Replica[]
+  start: (name: string) => Replica
+}
+
+/** What goes wrong, every now and then: streams are cut, processes are frozen, and replicas are killed. */
+export function playFailures({ simulation, network, clients, checks, replicas, start }: FailuresOptions): void {
+  const { connections } = network
+
+  function cutStreams(): void {
+    const open = [...connections]
+    const one = simulation.pick(open)
+    // One stream, or all of its replica: then the replica lets go of its hub when their leases are over.
+    const cut = simulation.chance(0.5) ? [one] : open.filter(({ replica }) => replica === one.replica)
+    for (const connection of cut) {
+      connections.delete(connection)
+      connection.cut()
+    }
+  }
+
+  function freezeClient(): void {
+    const client = simulation.pick(clients)
+    client.process.freeze(simulation.between(20, 2_500))
+    // Frozen as it is about to read: it does so before anything that has come meanwhile.
+    client.process.do(() => {
+      for (const token of tokens) checks.read(client, token)
+    })
+  }
+
+  function freezeReplica(): void {
+    simulation.pick(replicas).process.freeze(simulation.between(20, 2_500))
+  }
+
+  function killReplica(): void {
+    const dead = simulation.pick(living(replicas))
+    dead.process.kill()
+    for (const { replica, cut } of [...connections]) if (replica === dead) cut()
+    replicas.push(start(`${dead.name}'`))
+  }
+
+  function fail(): void {
+    const kind = simulation.random()
+    if (kind < 0.3 && connections.size > 0) cutStreams()
+    else if (kind < 0.6) freezeClient()
+    else if (kind < 0.8) freezeReplica()
+    else if (kind < 0.87 && living(replicas).length > 1) killReplica()
+    simulation.after(simulation.between(200, 2_500), fail)
+  }
+  simulation.after(simulation.between(200, 2_000), fail)
+}

@@ -1,0 +1,74 @@
+import { Simulation } from "../simulation.js"
+import { type Checks, createChecks } from "./checks.js"
+import { type Client, type ClientFault, startClient } from "./client.js"
+import { Database, tokens } from "./database.js"
+import { playFailures } from "./failures.js"
+import { createNetwork, type NetworkFault } from "./network.js"
+import { playOtherTenant } from "./other-tenant.js"
+import { startReplica } from "./replica.js"
+import { createService, type ServiceFault } from "./service.js"
+
+/** What is taken out of the protocol, to see that the histories find it. */
+export type Fault = ClientFault & NetworkFault & ServiceFault
+
+/** What has come of a history. */
+export interface Played {
+  /** What was broken, if something was. */
+  broken: string[]
+  /** Reads that were answered from memory. */
+  hits: number
+  /** Revocations that were acknowledged after they had waited for the caches. */
+  acks: number
+  /** How often a replica has made a hub again that it had let go of. */
+  again: number
+}
+
+/** How long a history is, in milliseconds. */
+const lengthMs = 6_000
+
+/** Plays one random history: a seed always gives the same one. */
+export async function history(seed: number, fault: Fault = {}): Promise<Played> {
+  const simulation = new Simulation(seed)
+  const database = new Database(simulation)
+
+  const slowness = simulation.pick([0.01, 0.03, 0.15])
+  /** How long a message or a statement takes, in milliseconds: mostly not long. */
+  const latency = () => (simulation.chance(slowness) ? simulation.between(100, 1_500) : simulation.between(1, 25))
+
+  const start = (name: string) => startReplica({ simulation, database, latency }, name)
+  const replicas = [start("a"), start("b")]
+  const service = createService({ simulation, database, latency, replicas }, fault)
+
+  const maxStaleMs = simulation.pick([200, 500, 1_000])
+  const network = createNetwork({ simulation, latency, replicas, maxStaleMs }, fault)
+  const clients = Array.from({ length: 3 }, () => startClient({ simulation, network, service, maxStaleMs }, fault))
+  const checks = createChecks({ simulation, database, maxStaleMs })
+
+  playOtherTenant({ simulation, database, replicas })
+  for (const client of clients) playReads(simulation, client, checks)
+  playWrites(simulation, clients)
+  playFailures({ simulation, network, clients, checks, replicas, start })
+  await simulation.run(lengthMs)
+
+  const again = replicas.reduce((sum, { feed }) => sum + feed.again, 0)
+  return { broken: checks.broken, hits: checks.hits, acks: service.acks, again }
+}
+
+/** One client reads again and again. */
+function playReads(simulation: Simulation, client: Client, checks: Checks): void {
+  const read = () => {
+    client.process.do(() => checks.read(client, simulation.pick(tokens)))
+    simulation.after(simulation.between(5, 120), read)
+  }
+  simulation.after(simulation.between(0, 50), read)
+}
+
+/** Now and then one of the clients writes. */
+function playWrites(simulation: Simulation, clients: readonly Client[]): void {
+  const write = () => {
+    const client = simulation.pick(clients)
+    client.process.do(client.write)
+    simulation.after(simulation.between(100, 2_000), write)
+  }
+  simulation.after(simulation.between(300, 1_500), write)
+}

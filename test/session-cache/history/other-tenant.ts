@@ -1,0 +1,38 @@
+import type { Simulation } from "../simulation.js"
+import type { Database } from "./database.js"
+import type { Replica } from "./replica.js"
+
+const tenant = "other"
+
+export interface OtherTenantOptions {
+  simulation: Simulation
+  database: Database
+  replicas: readonly Replica[]
+}
+
+/** Another tenant, in which much happens. In half of the histories it has a stubborn client at each replica. */
+export function playOtherTenant({ simulation, database, replicas }: OtherTenantOptions): void {
+  if (simulation.chance(0.5)) for (const replica of replicas) openStubborn(replica)
+  const change = () => {
+    database.commit(["elsewhere"], tenant)
+    simulation.after(simulation.between(50, 1_000), change)
+  }
+  change()
+}
+
+/** A client that has the longest lease renewed on and on, and never confirms. */
+function openStubborn({ process, hubs }: Replica): void {
+  const ping = { maxStaleMs: 10_000, nonce: 1n, confirmed: 0n, done: false }
+  const stream = hubs.open(
+    { tenant, key: "other" },
+    {
+      ready: () =>
+        process.after(1, () => {
+          const news = stream.take()
+          if (news !== undefined && news.nonce > 0n) stream.receive({ ...ping, nonce: news.nonce + 1n })
+        }),
+      fail: () => {},
+    },
+  )
+  stream.receive(ping)
+}

@@ -1,0 +1,48 @@
+import { cacheHubs, type Hubs } from "../../../server/src/session-cache/hubs.js"
+import { Process, type Simulation } from "../simulation.js"
+import type { Database, StoredRow } from "./database.js"
+import { createFeed, type Feed } from "./feed.js"
+
+export interface ReplicaOptions {
+  simulation: Simulation
+  database: Database
+  latency: () => number
+}
+
+/** A process of the service. */
+export interface Replica {
+  name: string
+  process: Process
+  feed: Feed
+  /** Those of the service itself. */
+  hubs: Hubs
+}
+
+export function startReplica({ simulation, database, latency }: ReplicaOptions, name: string): Replica {
+  const process = new Process(simulation)
+  const feed = createFeed({ simulation, database, latency, process })
+
+  /** Writes the row of this replica for a tenant; 1 in 20 loses its connection meanwhile. */
+  async function writeRow(tenant: string, row: StoredRow): Promise<void> {
+    const isLost = simulation.chance(0.05)
+    const write = () => database.writeRow(tenant, name, row)
+    // Nobody knows whether it was written; perhaps it is, much later.
+    if (isLost) {
+      if (simulation.chance(0.7)) simulation.after(simulation.between(1, 3_000), write)
+      await simulation.delay(latency())
+      throw new Error("the connection was lost")
+    }
+    await simulation.delay(latency())
+    write()
+    await simulation.delay(latency())
+  }
+
+  const keep = (tenant: string, row: StoredRow) => process.see(writeRow(tenant, row))
+  const hubs = cacheHubs({ feed, keep, now: process.now, after: process.after })
+  return { name, process, feed, hubs }
+}
+
+/** Those that have not been killed. */
+export function living(replicas: readonly Replica[]): Replica[] {
+  return replicas.filter(({ process }) => !process.isDead)
+}
