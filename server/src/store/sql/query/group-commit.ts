@@ -64,8 +64,8 @@ const longestWaitMs = 5
  * the same tables cost as much for one as for many. Where few come, each has its own at once.
  *
  * The work of one runs after that of the other, and what they insert comes at the end. A work finds its own rows in between, but
- * not those of another: works that name the same row take turns and are never in one transaction. When a statement fails, all is undone, and those whose work was done run it again by themselves. Nobody hears of success
- * before the database has committed.
+ * not those of another: works that name the same row take turns and are never in one transaction. When a statement fails, all is
+ * undone, and those whose work was done run it again by themselves. Nobody hears of success before the database has committed.
  */
 export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCommit {
   const line = queue.line()
