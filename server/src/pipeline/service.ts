@@ -25,7 +25,7 @@ export interface PipelineOptions extends Inside {
 const answerType = "authwire.v1.PipelineAnswer"
 const responseType = "authwire.v1.PipelineResponse"
 
-// A client that was asked to go elsewhere and does not, nor has a active call, need not be waited for.
+// A client that was asked to go elsewhere and does not, nor has an active call, need not be waited for.
 const moveMs = 1_000
 
 /** The third way into the router, beside the listeners: unary calls as messages of one stream. */
@@ -87,7 +87,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
 
   const begin = (frame: PipelineCall): void => {
     const { id, header } = frame
-    if (active.has(id)) throw brokenRule("calls.id", "must not be that of a active call")
+    if (active.has(id)) throw brokenRule("calls.id", "must not be that of an active call")
     const method = find(frame.method)
     if (method === undefined) {
       reject(frame, stream.method, unknown())

@@ -33,7 +33,7 @@ export interface Incoming {
   carrier?: Call
 }
 
-/** A active call. */
+/** An active call. */
 export interface Running {
   readonly call: Call
   /**
