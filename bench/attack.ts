@@ -72,7 +72,7 @@ async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKe
       },
     })
   const server = await (group === undefined ? start() : group.within(start))
-  const { grpcUrl = "", httpUrl = "" } = server.places
+  const { grpcUrl = "", httpUrl = "" } = server.endpoints
   const target: AttackTarget = { grpcUrl, httpUrl, key: reader.text, largeUser }
   const memory = () => residentBytes(server.pid) ?? 0
   try {

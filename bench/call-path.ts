@@ -51,7 +51,7 @@ const processes = {
   client: async () => entered(root),
   server: () => remote.evaluate<Record<string, number>>(`(${entered})(${JSON.stringify(root)})`),
 }
-const adapter = AuthwireAdapter({ url: server.places.grpcUrl ?? "", apiKey })
+const adapter = AuthwireAdapter({ url: server.endpoints.grpcUrl ?? "", apiKey })
 const sessionToken = randomUUID()
 const user = await adapter.createUser({ id: randomUUID(), email: `${sessionToken}@example.com`, emailVerified: null })
 await adapter.createSession({ sessionToken, userId: user.id, expires: new Date(Date.now() + 3_600_000) })

@@ -110,7 +110,7 @@ async function fill(database: Awaited<ReturnType<typeof createConnection>>): Pro
 /** Calls at a steady rate of a service with such arguments; each is timed from when it was due. */
 async function windowOf(url: string, args: readonly string[]) {
   const server = await startAuthwire(url, { args: args.length === 0 ? ["--cleanup-interval=0"] : args })
-  const client = createAuthwireClient({ url: server.places.grpcUrl ?? "", apiKey })
+  const client = createAuthwireClient({ url: server.endpoints.grpcUrl ?? "", apiKey })
   const { adapter } = client
   const user = await adapter.createUser({ id: randomUUID(), email: "", emailVerified: null })
   const tokens = Array.from({ length: 1_000 }, () => randomUUID())

@@ -58,16 +58,16 @@ try {
   await mysql.close()
 }
 
-async function sustainableCalls({ places }: ServerProcess): Promise<number> {
-  const side = await startSide("authwire-pipeline", places, [])
+async function sustainableCalls({ endpoints }: ServerProcess): Promise<number> {
+  const side = await startSide("authwire-pipeline", endpoints, [])
   const load = { operation: "getSessionAndUser", users, callers: 32, seed: 1 } as const
   const { throughput } = await side.measure({ ...load, warmUpMs: 2_000, windowMs: 3_000 })
   await side.stop()
   return Math.round(throughput)
 }
 
-async function flood({ pid, places }: ServerProcess, key: string, offered: number): Promise<FloodFigure> {
-  const { grpcUrl = "", httpUrl = "" } = places
+async function flood({ pid, endpoints }: ServerProcess, key: string, offered: number): Promise<FloodFigure> {
+  const { grpcUrl = "", httpUrl = "" } = endpoints
   const args = [grpcUrl, httpUrl, String(users)]
   const sides = await Promise.all(
     Array.from({ length: senders }, () => startChild("flood-side.ts", [...args, key], { nice: 10 })),

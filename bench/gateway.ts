@@ -27,7 +27,7 @@ const database = `authwire_bench_gateway_${process.pid}`
 await mysql.pool.query(`CREATE DATABASE ${database}`)
 try {
   const server = await startAuthwire(mysql.url(database), { args: ["--migrate"] })
-  const { grpcUrl = "", httpUrl = "" } = server.places
+  const { grpcUrl = "", httpUrl = "" } = server.endpoints
   const transport = grpcTransport({ url: grpcUrl })
   const client = createAuthwireClient({ url: grpcUrl, apiKey, transport, timeoutMs: 60_000 })
   const gateway = createClient(Authorization, transport)
@@ -74,7 +74,7 @@ try {
   const operations: Record<string, () => Promise<void>> = {
     async getSessionAndUser() {
       const { user } = await client.sessions.getSessionAndUser({ sessionToken: anyToken() })
-      if (user === undefined) throw new Error("a look-up finds nothing")
+      if (user === undefined) throw new Error("a lookup finds nothing")
     },
     async "Authorization/Check"() {
       const asked = { contextExtensions: settings, request: { http: { ...request, headers: headersOf() } } }

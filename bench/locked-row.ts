@@ -35,8 +35,8 @@ const mysql = await openMysqlServer()
 const name = `authwire_bench_${randomBytes(6).toString("hex")}`
 await mysql.pool.query(`CREATE DATABASE ${name}`)
 const server = await startAuthwire(mysql.url(name), { args: ["--migrate"] })
-const client = createAuthwireClient({ url: server.places.grpcUrl ?? "", apiKey, timeoutMs: 30_000 })
-const writing = createAuthwireClient({ url: server.places.grpcUrl ?? "", apiKey, timeoutMs: 30_000 })
+const client = createAuthwireClient({ url: server.endpoints.grpcUrl ?? "", apiKey, timeoutMs: 30_000 })
+const writing = createAuthwireClient({ url: server.endpoints.grpcUrl ?? "", apiKey, timeoutMs: 30_000 })
 try {
   const user = async () => (await client.adapter.createUser({ id: randomUUID(), email: "", emailVerified: null })).id
   const users = await Promise.all(Array.from({ length: 100 }, user))

@@ -21,14 +21,14 @@ const ends: (() => Promise<void>)[] = []
 try {
   const authwire = await startAuthwire(await server.load("authwire", users))
   ends.push(authwire.stop)
-  const places = {
-    "authwire-pipeline": authwire.places,
-    "authwire-unary": authwire.places,
+  const endpoints = {
+    "authwire-pipeline": authwire.endpoints,
+    "authwire-unary": authwire.endpoints,
     "drizzle-postgres": { databaseUrl: await server.load("plain", users) },
   } satisfies Partial<Record<ContenderName, object>>
   const turns: Turn[] = []
-  for (const [name, place] of Object.entries(places)) {
-    const side = await startSide(name as ContenderName, place, [authwire.pid])
+  for (const [name, endpoint] of Object.entries(endpoints)) {
+    const side = await startSide(name as ContenderName, endpoint, [authwire.pid])
     ends.push(side.stop)
     await side.check(users)
     turns.push({ name, side, users })

@@ -30,7 +30,7 @@ await mysql.pool.query(`CREATE DATABASE ${name}`)
 const server = await startAuthwire(mysql.url(name), { args: ["--migrate"] })
 // Below what makes keys by itself.
 const header = new Headers({ authorization: `Bearer ${apiKey}` })
-const transport = pipelineTransport({ url: server.places.grpcUrl ?? "", header })
+const transport = pipelineTransport({ url: server.endpoints.grpcUrl ?? "", header })
 const users = createClient(UserService, transport)
 const accounts = createClient(AccountService, transport)
 const sessions = createClient(SessionService, transport)

@@ -41,11 +41,15 @@ try {
     drops.unshift(() => replica.stop())
   }
   const [one, two] = replicas as [ServerProcess, ServerProcess]
-  const cached = createAuthwireClient({ url: two.places.grpcUrl as string, apiKey, sessionCache: { maxStaleMs: 1000 } })
+  const cached = createAuthwireClient({
+    url: two.endpoints.grpcUrl as string,
+    apiKey,
+    sessionCache: { maxStaleMs: 1000 },
+  })
   drops.unshift(async () => cached.close())
   const contenders: Record<string, Contender> = {
     "Authwire, cached": { adapter: cached.adapter, close: async () => {} },
-    "Authwire, pipeline": authwirePipeline(two.places),
+    "Authwire, pipeline": authwirePipeline(two.endpoints),
     "@auth/drizzle-adapter": drizzleAdapter({ databaseUrl: plain.url }),
   }
   for (const { close } of Object.values(contenders)) drops.unshift(close)
@@ -73,7 +77,7 @@ try {
     }
   }
 
-  const revoker = createAuthwireClient({ url: one.places.grpcUrl as string, apiKey })
+  const revoker = createAuthwireClient({ url: one.endpoints.grpcUrl as string, apiKey })
   drops.unshift(async () => revoker.close())
   for (const awaitCaches of [false, true]) {
     const known: number[] = []
@@ -100,7 +104,7 @@ try {
   const cache = sessionCache({ size: 100_000, now: () => 0, timeOfDay: Date.now })
   cache.grant(1)
   const sample = await cached.adapter.getSessionAndUser(sessionToken(sessions - 1))
-  if (!sample) throw new Error("a look-up finds nothing")
+  if (!sample) throw new Error("a lookup finds nothing")
   for (let n = 0; n < 100_000; n++) {
     const [token, user] = [sessionToken(n), userId(n)]
     const keys = [sessionKey(token), userKey(user)]

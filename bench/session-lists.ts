@@ -83,7 +83,7 @@ async function startSide(size: number) {
   await fill(mysql.url(name), users)
   say(`filled ${size} sessions`)
 
-  const client = createAuthwireClient({ url: server.places.grpcUrl ?? "", apiKey, timeoutMs: 60_000 })
+  const client = createAuthwireClient({ url: server.endpoints.grpcUrl ?? "", apiKey, timeoutMs: 60_000 })
   closing.push(async () => client.close())
   const { sessions } = client
   const random = randomNumbers(size)

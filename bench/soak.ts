@@ -37,7 +37,7 @@ const stage = openStage(mysql)
 try {
   const database = await stage.database("authwire", users)
   const server = await startAuthwire(database.url, { nodeArgs: inspectOn(serverPort) })
-  const side = await startSide("authwire-pipeline", server.places, [], inspectOn(clientPort))
+  const side = await startSide("authwire-pipeline", server.endpoints, [], inspectOn(clientPort))
   const inspectors = { server: await openInspector(serverPort), client: await openInspector(clientPort) }
   const results: SoakResults = {
     facts: readFacts(mysql),

@@ -32,7 +32,7 @@ const { operations, contenders: names } = options
 const pace = { rounds, windowMs: seconds * 1000, warmUpMs: seconds * 250 }
 // What a write runs through is long: its process becomes faster for some seconds.
 const warmUpMs = seconds * 6000
-/** The look-up that every request makes is measured most exactly. */
+/** The lookup that every request makes is measured most exactly. */
 const fewer = { ...pace, rounds: Math.min(3, rounds) }
 const paceOf = (operation: string) => (operation === "getSessionAndUser" ? pace : fewer)
 

@@ -1,16 +1,16 @@
 import { createAuthwireClient, grpcTransport } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { apiKey } from "../servers/key.ts"
-import { type Contender, type Places, required } from "./contender.ts"
+import { type Contender, type Endpoints, required } from "./contender.ts"
 
 /** The client as it is by default. */
-export function authwirePipeline({ grpcUrl }: Places): Contender {
+export function authwirePipeline({ grpcUrl }: Endpoints): Contender {
   const client = createAuthwireClient({ url: required(grpcUrl), apiKey })
   return { adapter: client.adapter, client, close: async () => client.close() }
 }
 
 /** One gRPC call for each call of the adapter. */
-export function authwireUnary({ grpcUrl }: Places): Contender {
+export function authwireUnary({ grpcUrl }: Endpoints): Contender {
   const url = required(grpcUrl)
   const transport = grpcTransport({ url })
   const client = createAuthwireClient({ url, apiKey, transport })
@@ -18,7 +18,7 @@ export function authwireUnary({ grpcUrl }: Places): Contender {
 }
 
 /** Connect over fetch, as at the edge: HTTP/1.1. */
-export function authwireConnect({ httpUrl }: Places): Contender {
+export function authwireConnect({ httpUrl }: Endpoints): Contender {
   const client = createEdgeClient({ url: required(httpUrl), apiKey })
   return { adapter: client.adapter, client, close: async () => client.close() }
 }

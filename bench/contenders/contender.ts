@@ -11,7 +11,7 @@ export interface Contender {
 }
 
 /** Where a contender finds what it needs. Undefined: this run does not have it. */
-export interface Places {
+export interface Endpoints {
   /** The tables of this contender. */
   databaseUrl?: string
   /** Its server: the gRPC listener, the HTTP listener, or the one it has. */

@@ -1,6 +1,6 @@
 import type { SchemaName } from "../data/schemas.ts"
 import type { ServerName } from "../servers/processes.ts"
-import type { Contender, Places } from "./contender.ts"
+import type { Contender, Endpoints } from "./contender.ts"
 
 interface Entry {
   /** How tables call it. */
@@ -14,7 +14,7 @@ interface Entry {
   /** The server that it talks to, if any. */
   readonly server: ServerName | null
   /** Loads it. Each is loaded only where it is measured. */
-  open(places: Places): Promise<Contender>
+  open(endpoints: Endpoints): Promise<Contender>
 }
 
 const authwire = { isFloor: false, schema: "authwire", server: "authwire" } as const
@@ -25,47 +25,47 @@ const echo = { isFloor: true, schema: null, server: "echo" } as const
 export const contenders = {
   "authwire-pipeline": {
     ...{ title: "Authwire, pipeline", ...authwire },
-    open: async (places) => (await import("./authwire.ts")).authwirePipeline(places),
+    open: async (endpoints) => (await import("./authwire.ts")).authwirePipeline(endpoints),
   },
   "authwire-unary": {
     ...{ title: "Authwire, unary gRPC", ...authwire },
-    open: async (places) => (await import("./authwire.ts")).authwireUnary(places),
+    open: async (endpoints) => (await import("./authwire.ts")).authwireUnary(endpoints),
   },
   "authwire-connect": {
     ...{ title: "Authwire, Connect over fetch", ...authwire },
-    open: async (places) => (await import("./authwire.ts")).authwireConnect(places),
+    open: async (endpoints) => (await import("./authwire.ts")).authwireConnect(endpoints),
   },
   drizzle: {
     ...{ title: "@auth/drizzle-adapter", schema: "plain", ...inProcess },
-    open: async (places) => (await import("./drizzle.ts")).drizzleAdapter(places),
+    open: async (endpoints) => (await import("./drizzle.ts")).drizzleAdapter(endpoints),
   },
   "drizzle-postgres": {
     ...{ title: "@auth/drizzle-adapter on PostgreSQL", schema: null, isOnPostgres: true, ...inProcess },
-    open: async (places) => (await import("./drizzle-postgres.ts")).drizzlePostgresAdapter(places),
+    open: async (endpoints) => (await import("./drizzle-postgres.ts")).drizzlePostgresAdapter(endpoints),
   },
   typeorm: {
     ...{ title: "@auth/typeorm-adapter", schema: "typeorm", ...inProcess },
-    open: async (places) => (await import("./typeorm.ts")).typeormAdapter(places),
+    open: async (endpoints) => (await import("./typeorm.ts")).typeormAdapter(endpoints),
   },
   prisma: {
     ...{ title: "@auth/prisma-adapter", schema: "prisma", ...inProcess },
-    open: async (places) => (await import("./prisma.ts")).prismaAdapter(places),
+    open: async (endpoints) => (await import("./prisma.ts")).prismaAdapter(endpoints),
   },
   rest: {
     ...{ title: "Express and fetch, by hand", isFloor: false, schema: "plain", server: "rest" },
-    open: async (places) => (await import("./rest.ts")).restAdapter(places),
+    open: async (endpoints) => (await import("./rest.ts")).restAdapter(endpoints),
   },
   "echo-unary": {
     ...{ title: "grpc-js unary, echo", ...echo },
-    open: async (places) => (await import("./echo.ts")).echoUnary(places),
+    open: async (endpoints) => (await import("./echo.ts")).echoUnary(endpoints),
   },
   "echo-stream": {
     ...{ title: "grpc-js stream, echo", ...echo },
-    open: async (places) => (await import("./echo.ts")).echoStream(places),
+    open: async (endpoints) => (await import("./echo.ts")).echoStream(endpoints),
   },
   statement: {
     ...{ title: "mysql2 prepared statement", isFloor: true, schema: "authwire", server: null },
-    open: async (places) => (await import("./statement.ts")).preparedStatement(places),
+    open: async (endpoints) => (await import("./statement.ts")).preparedStatement(endpoints),
   },
 } satisfies Record<string, Entry>
 

@@ -3,7 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { Client, credentials, type ServiceDefinition } from "@grpc/grpc-js"
 import { dataExpires, email, sessionToken, userId } from "../data/keys.ts"
-import { type Contender, type Places, required } from "./contender.ts"
+import { type Contender, type Endpoints, required } from "./contender.ts"
 
 const bytes = { serialize: (message: Buffer) => message, deserialize: (message: Buffer) => message }
 const plain = {
@@ -19,7 +19,7 @@ export const echoMethods = {
 } satisfies ServiceDefinition
 
 /** A floor: a unary call of grpc-js with the bytes of GetSessionAndUser, and nothing else. */
-export function echoUnary({ grpcUrl }: Places): Contender {
+export function echoUnary({ grpcUrl }: Endpoints): Contender {
   const client = connect(grpcUrl)
   const question = questionBytes(0)
   const ask = () =>
@@ -32,7 +32,7 @@ export function echoUnary({ grpcUrl }: Places): Contender {
 }
 
 /** A floor: the same bytes in one bidirectional stream. Answers come in the order of the questions. */
-export function echoStream({ grpcUrl }: Places): Contender {
+export function echoStream({ grpcUrl }: Endpoints): Contender {
   const client = connect(grpcUrl)
   const question = questionBytes(0)
   const stream = client.makeBidiStreamRequest(echoMethods.stream.path, bytes.serialize, bytes.deserialize)

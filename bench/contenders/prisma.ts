@@ -1,10 +1,10 @@
 import { PrismaAdapter } from "@auth/prisma-adapter"
 import { PrismaMariaDb } from "@prisma/adapter-mariadb"
 import { PrismaClient } from "@prisma/client"
-import { type Contender, type Places, poolSize, required } from "./contender.ts"
+import { type Contender, type Endpoints, poolSize, required } from "./contender.ts"
 
 /** As https://authjs.dev/getting-started/adapters/prisma has it, with the driver that Prisma 7 has for MySQL. */
-export function prismaAdapter({ databaseUrl }: Places): Contender {
+export function prismaAdapter({ databaseUrl }: Endpoints): Contender {
   const { hostname, port, username, password, pathname } = new URL(required(databaseUrl))
   const adapter = new PrismaMariaDb({
     host: hostname,

@@ -1,8 +1,8 @@
 import type { Adapter, AdapterSession, AdapterUser, VerificationToken } from "@auth/core/adapters"
-import { type Contender, type Places, required } from "./contender.ts"
+import { type Contender, type Endpoints, required } from "./contender.ts"
 
 /** The client of servers/rest.ts, as people write it: JSON over `fetch`, which keeps connections. */
-export function restAdapter({ httpUrl }: Places): Contender {
+export function restAdapter({ httpUrl }: Endpoints): Contender {
   const base = required(httpUrl)
 
   async function call<T>(method: keyof Adapter, body: object): Promise<T> {

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto"
 import { createPool } from "mysql2"
-import { type Contender, type Places, poolSize, required } from "./contender.ts"
+import { type Contender, type Endpoints, poolSize, required } from "./contender.ts"
 
 const sessionAndUser = `SELECT s.user_id, s.expires, s.extra, u.id, u.email, u.email_verified, u.name, u.image, u.extra
   FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id WHERE s.tenant = 'default' AND s.token_hash = ?`
 
 /** A floor: the statement that Authwire makes of GetSessionAndUser, prepared, from a pool of mysql2. */
-export function preparedStatement({ databaseUrl }: Places): Contender {
+export function preparedStatement({ databaseUrl }: Endpoints): Contender {
   const pool = createPool({ uri: required(databaseUrl), connectionLimit: poolSize })
   return {
     adapter: {

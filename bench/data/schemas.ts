@@ -68,7 +68,7 @@ const typeorm: Schema = {
     const dataSource = new DataSource({ type: "mysql", url: databaseUrl, entities: Object.values(entities) })
     await dataSource.initialize()
     await dataSource.synchronize()
-    // The adapter's entities have no index for these look-ups. Nobody who has 100,000 users does without.
+    // The adapter's entities have no index for these lookups. Nobody who has 100,000 users does without.
     await dataSource.query("CREATE UNIQUE INDEX account_by_provider ON accounts (provider, providerAccountId)")
     await dataSource.query("CREATE UNIQUE INDEX token_by_identifier ON verification_tokens (identifier, token)")
     await dataSource.destroy()

@@ -53,7 +53,7 @@ export const operations = {
       const extend = { maxAge: { seconds: 1_000_000_000n }, updateAge: {} }
       return async () => {
         const { session, user, extended } = await client.sessions.accessSession({ sessionToken: any(), extend })
-        if (!(session && user)) throw new Error("a look-up finds nothing")
+        if (!(session && user)) throw new Error("a lookup finds nothing")
         // Another caller may have come for the same one in the same millisecond.
         return extended
       }
@@ -129,10 +129,10 @@ export async function check(adapter: Adapter, users: number): Promise<void> {
     const byAccount = await adapter.getUserByAccount?.({ provider, providerAccountId: providerAccountId(user) })
     for (const { id, email: address, emailVerified } of [found?.user, byAccount].map(exists)) {
       if (id !== userId(user) || address !== email(user) || emailVerified)
-        throw new Error("a look-up finds another user")
+        throw new Error("a lookup finds another user")
     }
     if (found?.session.userId !== userId(user) || found.session.expires.getTime() !== dataExpires.getTime()) {
-      throw new Error("a look-up finds another session")
+      throw new Error("a lookup finds another session")
     }
   }
 }
@@ -144,6 +144,6 @@ function method<Name extends keyof Adapter>(adapter: Adapter, name: Name): NonNu
 }
 
 function exists<T>(found: T | null | undefined): T {
-  if (found === null || found === undefined) throw new Error("a look-up finds nothing")
+  if (found === null || found === undefined) throw new Error("a lookup finds nothing")
   return found
 }

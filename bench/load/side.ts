@@ -1,6 +1,6 @@
 // One contender in a process of its own, that makes its load: answers each request of the parent with what it measured.
 //
-//   startChild("side.ts", [name, JSON of its places])
+//   startChild("side.ts", [name, JSON of its endpoints])
 
 import { type ContenderName, contenders } from "../contenders/contenders.ts"
 import { answerParent } from "./child.ts"
@@ -10,9 +10,9 @@ import { soakOperations } from "./soak-operations.ts"
 import type { Request } from "./start-side.ts"
 import { randomNumbers } from "./statistics.ts"
 
-const [name = "", places = "{}"] = process.argv.slice(2)
+const [name = "", endpoints = "{}"] = process.argv.slice(2)
 const { isFloor, open } = contenders[name as ContenderName]
-const contender = await open(JSON.parse(places))
+const contender = await open(JSON.parse(endpoints))
 const all = { ...operations, ...soakOperations }
 
 answerParent(async (request: Request) => {

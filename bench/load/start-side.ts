@@ -1,4 +1,4 @@
-import type { Places } from "../contenders/contender.ts"
+import type { Endpoints } from "../contenders/contender.ts"
 import type { ContenderName } from "../contenders/contenders.ts"
 import { startChild } from "./child.ts"
 import type { Window } from "./closed-loop.ts"
@@ -31,11 +31,11 @@ export interface Side {
 /** Starts one. `pids`: of the processes whose CPU is to be told beside its own. */
 export async function startSide(
   name: ContenderName,
-  places: Places,
+  endpoints: Endpoints,
   pids: readonly number[],
   nodeArgs: readonly string[] = [],
 ): Promise<Side> {
-  const { pid, ask, stop } = await startChild("./side.ts", [name, JSON.stringify(places)], { nodeArgs })
+  const { pid, ask, stop } = await startChild("./side.ts", [name, JSON.stringify(endpoints)], { nodeArgs })
   const send = (request: Request) => ask(request)
   return {
     pid,

@@ -4,7 +4,7 @@ import type { Stage } from "./stage.ts"
 
 const growthOperations = ["getSessionAndUser", "getUserByAccount"] satisfies OperationName[]
 
-/** The same look-ups on more and more users: a server for each, which take turns. Figures have the number as name. */
+/** The same lookups on more and more users: a server for each, which take turns. Figures have the number as name. */
 export async function measureGrowth(
   stage: Stage,
   options: { sizes: readonly number[]; callers: readonly number[]; warmUpMs: number; pace: Pace },

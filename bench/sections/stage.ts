@@ -37,7 +37,7 @@ export function openStage(mysql: MysqlServer): Stage {
       const { schema, server } = contenders[name]
       const databaseUrl = schema === null ? "" : (await database(schema, users)).url
       const process = server && (await once(started, `${server} ${databaseUrl}`, () => servers[server](databaseUrl)))
-      const side = await startSide(name, { databaseUrl, ...process?.places }, [process?.pid ?? 0, mysql.pid ?? 0])
+      const side = await startSide(name, { databaseUrl, ...process?.endpoints }, [process?.pid ?? 0, mysql.pid ?? 0])
       sides.push(side)
       await side.check(users)
       return side

@@ -1,14 +1,14 @@
 import { type ChildProcess, fork, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
-import type { Places } from "../contenders/contender.ts"
+import type { Endpoints } from "../contenders/contender.ts"
 import { apiKeyEntry } from "./key.ts"
 
 /** A server in a process of its own. */
 export interface ServerProcess {
   readonly pid: number
   /** Where it is. */
-  readonly places: Places
+  readonly endpoints: Endpoints
   /** Ends it, and waits until it is gone. */
   stop(): Promise<void>
 }
@@ -71,7 +71,7 @@ export const servers = {
 
 export type ServerName = keyof typeof servers
 
-function serverOf(child: ChildProcess, places: Places): ServerProcess {
+function serverOf(child: ChildProcess, endpoints: Endpoints): ServerProcess {
   const ended = once(child, "exit")
   // Nothing stays behind when this process fails.
   const kill = () => child.kill()
@@ -79,7 +79,7 @@ function serverOf(child: ChildProcess, places: Places): ServerProcess {
   child.once("exit", () => process.off("exit", kill))
   return {
     pid: child.pid as number,
-    places,
+    endpoints,
     async stop() {
       kill()
       await ended

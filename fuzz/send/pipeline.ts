@@ -17,7 +17,7 @@ export interface PipelineStream {
   until<T>(waited: Promise<T>): Promise<T | Outcome>
 }
 
-/** Opens a connection and a stream on it. Resolves when the service has begun to carry it, or has rejected to. */
+/** Opens a connection and a stream on it. Resolves when the service has begun to carry it, or has rejected it. */
 export async function openPipelineStream(
   ports: Ports,
   transport: ListenerName,

@@ -12,7 +12,7 @@ export type RawOutcome = string
 /** Told of each call that ended, and how long after it was sent, in milliseconds. */
 export type Heard = (outcome: RawOutcome, ms: number) => void
 
-/** Sends look-ups of sessions, encoded before, as somebody would who wants to send many. */
+/** Sends lookups of sessions, encoded before, as somebody would who wants to send many. */
 export interface RawCalls {
   /** Sends so many calls, or as many as the transport takes. @returns how many. */
   send(count: number): number

@@ -51,7 +51,7 @@ describe("a certificate of a client", () => {
 
   const ways = ["pipeline", "unary"] as const
 
-  /** What becomes of a look-up and of a write. */
+  /** What becomes of a lookup and of a write. */
   async function outcomes(way: (typeof ways)[number], client: Certificate | undefined, apiKey?: string) {
     const tls = { ca: authority.cert, ...(client && { cert: client.cert, key: client.key }) }
     const url = server.grpcUrl

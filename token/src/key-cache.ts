@@ -9,7 +9,7 @@ type Derivation<Value, Enc extends string> = (secret: string, salt: string, enc:
  *
  * What is remembered is as secret as the secret, and the secret is part of the entry's name. So few entries, and an end
  * for those of a secret that is no longer used. A Map compares names only after their hashes, which the process seeds at
- * random: how long a look-up takes says nothing about the secrets of others.
+ * random: how long a lookup takes says nothing about the secrets of others.
  */
 export function keyCache<Value, Enc extends string>(
   derive: Derivation<Value, Enc>,

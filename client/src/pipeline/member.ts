@@ -4,7 +4,7 @@ import { type Client, connectivityState, type Metadata } from "@grpc/grpc-js"
 import type { PipelinedCall } from "./call.js"
 import { openPipelineStream, type PipelineStream } from "./stream.js"
 
-/** One connection of a pipeline: at most one stream that takes calls, and what is known of the place. */
+/** One connection of a pipeline: at most one stream that takes calls, and what is known of the endpoint. */
 export interface Member {
   /** The stream that takes calls, if there is one; it may still have to hear from the service. */
   readonly stream: PipelineStream | undefined
@@ -12,7 +12,7 @@ export interface Member {
   readonly leaving: PipelineStream | undefined
   /** Whether the last stream ended because it had nothing to do: a new one can have calls at once or soon. */
   readonly isResting: boolean
-  /** Whether the place answers, but not to a pipeline: a proxy or an older server. */
+  /** Whether the endpoint answers, but not to a pipeline: a proxy or an older server. */
   readonly rejectsPipeline: boolean
   /** Why it had no stream when it last wanted one. */
   readonly error: ConnectError | undefined
@@ -36,7 +36,7 @@ export interface MemberEvents {
   changed(unsent: PipelinedCall[]): void
   /** A stream is about to be left. */
   leaving(): void
-  /** The place failed: perhaps there are others by now. */
+  /** The endpoint failed: perhaps there are others by now. */
   failed(): void
 }
 
@@ -53,7 +53,7 @@ export interface MemberOptions {
 
 /** How long the service may take to say that it carries a stream, in milliseconds. */
 const settingsTimeoutMs = 2_000
-/** How long a place is left in peace that does not carry pipelines, or does not say so, in milliseconds. */
+/** How long an endpoint is left in peace that does not carry pipelines, or does not say so, in milliseconds. */
 const rejectedMs = 60_000
 const silentMs = 5_000
 /** The pause after a failure, in milliseconds: doubled with each, less up to a half by chance. */

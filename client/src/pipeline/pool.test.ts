@@ -3,13 +3,13 @@ import { describe, expect, test } from "@jest/globals"
 import { FakeMember, idOf, makeCall } from "../../test/pipeline-fakes.js"
 import { createPipelinePool } from "./pool.js"
 
-/** A pool at these places, whose clock stands still unless told; `found` is what the next look finds. */
+/** A pool at these endpoints, whose clock stands still unless told; `found` is what the next look finds. */
 async function setUp(targets: readonly string[] | Error, connections = 1) {
   const members: FakeMember[] = []
   const fallen: string[] = []
   const world = { now: 0, time: 0, found: targets, looks: 0 }
   const pool = createPipelinePool({
-    places: async () => {
+    endpoints: async () => {
       world.looks++
       if (world.found instanceof Error) throw world.found
       return world.found.map((target) => ({ target, settings: {} }))
@@ -40,7 +40,7 @@ async function setUp(targets: readonly string[] | Error, connections = 1) {
   return { pool, world, members, fallen, send, turn }
 }
 
-/** The same with streams to all places that are open and have a call each, as the first one brings it about. */
+/** The same with streams to all endpoints that are open and have a call each, as the first one brings it about. */
 async function setUpOpen(targets: readonly string[], connections?: number) {
   const world = await setUp(targets, connections)
   world.send("first")
@@ -120,7 +120,7 @@ describe("createPipelinePool", () => {
     expect(next.calls).toEqual(["2"])
   })
 
-  test("of several places, the next calls go to those that are not to be left", async () => {
+  test("of several endpoints, the next calls go to those that are not to be left", async () => {
     const { send, members, streams } = await setUpOpen(["a", "b"])
     members[0]!.mayOpen = false
     const old = members[0]!.drain()
@@ -130,7 +130,7 @@ describe("createPipelinePool", () => {
     expect(members.map(({ hurries }) => hurries)).toEqual([1, 1])
   })
 
-  test("a place that rests is used again; while it has to hear from the service, others serve", async () => {
+  test("an endpoint that rests is used again; while it has to hear from the service, others serve", async () => {
     const { send, members, streams, turn } = await setUpOpen(["a", "b"])
     members[0]!.stream = undefined
     members[0]!.isResting = true
@@ -143,7 +143,7 @@ describe("createPipelinePool", () => {
     expect((members[0] as FakeMember).stream?.calls).toEqual(["2"])
   })
 
-  test("when all places are down a call fails at once, with what the place said", async () => {
+  test("when all endpoints are down a call fails at once, with what the endpoint said", async () => {
     const { send, members, turn } = await setUpOpen(["a", "b"])
     for (const one of members) one.fail()
     const end = send("1")
@@ -186,7 +186,7 @@ describe("createPipelinePool", () => {
     expect(members[0]?.settle().calls).toEqual(["3"])
   })
 
-  test("places that are new are used and those that are gone are closed, but not all at once", async () => {
+  test("endpoints that are new are used and those that are gone are closed, but not all at once", async () => {
     const { send, world, members, turn } = await setUpOpen(["a", "b"])
     world.found = ["b", "c"]
     world.now = 30_000
@@ -200,7 +200,7 @@ describe("createPipelinePool", () => {
     expect(members.map(({ closed }) => closed)).toEqual([true, false, false])
   })
 
-  test("a failure makes it look for other places, at most once a second", async () => {
+  test("a failure makes it look for other endpoints, at most once a second", async () => {
     const { world, members, turn } = await setUpOpen(["a"])
     members[0]!.fail()
     await turn()
@@ -212,7 +212,7 @@ describe("createPipelinePool", () => {
   })
 
   test.each([1_000, 30_000, 400_000])(
-    "after a suspension of %i ms the next call goes to a new connection, and the places are looked up again",
+    "after a suspension of %i ms the next call goes to a new connection, and the endpoints are looked up again",
     async (gapMs) => {
       const { send, world, members, streams, turn } = await setUpOpen(["a"])
       world.time = gapMs

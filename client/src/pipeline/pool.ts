@@ -1,11 +1,11 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import { watchSuspension } from "../transport/suspension.js"
-import type { Place } from "./addresses.js"
 import type { Holder, PipelinedCall, Slot } from "./call.js"
+import type { Endpoint } from "./endpoints.js"
 import type { Member, MemberEvents } from "./member.js"
 import type { PipelineStream } from "./stream.js"
 
-/** Spreads calls over the streams to all places that serve. */
+/** Spreads calls over the streams to all endpoints that serve. */
 export interface PipelinePool {
   send(call: PipelinedCall): void
   /** Whether it has neither a stream nor a call that waits for one. */
@@ -15,11 +15,11 @@ export interface PipelinePool {
 }
 
 export interface PoolOptions {
-  /** Finds the places. Asked at the first call and, at most every `relookMs`, after failures and as time goes by. */
-  places: () => Promise<readonly Place[]>
-  /** How many streams to each place. */
+  /** Finds the endpoints. Asked at the first call and, at most every `relookMs`, after failures and as time goes by. */
+  endpoints: () => Promise<readonly Endpoint[]>
+  /** How many streams to each endpoint. */
   connections: number
-  member: (place: Place, events: MemberEvents) => Member
+  member: (endpoint: Endpoint, events: MemberEvents) => Member
   /** Takes the calls that no pipeline carries. */
   fallback: (call: PipelinedCall) => void
   now: () => number
@@ -27,16 +27,16 @@ export interface PoolOptions {
   wallClock: () => number
 }
 
-/** How often places are looked up, at the most and without cause, in milliseconds. */
+/** How often endpoints are looked up, at the most and without cause, in milliseconds. */
 const relookMs = 1_000
 const lookMs = 30_000
-/** How many calls that are made together go to one stream: the service answers look-ups that come together by one statement. */
+/** How many calls that are made together go to one stream: the service answers lookups that come together by one statement. */
 const together = 16
 /** A stream without calls for so long, twice at the most, ends, and does not keep the process alive. In milliseconds. */
 const restMs = 500
 
 export function createPipelinePool(options: PoolOptions): PipelinePool {
-  const { places, connections, member, fallback, now, wallClock } = options
+  const { endpoints, connections, member, fallback, now, wallClock } = options
   const membersOf = new Map<string, Member[]>()
   let members: Member[] = []
   let lookedAt = Number.NEGATIVE_INFINITY
@@ -54,7 +54,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
   function look(ageMs: number): void {
     if (looking || closed || now() - lookedAt < ageMs) return
     looking = true
-    places()
+    endpoints()
       .then(settle, (cause: Error) => {
         lookError = new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause)
       })
@@ -65,7 +65,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
       })
   }
 
-  function settle(found: readonly Place[]): void {
+  function settle(found: readonly Endpoint[]): void {
     lookError = found.length > 0 ? undefined : new ConnectError("the name has no address", Code.Unavailable)
     // A name that has lost all its addresses is a mistake of the moment.
     if (closed || found.length === 0) return
@@ -75,12 +75,12 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
       membersOf.delete(target)
       for (const one of gone) one.close()
     }
-    for (const place of found) {
-      if (membersOf.has(place.target)) continue
+    for (const endpoint of found) {
+      if (membersOf.has(endpoint.target)) continue
       const events: MemberEvents = { changed: retry, leaving: hurry, failed: () => look(relookMs) }
       membersOf.set(
-        place.target,
-        Array.from({ length: connections }, () => member(place, events)),
+        endpoint.target,
+        Array.from({ length: connections }, () => member(endpoint, events)),
       )
     }
     members = [...membersOf.values()].flat()
@@ -179,7 +179,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     for (const one of members) one.hurry()
   }
 
-  /** Nobody knows which connections are still there, nor whether the places are the same. */
+  /** Nobody knows which connections are still there, nor whether the endpoints are the same. */
   const suspension = watchSuspension(() => {
     for (const one of members) one.renew()
     look(relookMs)

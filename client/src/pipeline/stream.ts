@@ -51,7 +51,7 @@ const batchCancels = 64
 
 const path = `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`
 
-/** @param settings - Those of an earlier stream to the same place: then calls go without waiting for the service's word. */
+/** @param settings - Those of an earlier stream to the same endpoint: then calls go without waiting for the service's word. */
 export function openPipelineStream(
   client: Client,
   metadata: Metadata,

@@ -7,8 +7,8 @@ import { cancelled, toMetadata } from "../transport/grpc-wire.js"
 import { explainTls } from "../transport/tls-error.js"
 import { type CallTrace, callTracer } from "../transport/trace.js"
 import { withHeader } from "../transport/traced.js"
-import { placesOf, type Resolve, systemResolve } from "./addresses.js"
 import { PipelinedCall } from "./call.js"
+import { endpointsOf, type Resolve, systemResolve } from "./endpoints.js"
 import { createMember } from "./member.js"
 import { createPipelinePool } from "./pool.js"
 
@@ -70,20 +70,20 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   let closed = false
 
   const pool = createPipelinePool({
-    places: () => placesOf(target, resolve),
+    endpoints: () => endpointsOf(target, resolve),
     connections,
     now,
     wallClock,
     fallback: (call) => call.makeBy(alone),
-    member: (place, events) => {
+    member: (endpoint, events) => {
       const settings = {
         ...channelOptions,
         "grpc.max_receive_message_length": maxReceiveBytes,
-        ...place.settings,
+        ...endpoint.settings,
         // Or all members would share one connection.
         "grpc.use_local_subchannel_pool": 1,
       }
-      const connect = () => new Client(place.target, target.credentials, settings)
+      const connect = () => new Client(endpoint.target, target.credentials, settings)
       const explain = (error: ConnectError) => explainTls(error, target.security)
       return createMember({ connect, explain, metadata, events, now, random })
     },

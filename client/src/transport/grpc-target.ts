@@ -40,7 +40,7 @@ export const channelOptions: ChannelOptions = {
   "grpc.keepalive_time_ms": 20_000,
   "grpc.keepalive_timeout_ms": 5_000,
   "grpc.keepalive_permit_without_calls": 1,
-  // DNS must not change how calls are repeated; and its TXT look-up would be one more thing to wait for.
+  // DNS must not change how calls are repeated; and its TXT lookup would be one more thing to wait for.
   "grpc.service_config_disable_resolution": 1,
   // Its registry would hold on to every channel that nobody closes, and it counts every call.
   "grpc.enable_channelz": 0,

@@ -69,7 +69,7 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
     expect(asked.lookups).toBe(1)
   })
 
-  test("ids at random cost no more than so many look-ups a second; a new key among them is found with the next list", async () => {
+  test("ids at random cost no more than so many lookups a second; a new key among them is found with the next list", async () => {
     const start = performance.now()
     const { lists } = asked
     const strangers = Promise.allSettled(Array.from({ length: 900 }, () => keyring.seek(newKey().id)))

@@ -39,7 +39,7 @@ const patienceMs = 2_000
 const freshMs = 4_500
 /**
  * How many unknown ids are looked up in a second, and how many calls with others wait for the next list: few, because
- * they are active meanwhile, and must not make the service look slow to those whose keys it knows.
+ * they count as active calls while they wait, and must not make the service look slow to those whose keys it knows.
  */
 const lookupsPerSecond = 20
 const maxWaiting = 8
@@ -51,7 +51,7 @@ const absentMs = 2_000
  * answer of the database its keys are neither valid nor invalid, and DATABASE_UNAVAILABLE is what every call gets.
  *
  * An id that is not in the list is looked up by itself, so that a new key works at once. Whoever tries ids at random
- * costs the database no more than 20 look-ups a second: a few beyond wait for the next list, which costs nothing, and
+ * costs the database no more than 20 lookups a second: a few beyond wait for the next list, which costs nothing, and
  * the rest are OVERLOADED and may come again when it is there.
  */
 export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Promise<Keyring> {

@@ -1,7 +1,7 @@
 import type { ApiKey } from "../store/types.js"
+import { InvalidValueError } from "../util/invalid-value-error.js"
 import { isKeyId } from "./api-key.js"
 import { scopes } from "./scopes.js"
-import { StaticKeyError } from "./static-key-error.js"
 
 /** A key as it was given in the configuration. */
 export type StaticKey = Omit<ApiKey, "created" | "revoked">
@@ -16,7 +16,7 @@ const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateNa
 
 /**
  * Reads a JSON list of keys: `[{ "id", "name", "tenant"?, "scopes": […], "secretSha256"?, "certificateName"?,
- * "expires"? }]`, at least one of `secretSha256` (hexadecimal) and `certificateName` in each. Throws StaticKeyError.
+ * "expires"? }]`, at least one of `secretSha256` (hexadecimal) and `certificateName` in each. Throws InvalidValueError.
  */
 export function parseStaticKeys(text: string): StaticKey[] {
   let entries: unknown
@@ -24,18 +24,19 @@ export function parseStaticKeys(text: string): StaticKey[] {
     entries = JSON.parse(text)
   } catch {
     // The words of JSON.parse quote the text.
-    throw new StaticKeyError("must be a list in JSON")
+    throw new InvalidValueError("must be a list in JSON")
   }
-  if (!Array.isArray(entries)) throw new StaticKeyError("must be a list in JSON")
+  if (!Array.isArray(entries)) throw new InvalidValueError("must be a list in JSON")
   const keys = entries.map((entry: unknown, index) => readEntry(entry, index))
   for (const [index, { id }] of keys.entries()) {
-    if (keys.findIndex((key) => key.id === id) !== index) throw new StaticKeyError(`[${index}].id: is taken by another`)
+    if (keys.findIndex((key) => key.id === id) !== index)
+      throw new InvalidValueError(`[${index}].id: is taken by another`)
   }
   return keys
 }
 
 function readEntry(entry: unknown, index: number): StaticKey {
-  const broken = (field: string, rule: string) => new StaticKeyError(`[${index}]${field}: ${rule}`)
+  const broken = (field: string, rule: string) => new InvalidValueError(`[${index}]${field}: ${rule}`)
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw broken("", "must be an object")
   const given = entry as Record<string, unknown>
   // Whoever wrote a field meant something by it, such as an end.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
-import { StaticKeyError } from "./static-key-error.js"
+import { InvalidValueError } from "../util/invalid-value-error.js"
 import { parseStaticKeys } from "./static-keys.js"
 import { parseTenantSecrets } from "./tenant-secrets.js"
 
@@ -12,7 +12,7 @@ function complaint(parse: () => unknown): string {
   try {
     parse()
   } catch (error) {
-    if (error instanceof StaticKeyError) return error.message
+    if (error instanceof InvalidValueError) return error.message
   }
   return "nothing"
 }

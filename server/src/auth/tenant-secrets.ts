@@ -1,11 +1,11 @@
-import { StaticKeyError } from "./static-key-error.js"
+import { InvalidValueError } from "../util/invalid-value-error.js"
 import { tenantName } from "./static-keys.js"
 
 /** The shortest secret, in bytes. */
 const minBytes = 32
 
 /**
- * Reads the secrets of tenants, `{"acme": ["newest", "older"]}`, at least one of each. Throws StaticKeyError.
+ * Reads the secrets of tenants, `{"acme": ["newest", "older"]}`, at least one of each. Throws InvalidValueError.
  *
  * @param options.short whether secrets may be short, as when one develops
  */
@@ -15,21 +15,21 @@ export function parseTenantSecrets(text: string, options: { short: boolean }): R
     given = JSON.parse(text)
   } catch {
     // The words of JSON.parse quote the text.
-    throw new StaticKeyError("must be an object in JSON")
+    throw new InvalidValueError("must be an object in JSON")
   }
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new StaticKeyError("must be an object in JSON")
+    throw new InvalidValueError("must be an object in JSON")
   }
   const secrets = new Map<string, readonly string[]>()
   for (const [index, [tenant, list]] of Object.entries(given).entries()) {
     // What is not the name of a tenant may be a secret in the wrong place.
-    if (!tenantName.test(tenant)) throw new StaticKeyError(`name ${index + 1}: must match ${tenantName.source}`)
-    if (tenant === "default") throw new StaticKeyError("default: has the secrets of AUTH_SECRET, and none here")
-    if (!Array.isArray(list) || list.length === 0) throw new StaticKeyError(`${tenant}: must be a list of secrets`)
+    if (!tenantName.test(tenant)) throw new InvalidValueError(`name ${index + 1}: must match ${tenantName.source}`)
+    if (tenant === "default") throw new InvalidValueError("default: has the secrets of AUTH_SECRET, and none here")
+    if (!Array.isArray(list) || list.length === 0) throw new InvalidValueError(`${tenant}: must be a list of secrets`)
     for (const [at, secret] of list.entries()) {
-      if (typeof secret !== "string" || secret === "") throw new StaticKeyError(`${tenant}[${at}]: must be a text`)
+      if (typeof secret !== "string" || secret === "") throw new InvalidValueError(`${tenant}[${at}]: must be a text`)
       if (!options.short && Buffer.byteLength(secret) < minBytes) {
-        throw new StaticKeyError(`${tenant}[${at}]: must have ${minBytes} bytes or more`)
+        throw new InvalidValueError(`${tenant}[${at}]: must have ${minBytes} bytes or more`)
       }
     }
     secrets.set(tenant, list as string[])

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { StaticKeyError } from "../auth/static-key-error.js"
+import { InvalidValueError } from "../util/invalid-value-error.js"
 import { StartError } from "./start-error.js"
 
 /** The text of a file that `check` finds well formed. Throws StartError. */
@@ -9,7 +9,7 @@ export function readGiven(flag: string, path: string, check: (text: string) => u
     check(text)
     return text
   } catch (error) {
-    if (error instanceof StaticKeyError) throw new StartError(`${flag}: ${error.message}`)
+    if (error instanceof InvalidValueError) throw new StartError(`${flag}: ${error.message}`)
     const code = error instanceof Error && "code" in error ? String(error.code) : String(error)
     throw new StartError(`${flag}: cannot read ${path} (${code})`, { cause: error })
   }

@@ -41,7 +41,7 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
   })
   const lookups = new Histogram({
     name: "authwire_lookup_batch_size",
-    help: "How many look-ups by key one statement answered: the sum counts look-ups, the count statements.",
+    help: "How many lookups by key one statement answered: the sum counts lookups, the count statements.",
     buckets: [1, 2, 4, 8, 16],
     registers,
   })

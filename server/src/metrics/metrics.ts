@@ -34,7 +34,7 @@ export interface Metrics {
   values(): Promise<MetricValues>
 }
 
-/** Seconds: from a look-up on one machine to the longest that a call may take. */
+/** Seconds: from a lookup on one machine to the longest that a call may take. */
 const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 const types = { unary: "unary", client_streaming: "client_stream", server_streaming: "server_stream" } as const

@@ -141,7 +141,7 @@ describe("a file of providers", () => {
     } catch (error) {
       problem = `${(error as Error).name}: ${(error as Error).message}`
     }
-    expect(problem).toContain(`StaticKeyError: ${message}`)
+    expect(problem).toContain(`InvalidValueError: ${message}`)
     expect(problem).not.toContain("S3cret!")
   })
 

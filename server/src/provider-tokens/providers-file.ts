@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { z } from "zod"
-import { StaticKeyError } from "../auth/static-key-error.js"
 import { tenantName } from "../auth/static-keys.js"
 import { isLoopback } from "../transport/address.js"
+import { InvalidValueError } from "../util/invalid-value-error.js"
 import { authMethods, type Provider, type Providers } from "./provider.js"
 
 const maxSecretBytes = 16_384
@@ -47,7 +47,7 @@ export interface SecretSources {
 /**
  * Reads the providers of tenants, `{"default": {"github": {"token_endpoint": "https://…", "client_id": "…",
  * "client_secret_env": "GITHUB_SECRET"}}}`. Secrets stand in the environment or in files of their own, which are read at
- * every use. Throws StaticKeyError, which names the tenant, the provider and the field, and no value.
+ * every use. Throws InvalidValueError, which names the tenant, the provider and the field, and no value.
  */
 export function parseProviders(json: string, sources: SecretSources): Providers {
   let given: unknown
@@ -55,20 +55,20 @@ export function parseProviders(json: string, sources: SecretSources): Providers 
     given = JSON.parse(json)
   } catch {
     // The words of JSON.parse quote the text.
-    throw new StaticKeyError("must be an object in JSON")
+    throw new InvalidValueError("must be an object in JSON")
   }
-  if (!isObject(given)) throw new StaticKeyError("must be an object in JSON")
+  if (!isObject(given)) throw new InvalidValueError("must be an object in JSON")
   const tenants = new Map<string, ReadonlyMap<string, Provider>>()
   for (const [index, [tenant, list]] of Object.entries(given).entries()) {
     if (!tenantName.test(tenant)) {
-      throw new StaticKeyError(`name ${index + 1}: must be that of a tenant and match ${tenantName.source}`)
+      throw new InvalidValueError(`name ${index + 1}: must be that of a tenant and match ${tenantName.source}`)
     }
-    if (!isObject(list)) throw new StaticKeyError(`${tenant}: must be an object with a provider for each name`)
+    if (!isObject(list)) throw new InvalidValueError(`${tenant}: must be an object with a provider for each name`)
     const providers = new Map<string, Provider>()
     for (const [at, [name, value]] of Object.entries(list).entries()) {
       // What is not a name may be a secret in the wrong place.
       if (!/^[\w.:-]{1,64}$/.test(name)) {
-        throw new StaticKeyError(`${tenant}: name ${at + 1}: must be 1 to 64 of letters, digits and _ . : -`)
+        throw new InvalidValueError(`${tenant}: name ${at + 1}: must be 1 to 64 of letters, digits and _ . : -`)
       }
       providers.set(name, readProvider(`${tenant}.${name}`, value, sources))
     }
@@ -79,14 +79,14 @@ export function parseProviders(json: string, sources: SecretSources): Providers 
 
 function readProvider(place: string, value: unknown, sources: SecretSources): Provider {
   const { data, error } = entry.safeParse(value)
-  if (error !== undefined) throw new StaticKeyError(problemOf(place, value, error))
+  if (error !== undefined) throw new InvalidValueError(problemOf(place, value, error))
   const { client_secret_env: variable, client_secret_file: file, auth_method: authMethod } = data
   const count = [variable, file].filter((source) => source !== undefined).length
   if (authMethod === "none" && count > 0) {
-    throw new StaticKeyError(`${place}: the auth_method none goes without client_secret_env and client_secret_file`)
+    throw new InvalidValueError(`${place}: the auth_method none goes without client_secret_env and client_secret_file`)
   }
   if (authMethod !== "none" && count !== 1) {
-    throw new StaticKeyError(`${place}: must have one of client_secret_env and client_secret_file`)
+    throw new InvalidValueError(`${place}: must have one of client_secret_env and client_secret_file`)
   }
   return {
     tokenEndpoint: data.token_endpoint,
@@ -105,14 +105,14 @@ function secretOf(
 ): () => Promise<string> {
   if (file === undefined) {
     const secret = env[variable as string]
-    if (!secret) throw new StaticKeyError(`${place}.client_secret_env: the environment has no such variable`)
+    if (!secret) throw new InvalidValueError(`${place}.client_secret_env: the environment has no such variable`)
     return async () => secret
   }
   const path = resolve(folder, file)
   const checked = (content: string): string => {
     const secret = content.replace(/\r?\n$/, "")
     if (secret === "" || Buffer.byteLength(secret) > maxSecretBytes) {
-      throw new StaticKeyError(`${place}.client_secret_file: the file must have 1 to ${maxSecretBytes} bytes`)
+      throw new InvalidValueError(`${place}.client_secret_file: the file must have 1 to ${maxSecretBytes} bytes`)
     }
     return secret
   }
@@ -120,9 +120,9 @@ function secretOf(
   try {
     known = checked(readFileSync(path, "utf8"))
   } catch (error) {
-    if (error instanceof StaticKeyError) throw error
+    if (error instanceof InvalidValueError) throw error
     const { code = "unknown" } = error as NodeJS.ErrnoException
-    throw new StaticKeyError(`${place}.client_secret_file: the file cannot be read (${code})`)
+    throw new InvalidValueError(`${place}.client_secret_file: the file cannot be read (${code})`)
   }
   // A secret that is replaced is used at once. While its file is away, as it is for a moment then, the last one holds.
   return async () => {

@@ -60,7 +60,8 @@ const (
 	ErrorReason_ERROR_REASON_DATABASE_UNAVAILABLE ErrorReason = 15
 	// DEADLINE_EXCEEDED: a statement took longer than the service's statement time-out.
 	ErrorReason_ERROR_REASON_STATEMENT_TIMEOUT ErrorReason = 16
-	// RESOURCE_EXHAUSTED: as many calls wait for a database connection as the service allows.
+	// RESOURCE_EXHAUSTED: as many calls wait for a database connection, or for their turn to write a row, as the service
+	// allows.
 	ErrorReason_ERROR_REASON_QUEUE_FULL ErrorReason = 17
 	// DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, passed.
 	ErrorReason_ERROR_REASON_DEADLINE_EXCEEDED ErrorReason = 18
@@ -77,11 +78,11 @@ const (
 	// UNAUTHENTICATED: this is not a token, or its claims cannot be carried to every client: they are nested more than 32
 	// levels deep, or hold a number that is not finite or text that is not Unicode.
 	ErrorReason_ERROR_REASON_TOKEN_MALFORMED ErrorReason = 24
-	// UNAUTHENTICATED: the token's `alg`, `enc` or `zip` is not one that Auth.js uses.
+	// UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
 	ErrorReason_ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED ErrorReason = 25
 	// UNAUTHENTICATED: no secret, with the salt of the request, decrypts the token.
 	ErrorReason_ERROR_REASON_NO_MATCHING_SECRET ErrorReason = 26
-	// UNAUTHENTICATED: the token has expired, more than 15 seconds ago.
+	// UNAUTHENTICATED: the token has expired, 15 seconds ago or more.
 	ErrorReason_ERROR_REASON_TOKEN_EXPIRED ErrorReason = 27
 	// UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds.
 	ErrorReason_ERROR_REASON_TOKEN_NOT_YET_VALID ErrorReason = 28
@@ -99,8 +100,8 @@ const (
 	// RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
 	// next one is welcome.
 	ErrorReason_ERROR_REASON_RATE_LIMITED ErrorReason = 34
-	// RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon. A google.rpc.RetryInfo says when
-	// to come again. Nothing was done.
+	// RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or what the API key or its connection may
+	// use of it is used up. A google.rpc.RetryInfo says when to come again. Nothing was done.
 	ErrorReason_ERROR_REASON_OVERLOADED ErrorReason = 35
 	// FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with.
 	ErrorReason_ERROR_REASON_ENCRYPTION_KEY_MISSING ErrorReason = 36

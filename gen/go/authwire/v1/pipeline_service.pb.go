@@ -28,7 +28,7 @@ type PipelineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Calls to begin.
 	Calls []*PipelineCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
-	// Identifiers of calls to give up. They are not answered, unless the answer is active. Unknown ones are ignored.
+	// Identifiers of calls to give up. They are not answered, unless the answer is on its way. Unknown ones are ignored.
 	CancelledIds  []uint32 `protobuf:"varint,2,rep,packed,name=cancelled_ids,json=cancelledIds,proto3" json:"cancelled_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

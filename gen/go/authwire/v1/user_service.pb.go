@@ -803,7 +803,7 @@ func (x *ListUsersRequest) GetCreatedBefore() *timestamppb.Timestamp {
 // Answer of UserService.ListUsers.
 type ListUsersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The users, with `create_time`.
+	// The users, with `create_time` and `update_time`.
 	Users []*User `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
 	// Asks for the next page. Empty: there is none. Whoever asks must not look into it; it says nothing to anybody but the
 	// service, and ends with the key that the service encrypts with.

@@ -37,7 +37,7 @@ export const secretOptions = {
     flag: "tenant-secrets-file",
     variable: "AUTHWIRE_TENANT_SECRETS_FILE",
     value: text("FILE"),
-    help: 'Secrets of the tenants beside the default one, whose is AUTH_SECRET: JSON, {"acme": ["newest", "older"]}. Read again when it changes.',
+    help: 'Secrets of all tenants but the default one, which has AUTH_SECRET: JSON, {"acme": ["newest", "older"]}. Read again when it changes.',
     commands: ["serve"],
   },
   providersFile: {
@@ -69,7 +69,7 @@ export const secretOptions = {
   serviceAuthUrl: {
     variable: "SERVICE_AUTH_URL",
     value: text(),
-    help: "URL of the applications (else AUTH_URL): unless this is unset or starts with http://, GetToken looks for the cookie with the __Secure- prefix, and Introspect for none without a prefix.",
+    help: "URL of the applications (else AUTH_URL): unless this is unset or starts with http://, GetToken looks for the cookie with the __Secure- prefix, and Introspect takes no cookie without a prefix.",
     commands: ["serve"],
   },
 } as const satisfies Record<string, Option>

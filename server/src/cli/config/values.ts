@@ -1,6 +1,5 @@
 import { z } from "zod"
 import { scopes as knownScopes } from "../../auth/scopes.js"
-import { StaticKeyError } from "../../auth/static-key-error.js"
 import {
   certificateNameForm,
   isKeyName,
@@ -13,6 +12,7 @@ import { readRates } from "../../rpc/interceptors/rates.js"
 import { eventKinds } from "../../store/event-kinds.js"
 import type { EventKind } from "../../store/types.js"
 import type { Address } from "../../transport/address.js"
+import { InvalidValueError } from "../../util/invalid-value-error.js"
 
 // What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours.
 // It says the rule, and does not repeat the text where that may be a secret.
@@ -72,11 +72,11 @@ export const pairs = () =>
     const pairs = list.split(",").flatMap((item): [name: string, value: string][] => {
       if (item.trim() === "") return []
       const [, name, value] = /^\s*([!-<>-~]+?)\s*=(.*)$/.exec(item) ?? []
-      if (name === undefined || value === undefined) throw new StaticKeyError(pairsRule)
+      if (name === undefined || value === undefined) throw new InvalidValueError(pairsRule)
       try {
         return [[decodeURIComponent(name), decodeURIComponent(value.trim())]]
       } catch {
-        throw new StaticKeyError(pairsRule)
+        throw new InvalidValueError(pairsRule)
       }
     })
     return Object.fromEntries(pairs)
@@ -92,7 +92,7 @@ export const address = () =>
     const host = match?.[1] ?? match?.[2]
     const port = Number(match?.[3])
     if (host === undefined || port > 65_535) {
-      throw new StaticKeyError("must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off")
+      throw new InvalidValueError("must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off")
     }
     return { host, port }
   }).register(shown, { placeholder: "HOST:PORT" })
@@ -116,7 +116,7 @@ export const encryptionKeys = () =>
       const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64")
       // Buffer.from passes over what is no Base64.
       if (!/^[\w+/-]+=*$/.test(text) || key.length !== 32) {
-        throw new StaticKeyError(
+        throw new InvalidValueError(
           `key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`,
         )
       }
@@ -128,7 +128,9 @@ export const encryptionKeys = () =>
 export const staticKeys = () =>
   read((text) => {
     if (text.trimStart().startsWith("awk_")) {
-      throw new StaticKeyError("must be a list in JSON, and not a key; a key is AUTHWIRE_API_KEY, for its application")
+      throw new InvalidValueError(
+        "must be a list in JSON, and not a key; a key is AUTHWIRE_API_KEY, for its application",
+      )
     }
     parseStaticKeys(text)
     return text
@@ -200,9 +202,9 @@ export const expiry = () =>
     const [, count, unit = ""] = /^([1-9]\d{0,5})([dhms])$/.exec(text) ?? []
     const date = count === undefined ? parseDate(text) : new Date(now + Number(count) * (units[unit] ?? 0))
     if (date === undefined) {
-      throw new StaticKeyError("must be a time from now, such as 90d, 12h, 30m or 45s, or a date of ISO 8601")
+      throw new InvalidValueError("must be a time from now, such as 90d, 12h, 30m or 45s, or a date of ISO 8601")
     }
-    if (date.getTime() <= now) throw new StaticKeyError("must lie in the future")
+    if (date.getTime() <= now) throw new InvalidValueError("must lie in the future")
     return date
   }).register(shown, { placeholder: "90d|12h|DATE" })
 
@@ -212,7 +214,7 @@ function matching(isRight: (text: string) => boolean, rule: string) {
 }
 
 /** What a function makes of a text; an error of the given kind says the rule. */
-function read<T>(make: (text: string) => T, kind: new (...args: never[]) => Error = StaticKeyError) {
+function read<T>(make: (text: string) => T, kind: new (...args: never[]) => Error = InvalidValueError) {
   return z.string().transform((text, context) => {
     try {
       return make(text)

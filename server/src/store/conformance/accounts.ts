@@ -245,7 +245,7 @@ export function accountContract(context: ContractContext): void {
       const unique = newId()
       await context.store.accounts.link(anyone, newAccount(userId, { provider: "ab", providerAccountId: `c${unique}` }))
       expect(await context.store.accounts.get(anyone, { provider: "a", providerAccountId: `bc${unique}` })).toBeNull()
-      // Whatever stands between them where look-ups share a statement.
+      // Whatever stands between them where lookups share a statement.
       const commas = [`a,${unique},b`, `a,${unique}`, "a"].map((provider, index) => {
         return { provider, providerAccountId: ["c", "b,c", `${unique},b,c`][index] as string }
       })

@@ -29,7 +29,7 @@ export interface Database {
   readonly engine: Engine
   readonly dataSource: DataSource
   readonly tables: Tables
-  /** How look-ups by key share statements. The limit is a power of two. */
+  /** How lookups by key share statements. The limit is a power of two. */
   readonly lookups: CoalesceOptions
   /**
    * Runs statements that read.

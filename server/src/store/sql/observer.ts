@@ -12,7 +12,7 @@ export interface DatabaseObserver {
    * @param failure how it failed, as StatementError says it; undefined if it did not
    */
   ran(about: StatementName, ms: number, failure: string | undefined): void
-  /** One statement answers so many look-ups. */
+  /** One statement answers so many lookups. */
   lookedUp(count: number): void
 }
 

@@ -57,7 +57,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_STATEMENT_TIMEOUT: _ErrorReason.ValueType  # 16
     """DEADLINE_EXCEEDED: a statement took longer than the service's statement time-out."""
     ERROR_REASON_QUEUE_FULL: _ErrorReason.ValueType  # 17
-    """RESOURCE_EXHAUSTED: as many calls wait for a database connection as the service allows."""
+    """RESOURCE_EXHAUSTED: as many calls wait for a database connection, or for their turn to write a row, as the service
+    allows.
+    """
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 18
     """DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, passed."""
     ERROR_REASON_CANCELLED: _ErrorReason.ValueType  # 19
@@ -75,11 +77,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     levels deep, or hold a number that is not finite or text that is not Unicode.
     """
     ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED: _ErrorReason.ValueType  # 25
-    """UNAUTHENTICATED: the token's `alg`, `enc` or `zip` is not one that Auth.js uses."""
+    """UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses."""
     ERROR_REASON_NO_MATCHING_SECRET: _ErrorReason.ValueType  # 26
     """UNAUTHENTICATED: no secret, with the salt of the request, decrypts the token."""
     ERROR_REASON_TOKEN_EXPIRED: _ErrorReason.ValueType  # 27
-    """UNAUTHENTICATED: the token has expired, more than 15 seconds ago."""
+    """UNAUTHENTICATED: the token has expired, 15 seconds ago or more."""
     ERROR_REASON_TOKEN_NOT_YET_VALID: _ErrorReason.ValueType  # 28
     """UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds."""
     ERROR_REASON_METHOD_UNKNOWN: _ErrorReason.ValueType  # 29
@@ -99,8 +101,8 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     next one is welcome.
     """
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 35
-    """RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon. A google.rpc.RetryInfo says when
-    to come again. Nothing was done.
+    """RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or what the API key or its connection may
+    use of it is used up. A google.rpc.RetryInfo says when to come again. Nothing was done.
     """
     ERROR_REASON_ENCRYPTION_KEY_MISSING: _ErrorReason.ValueType  # 36
     """FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with."""
@@ -188,7 +190,9 @@ ERROR_REASON_DATABASE_UNAVAILABLE: ErrorReason.ValueType  # 15
 ERROR_REASON_STATEMENT_TIMEOUT: ErrorReason.ValueType  # 16
 """DEADLINE_EXCEEDED: a statement took longer than the service's statement time-out."""
 ERROR_REASON_QUEUE_FULL: ErrorReason.ValueType  # 17
-"""RESOURCE_EXHAUSTED: as many calls wait for a database connection as the service allows."""
+"""RESOURCE_EXHAUSTED: as many calls wait for a database connection, or for their turn to write a row, as the service
+allows.
+"""
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 18
 """DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, passed."""
 ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 19
@@ -206,11 +210,11 @@ ERROR_REASON_TOKEN_MALFORMED: ErrorReason.ValueType  # 24
 levels deep, or hold a number that is not finite or text that is not Unicode.
 """
 ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED: ErrorReason.ValueType  # 25
-"""UNAUTHENTICATED: the token's `alg`, `enc` or `zip` is not one that Auth.js uses."""
+"""UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses."""
 ERROR_REASON_NO_MATCHING_SECRET: ErrorReason.ValueType  # 26
 """UNAUTHENTICATED: no secret, with the salt of the request, decrypts the token."""
 ERROR_REASON_TOKEN_EXPIRED: ErrorReason.ValueType  # 27
-"""UNAUTHENTICATED: the token has expired, more than 15 seconds ago."""
+"""UNAUTHENTICATED: the token has expired, 15 seconds ago or more."""
 ERROR_REASON_TOKEN_NOT_YET_VALID: ErrorReason.ValueType  # 28
 """UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds."""
 ERROR_REASON_METHOD_UNKNOWN: ErrorReason.ValueType  # 29
@@ -230,8 +234,8 @@ ERROR_REASON_RATE_LIMITED: ErrorReason.ValueType  # 34
 next one is welcome.
 """
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 35
-"""RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon. A google.rpc.RetryInfo says when
-to come again. Nothing was done.
+"""RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or what the API key or its connection may
+use of it is used up. A google.rpc.RetryInfo says when to come again. Nothing was done.
 """
 ERROR_REASON_ENCRYPTION_KEY_MISSING: ErrorReason.ValueType  # 36
 """FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with."""

@@ -33,7 +33,7 @@ class PipelineRequest(_message.Message):
 
     @_builtins.property
     def cancelled_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Identifiers of calls to give up. They are not answered, unless the answer is active. Unknown ones are ignored."""
+        """Identifiers of calls to give up. They are not answered, unless the answer is on its way. Unknown ones are ignored."""
 
     def __init__(
         self,

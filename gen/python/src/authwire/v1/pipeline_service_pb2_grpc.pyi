@@ -48,7 +48,7 @@ class PipelineServiceStub:
     that it makes here before it does so are still carried out.
 
     The stream itself fails only if it breaks a rule, and then with all its calls:
-    INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
+    INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
     A call fails as it would outside of the pipeline, and with
     METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
     TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
@@ -74,7 +74,7 @@ class PipelineServiceAsyncStub(PipelineServiceStub):
     that it makes here before it does so are still carried out.
 
     The stream itself fails only if it breaks a rule, and then with all its calls:
-    INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
+    INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
     A call fails as it would outside of the pipeline, and with
     METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
     TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
@@ -103,7 +103,7 @@ class PipelineServiceServicer(metaclass=_abc_1.ABCMeta):
         that it makes here before it does so are still carried out.
 
         The stream itself fails only if it breaks a rule, and then with all its calls:
-        INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
+        INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
         A call fails as it would outside of the pipeline, and with
         METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
         TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.

@@ -479,7 +479,7 @@ class ListUsersResponse(_message.Message):
     """
     @_builtins.property
     def users(self) -> _containers.RepeatedCompositeFieldContainer[_user_pb2.User]:
-        """The users, with `create_time`."""
+        """The users, with `create_time` and `update_time`."""
 
     def __init__(
         self,

@@ -136,7 +136,8 @@ export enum ErrorReason {
   STATEMENT_TIMEOUT = 16,
 
   /**
-   * RESOURCE_EXHAUSTED: as many calls wait for a database connection as the service allows.
+   * RESOURCE_EXHAUSTED: as many calls wait for a database connection, or for their turn to write a row, as the service
+   * allows.
    *
    * @generated from enum value: ERROR_REASON_QUEUE_FULL = 17;
    */
@@ -193,7 +194,7 @@ export enum ErrorReason {
   TOKEN_MALFORMED = 24,
 
   /**
-   * UNAUTHENTICATED: the token's `alg`, `enc` or `zip` is not one that Auth.js uses.
+   * UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED = 25;
    */
@@ -207,7 +208,7 @@ export enum ErrorReason {
   NO_MATCHING_SECRET = 26,
 
   /**
-   * UNAUTHENTICATED: the token has expired, more than 15 seconds ago.
+   * UNAUTHENTICATED: the token has expired, 15 seconds ago or more.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_EXPIRED = 27;
    */
@@ -265,8 +266,8 @@ export enum ErrorReason {
   RATE_LIMITED = 34,
 
   /**
-   * RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon. A google.rpc.RetryInfo says when
-   * to come again. Nothing was done.
+   * RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or what the API key or its connection may
+   * use of it is used up. A google.rpc.RetryInfo says when to come again. Nothing was done.
    *
    * @generated from enum value: ERROR_REASON_OVERLOADED = 35;
    */

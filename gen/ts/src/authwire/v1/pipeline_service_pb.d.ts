@@ -25,7 +25,7 @@ export declare type PipelineRequest = Message<"authwire.v1.PipelineRequest"> & {
   calls: PipelineCall[];
 
   /**
-   * Identifiers of calls to give up. They are not answered, unless the answer is active. Unknown ones are ignored.
+   * Identifiers of calls to give up. They are not answered, unless the answer is on its way. Unknown ones are ignored.
    *
    * @generated from field: repeated uint32 cancelled_ids = 2;
    */
@@ -212,7 +212,7 @@ export declare const PipelineService: GenService<{
    * that it makes here before it does so are still carried out.
    *
    * The stream itself fails only if it breaks a rule, and then with all its calls:
-   * INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another one active.
+   * INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
    * A call fails as it would outside of the pipeline, and with
    * METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
    * TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.

@@ -270,7 +270,7 @@ export declare const TokenService: GenService<{
    * TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
    * TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
    * NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
-   * TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies more than 15 seconds in the past.
+   * TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies 15 seconds or more in the past.
    * TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
    * MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
    *

@@ -418,7 +418,7 @@ export declare const ListUsersRequestSchema: GenMessage<ListUsersRequest>;
  */
 export declare type ListUsersResponse = Message<"authwire.v1.ListUsersResponse"> & {
   /**
-   * The users, with `create_time`.
+   * The users, with `create_time` and `update_time`.
    *
    * @generated from field: repeated authwire.v1.User users = 1;
    */

@@ -34,7 +34,7 @@ export interface SqlEngine {
   readonly lock: Lock
   /** Whether it locks single rows; else whoever writes locks everything. */
   readonly locksRows: boolean
-  /** How look-ups by key share statements. The limit is a power of two. */
+  /** How lookups by key share statements. The limit is a power of two. */
   readonly lookups: CoalesceOptions
   /** Whether another member may take writes when this one takes none: what was not done is done there. */
   readonly hasOtherMembers: boolean

@@ -47,7 +47,7 @@ describeServers("prepared statements on %s", (target) => {
       await empty.query("ALTER TABLE users SET (autovacuum_enabled = off)")
       await store.users.create(anyone, user)
       await empty.query("ANALYZE users")
-      /** How often a look-up reads the table whole. */
+      /** How often a lookup reads the table whole. */
       const wholeReads = async () => {
         const count = async () => {
           await own.statements({}, (sql) => sql.read(plainSql("SELECT pg_stat_force_next_flush()"), []))

@@ -7,7 +7,7 @@ describe("coalesce", () => {
   const doubled = () =>
     jest.fn(async (keys: readonly number[], _waiter: Waiter) => keys.map((key) => (key < 0 ? undefined : key * 2)))
 
-  test("look-ups of one turn are loaded together, and each gets its own row", async () => {
+  test("lookups of one turn are loaded together, and each gets its own row", async () => {
     const load = doubled()
     const find = coalesce({ limit: 8, ahead: 2 }, load)
     expect(await Promise.all([3, -1, 5].map((key) => find(key, {})))).toEqual([6, undefined, 10])
@@ -21,7 +21,7 @@ describe("coalesce", () => {
     expect(load.mock.calls.map(([keys]) => keys)).toEqual([[1, 2], [3, 4], [5]])
   })
 
-  test("a load is shown in the spans of all whose look-ups it answers", async () => {
+  test("a load is shown in the spans of all whose lookups it answers", async () => {
     const load = doubled()
     const find = coalesce({ limit: 8, ahead: 2 }, load)
     const spans = ["1", "3"].map((spanId) => trace.wrapSpanContext({ traceId: "t", spanId, traceFlags: 1 }))
@@ -47,7 +47,7 @@ describe("coalesce", () => {
 
     const turn = () => new Promise<void>((resolve) => process.nextTick(resolve))
 
-    /** Two look-ups, each by itself and still loading; a load ends when the test says so. */
+    /** Two lookups, each by itself and still loading; a load ends when the test says so. */
     const busy = async () => {
       const loads: (readonly number[])[] = []
       const ends: (() => void)[] = []

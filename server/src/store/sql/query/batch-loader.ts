@@ -13,17 +13,17 @@ interface Waiting<Key, Row> {
 }
 
 export interface CoalesceOptions {
-  /** How many look-ups one statement answers at the most. */
+  /** How many lookups one statement answers at the most. */
   limit: number
   /** While so many statements are active, the next one waits for one of them to end, or to be full. */
   ahead: number
 }
 
-/** The longest that a look-up waits for others, about, in milliseconds: the statements before it may hang. */
+/** The longest that a lookup waits for others, about, in milliseconds: the statements before it may hang. */
 const longestWaitMs = 1
 
 /**
- * Collects look-ups, so that one statement answers several: those that come in one turn of the event loop, and those that
+ * Collects lookups, so that one statement answers several: those that come in one turn of the event loop, and those that
  * come while others are active. When there are few, each goes at once and alone.
  *
  * @param load finds the rows of several keys, in their order. Its waiter stands for all who wait: the signal aborts when

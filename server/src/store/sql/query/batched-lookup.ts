@@ -21,7 +21,7 @@ interface Wanted {
 }
 
 /**
- * Finds rows by a unique key, or undefined. Look-ups of a tenant that come together share a statement, each with its own
+ * Finds rows by a unique key, or undefined. Lookups of a tenant that come together share a statement, each with its own
  * answer and its own signal: a statement costs more than a row, here and in the database.
  *
  * @returns a function of the caller and the cells of the key.

@@ -3,8 +3,8 @@ import { isIPv6 } from "node:net"
 import type { ChannelOptions } from "@grpc/grpc-js"
 import type { GrpcTarget } from "../transport/grpc-target.js"
 
-/** One place that serves, as a target of grpc-js. */
-export interface Place {
+/** One endpoint that serves, as a target of grpc-js. */
+export interface Endpoint {
   readonly target: string
   readonly settings: ChannelOptions
 }
@@ -19,10 +19,13 @@ export const systemResolve: Resolve = async (host) => {
 }
 
 /**
- * The places of a target. `http://` and `https://` have one, whose name grpc-js resolves itself; `dns:///` has one for
+ * The endpoints of a target. `http://` and `https://` have one, whose name grpc-js resolves itself; `dns:///` has one for
  * each address of the name, and each of them must prove to be the name in TLS.
  */
-export async function placesOf({ target, spread, settings }: GrpcTarget, resolve: Resolve): Promise<readonly Place[]> {
+export async function endpointsOf(
+  { target, spread, settings }: GrpcTarget,
+  resolve: Resolve,
+): Promise<readonly Endpoint[]> {
   if (spread === undefined) return [{ target, settings }]
   const { host, port } = spread
   const authority = settings["grpc.default_authority"] ?? `${host}:${port}`

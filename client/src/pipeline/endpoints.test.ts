@@ -1,29 +1,32 @@
 import { describe, expect, test } from "@jest/globals"
 import { grpcTarget } from "../transport/grpc-target.js"
-import { placesOf, systemResolve } from "./addresses.js"
+import { endpointsOf, systemResolve } from "./endpoints.js"
 
 const tls = { serverName: "other.example.com" }
 
-describe("placesOf", () => {
-  test("http:// and https:// have one place, whose name is not resolved here", async () => {
+describe("endpointsOf", () => {
+  test("http:// and https:// have one endpoint, whose name is not resolved here", async () => {
     const resolve = () => Promise.reject(new Error("asked"))
-    expect(await placesOf(grpcTarget({ url: "http://127.0.0.1:50051" }), resolve)).toEqual([
+    expect(await endpointsOf(grpcTarget({ url: "http://127.0.0.1:50051" }), resolve)).toEqual([
       { target: "dns:127.0.0.1:50051", settings: {} },
     ])
-    const [place, ...others] = await placesOf(grpcTarget({ url: "https://authwire.example.com:50051", tls }), resolve)
+    const [endpoint, ...others] = await endpointsOf(
+      grpcTarget({ url: "https://authwire.example.com:50051", tls }),
+      resolve,
+    )
     expect(others).toEqual([])
-    expect(place?.settings).toMatchObject({ "grpc.ssl_target_name_override": "other.example.com" })
+    expect(endpoint?.settings).toMatchObject({ "grpc.ssl_target_name_override": "other.example.com" })
   })
 
-  test("dns:/// has a place for each address of the name, of either kind, once", async () => {
+  test("dns:/// has an endpoint for each address of the name, of either kind, once", async () => {
     const asked: string[] = []
     const resolve = async (host: string) => {
       asked.push(host)
       return ["10.0.0.1", "fd00::1", "10.0.0.1", "10.0.0.2"]
     }
-    const places = await placesOf(grpcTarget({ url: "dns:///authwire.example.com:50051" }), resolve)
+    const endpoints = await endpointsOf(grpcTarget({ url: "dns:///authwire.example.com:50051" }), resolve)
     expect(asked).toEqual(["authwire.example.com"])
-    expect(places.map(({ target }) => target)).toEqual([
+    expect(endpoints.map(({ target }) => target)).toEqual([
       "ipv4:10.0.0.1:50051",
       "ipv6:[fd00::1]:50051",
       "ipv4:10.0.0.2:50051",
@@ -32,22 +35,22 @@ describe("placesOf", () => {
 
   test("each address is asked for by the name, and must prove to be it in TLS", async () => {
     const url = "dns:///authwire.example.com:50051"
-    const [byName] = await placesOf(grpcTarget({ url }), async () => ["10.0.0.1"])
+    const [byName] = await endpointsOf(grpcTarget({ url }), async () => ["10.0.0.1"])
     expect(byName?.settings).toMatchObject({
       "grpc.default_authority": "authwire.example.com:50051",
       "grpc.ssl_target_name_override": "authwire.example.com",
     })
-    const [byServerName] = await placesOf(grpcTarget({ url, tls }), async () => ["10.0.0.1"])
+    const [byServerName] = await endpointsOf(grpcTarget({ url, tls }), async () => ["10.0.0.1"])
     expect(byServerName?.settings).toMatchObject({
       "grpc.default_authority": "other.example.com",
       "grpc.ssl_target_name_override": "other.example.com",
     })
   })
 
-  test("a name without addresses has no place, and one that cannot be resolved is an error", async () => {
+  test("a name without addresses has no endpoint, and one that cannot be resolved is an error", async () => {
     const target = grpcTarget({ url: "dns:///authwire.example.com:50051" })
-    expect(await placesOf(target, async () => [])).toEqual([])
-    await expect(placesOf(target, () => Promise.reject(new Error("no such name")))).rejects.toThrow("no such name")
+    expect(await endpointsOf(target, async () => [])).toEqual([])
+    await expect(endpointsOf(target, () => Promise.reject(new Error("no such name")))).rejects.toThrow("no such name")
   })
 })
 
