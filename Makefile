@@ -119,7 +119,7 @@ deploy-install: install ## install what checks deploy/: helm, kubeconform and ot
 gen: install ## write generated code and pages (needs Maven, Go and Python 3.10+)
 	scripts/gen
 
-lint: install ## lint and check the format, of the code and of the schema
+lint: install ## lint and check the format, of the code and of the schema (needs Maven once)
 	biome check --error-on-warnings
 	scripts/proto-deps/fetch
 	buf lint
