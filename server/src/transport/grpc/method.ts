@@ -12,7 +12,7 @@ import type { Share } from "../budgets/share.js"
 import type { Connection } from "../connection.js"
 import { letFinish } from "../cut/cut.js"
 import type { HandedCall, Handover, StreamCall, UnaryCall } from "./handover.js"
-import { endWithStatus, type GrpcStream } from "./streams.js"
+import { endWithStatus, type GrpcStream, onlyIdentity } from "./streams.js"
 
 /** A call at the gRPC listener, of which only the header was read. */
 export interface GrpcArrival {
@@ -37,7 +37,7 @@ export function serveUnary(arrival: GrpcArrival): void {
     .unaryBytes(read, running.call)
     .then((answer) => {
       if (share.answers(answer.length)) {
-        handed?.call.sendMetadata(noStore)
+        handed?.call.sendMetadata(answerHeader)
         handed?.answer?.(null, answer)
       } else throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), running.call.requestId)
     })
@@ -58,7 +58,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
       handed = call as StreamCall
       // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
       handed.on("error", () => running.cancel())
-      handed.sendMetadata(noStore)
+      handed.sendMetadata(answerHeader)
       return handed
     })
     return handing
@@ -117,9 +117,10 @@ function failWhenSent(call: StreamCall, answer: Promise<void> | undefined, error
 
 const notWhole = { field: "request", description: "ends within a message" }
 
-// No cache between client and service may keep an answer.
-const noStore = new Metadata()
-noStore.set("cache-control", "no-store")
+// No cache between client and service may keep an answer, and no client should compress its requests.
+const answerHeader = new Metadata()
+answerHeader.set("cache-control", "no-store")
+for (const [name, value] of Object.entries(onlyIdentity)) answerHeader.set(name, value)
 
 function begin({ method, incoming, stream: { stream } }: GrpcArrival): Running {
   const running = method.begin(incoming)

@@ -34,6 +34,7 @@ export function takeStreams(
     stream.once("close", letGo)
     const method = methods.get(headers[":path"] ?? "")
     if (!isGrpc(headers)) end(stream, unsupported)
+    else if (isCompressed(headers)) endWithStatus(stream, notDecompressed)
     // A path may hold anything, a key too: it is not repeated.
     else if (method === undefined) endWithStatus(stream, noSuchMethod)
     else {
@@ -72,8 +73,15 @@ function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers["content-type"]?.startsWith("application/grpc") ?? false
 }
 
+/** A message of a few kilobytes can become one of megabytes, which nothing would count: grpc-js decompresses whatever comes. */
+function isCompressed({ "grpc-encoding": encoding }: IncomingHttpHeaders): boolean {
+  return encoding !== undefined && encoding !== "identity"
+}
+
 const noStore = { "cache-control": "no-store" }
+export const onlyIdentity = { "grpc-accept-encoding": "identity" }
 const unsupported = { ":status": http2.constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE, ...noStore }
+const notDecompressed = { code: codes.UNIMPLEMENTED, message: "no such compression is taken here", details: [] }
 const noSuchMethod = { code: codes.UNIMPLEMENTED, message: "no such method", details: [] }
 
 // Under a flood many calls have the same error.
@@ -87,6 +95,7 @@ function trailersOf(status: Status): Record<string, string | number> {
       ":status": 200,
       "content-type": "application/grpc+proto",
       ...noStore,
+      ...onlyIdentity,
       "grpc-status": status.code,
       "grpc-message": encodeURI(status.message),
       ...(status.details.length > 0 && {

@@ -1,0 +1,57 @@
+import { gzipSync } from "node:zlib"
+import { header, paths } from "@authwire/test-support/attack/requests.js"
+import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
+import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+const large = 4 * 2 ** 20 - 100
+const packed = gzipSync(Buffer.alloc(large))
+/** As many as one connection may have open without a key. */
+const streams = 16
+
+describe.each(listeners)("compressed requests at the %s listener", (listener) => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget({ tellsHeap: true })
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+
+  test.each([
+    ["health, without a key", paths.check, undefined],
+    ["a user", paths.getUser, "all"],
+    ...(listener === "grpc" ? ([["a pipeline", paths.pipeline, "all"]] as const) : []),
+  ] as const)("%s: are rejected on their header, and never decompressed", async (_, path, key) => {
+    const before = await target.heldBytes()
+    const connections = Array.from({ length: 4 }, () => attackConnection(target.url(listener)))
+    ends(async () => {
+      for (const connection of connections) connection.close()
+    })
+    const calls = connections.flatMap((connection) =>
+      Array.from({ length: streams }, () => {
+        const call = connection.open({
+          ...header(path, { key: key && target.keys[key] }),
+          "grpc-encoding": "gzip",
+        })
+        const flagged = Buffer.alloc(5)
+        flagged.writeUInt8(1)
+        flagged.writeUInt32BE(packed.length, 1)
+        // The end of the request does not come, so a service that has the message would keep it.
+        call.stream.write(Buffer.concat([flagged, packed]))
+        return call
+      }),
+    )
+    for (const call of calls) expect(await endOf(call)).toMatch(/^12 /)
+    for (const connection of connections) await connection.seen()
+    expect((await target.heldBytes()) - before).toBeLessThan(16 * 2 ** 20)
+  })
+
+  test("a client is told that it must not compress", async () => {
+    const connection = attackConnection(target.url(listener))
+    ends(async () => connection.close())
+    const { stream } = connection.open(header(paths.check), Buffer.alloc(5))
+    const told = await new Promise((resolve) => stream.once("response", resolve))
+    expect((told as Record<string, unknown>)["grpc-accept-encoding"] ?? "identity").toBe("identity")
+  })
+})
