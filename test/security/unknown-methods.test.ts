@@ -11,7 +11,7 @@ const canary = "awk_canary"
 describe("methods that are unknown", () => {
   let target: Target
   beforeAll(async () => {
-    target = await startTarget({ args: ["--rate-limit=50"] })
+    target = await startTarget({ args: ["--rate-limit=50"], tellsHeap: true })
   })
   afterAll(() => target.close())
   const ends = endsAfterEach()
@@ -31,6 +31,21 @@ describe("methods that are unknown", () => {
     expect(unknown).toBeLessThanOrEqual(50 + 50 * seconds)
     expect(others).toEqual({ RATE_LIMITED: calls.length - unknown })
     expect(errors.filter(({ message }) => message.includes(canary))).toEqual([])
+  })
+
+  test("in a pipeline, however many: nothing of them is kept", async () => {
+    const pipeline = openBarePipeline(target.url("grpc"), { authorization: `Bearer ${target.keys.sessions}` })
+    ends(async () => pipeline.cancel())
+    const calls = Array.from({ length: 500 }, (_, id) => ({ id, method: "a/b", message: new Uint8Array() }))
+    const rejected = async (times: number) => {
+      for (let done = 0; done < times; done++) {
+        pipeline.send({ calls })
+        await pipeline.answers(calls.length)
+      }
+      return target.heldBytes()
+    }
+    const before = await rejected(8)
+    expect(((await rejected(40)) - before) / (40 * calls.length)).toBeLessThan(50)
   })
 
   const wrong = [

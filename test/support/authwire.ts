@@ -15,9 +15,13 @@ export interface Authwire {
 }
 
 /** Starts both; see startServer for the arguments. */
-export async function startAuthwire(target: DatabaseTarget, args: string[] = []): Promise<Authwire> {
+export async function startAuthwire(
+  target: DatabaseTarget,
+  args: string[] = [],
+  env: Record<string, string> = {},
+): Promise<Authwire> {
   const database = await createDatabase(target)
-  const server = await startServer({ databaseUrl: database.url, args })
+  const server = await startServer({ databaseUrl: database.url, args, env })
   const client = createAuthwireClient({ url: server.grpcUrl })
   return {
     database,

@@ -9,6 +9,7 @@ import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
 import { type Rejecter, sizeOf } from "../rpc/rejection.js"
 import { type Inside, keyOf, type Method } from "../rpc/router.js"
 import { wireStatus } from "../rpc/wire-status.js"
+import { inOwnMemory } from "../transport/budgets/own-memory.js"
 import { type Outbox, outbox } from "./send-queue.js"
 
 export interface PipelineOptions extends Inside {
@@ -93,7 +94,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       reject(frame, stream.method, unknown())
       return
     }
-    const requestBytes = frame.message.length
+    const requestBytes = sizeOfRequest(frame)
     const rejection = rejectionOf(method, requestBytes)
     if (rejection !== undefined) {
       reject(frame, method.desc, rejection)
@@ -125,7 +126,10 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       const error = wireStatus(thrown)
       end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
     }
-    method.unaryBytes(given(frame.message), running.call).then((message) => {
+    const request = oneRequest(frame.message)
+    const answer = method.unaryBytes(request.read, running.call)
+    request.keep()
+    answer.then((message) => {
       if (active.get(id) === entry && !hold(message.length)) fail(toStatus(notTaken, running.call.requestId))
       else end({ $typeName: answerType, id, outcome: { case: "message", value: message } }, message.length)
     }, fail)
@@ -196,9 +200,30 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   }
 }
 
-// Not a function inside of `begin`: what that sees would stay with it for as long as the call takes.
-function given(message: Uint8Array): () => Uint8Array {
-  return () => message
+/** What a call keeps until it is over, about, in bytes. */
+function sizeOfRequest({ message, header }: PipelineCall): number {
+  let bytes = message.length
+  for (const name in header) bytes += name.length + (header[name]?.length ?? 0)
+  return bytes
+}
+
+/**
+ * A request that is let go of when it is read. One that waits has memory of its own: as it comes it is a part of a message of the
+ * stream, all of which it would keep. Not functions inside of `begin`: what that sees would stay with them for as long as the call takes.
+ */
+function oneRequest(message: Uint8Array): { read: () => Uint8Array; keep: () => void } {
+  let left: Uint8Array | undefined = message
+  return {
+    read() {
+      const read = left
+      left = undefined
+      if (read === undefined) throw new Error("a request is read twice")
+      return read
+    },
+    keep() {
+      if (left !== undefined) left = inOwnMemory(left)
+    },
+  }
 }
 
 /** Headers that say nothing of the other calls of a stream. */

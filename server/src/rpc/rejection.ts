@@ -36,7 +36,8 @@ export interface RejecterOptions {
 
 /** Calls that are only counted and bring no request id share an error: under a flood there are many. */
 export function rejecter({ rejections, observer, audit }: RejecterOptions): Rejecter {
-  const shared = new Map<Failure, Rejected & { requestId: string }>()
+  // Weakly: a failure that says when to come again is made for one call.
+  const shared = new WeakMap<Failure, Rejected & { requestId: string }>()
   const make = (failure: Failure, requestId: string) => {
     const status = wireStatus(toStatus(failure, requestId))
     return { requestId, status, bytes: sizeOf(status) }

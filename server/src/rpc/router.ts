@@ -144,18 +144,20 @@ export function createRouter(options: RouterOptions): Router {
               throw error
             }
             hasPlace = true
-            const arriving = read()
-            let input: I
-            if (arriving instanceof Promise) {
+            let input: I | Promise<I> | undefined = read()
+            if (input instanceof Promise) {
               leave()
-              input = await orAborted(arriving, call.signal)
+              input = await orAborted<I>(input, call.signal)
               const again = limit?.enter(key, call.signal)
               if (again !== undefined) await again
               hasPlace = true
-            } else input = arriving
+            }
+            const request = decode(input as I)
+            // What it was made of is not kept for as long as the call takes.
+            input = undefined
             // A caller is answered when its deadline passes, even if what makes the answer cannot stop at once: its outcome is
             // then nobody's, and its transaction ends by itself.
-            return encode(await orAborted(unary(decode(input), call), call.signal))
+            return encode(await orAborted(unary(request, call), call.signal))
           } finally {
             leave()
           }
