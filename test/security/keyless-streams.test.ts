@@ -1,3 +1,4 @@
+import { connect as connectTcp, type Socket } from "node:net"
 import {
   checkRequest,
   header,
@@ -131,6 +132,35 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
       const call = connection.open(header(path))
       call.stream.write(path === paths.watch ? large : symbolRequest("x".repeat(32 * 1024)))
       expect(await endOf(call)).toMatch(/^8 NO_ERROR$|ENHANCE_YOUR_CALM$/)
+    }
+  })
+})
+
+describe("streams that need no key, over HTTP/1.1", () => {
+  test("are at most 1,024 of a process: the connection of another one is closed", async () => {
+    const target = await startTarget()
+    const sockets: Socket[] = []
+    try {
+      const { port } = new URL(target.url("http"))
+      const more = 6
+      let begun = 0
+      let closed = 0
+      for (let count = 0; count < perProcess + more; count++) {
+        const socket = connectTcp({ host: "127.0.0.1", port: Number(port) })
+        sockets.push(socket)
+        socket.on("error", () => {})
+        socket.once("data", () => begun++)
+        socket.once("close", () => closed++)
+        socket.write(
+          `POST ${paths.watch} HTTP/1.1\r\nhost: a\r\ncontent-type: application/connect+proto\r\ncontent-length: 5\r\n\r\n`,
+        )
+        socket.write(empty)
+      }
+      await until(() => begun === sockets.length && closed >= more)
+      expect(closed).toBe(more)
+    } finally {
+      for (const socket of sockets) socket.destroy()
+      await target.close()
     }
   })
 })

@@ -236,7 +236,8 @@ function closingOf(request: NodeRequest, response: NodeResponse): EventEmitter {
 }
 
 function cutOf(request: NodeRequest): () => void {
-  return () => ("stream" in request ? cutStream(request.stream) : request.destroy())
+  // A request of HTTP/1.1 that was read to its end has let go of its socket.
+  return () => ("stream" in request ? cutStream(request.stream) : request.socket.destroy())
 }
 
 function rejectMethod(response: NodeResponse, allow: string): void {
