@@ -74,6 +74,11 @@ export class AuthwireError extends Error {
    */
   readonly retryAfterMs: number | undefined
 
+  /** By its name: a process may have several copies of this package, whose errors are the same. */
+  static override [Symbol.hasInstance](value: unknown): value is AuthwireError {
+    return value instanceof Error && value.name === "AuthwireError" && "code" in value && typeof value.code === "string"
+  }
+
   constructor({ code, detail, method, reason, metadata, fieldViolations, retryAfterMs, cause }: ErrorFields) {
     super([method, code, detail].filter(Boolean).join(": "), cause === undefined ? undefined : { cause })
     this.code = code

@@ -1,5 +1,14 @@
 import { Auth } from "@auth/core"
-import { AuthwireAdapter, RemoteJwt, SessionUnavailable, throwOutages } from "@authwire/client"
+import type { Adapter } from "@auth/core/adapters"
+import {
+  AuthwireAdapter,
+  AuthwireError,
+  createAuthwireClient,
+  RemoteJwt,
+  SessionUnavailable,
+  throwOutages,
+} from "@authwire/client"
+import { handleLoginOrRegister } from "@authwire/test-support/auth-core.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
 import { freePort } from "@authwire/test-support/free-port.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
@@ -96,6 +105,24 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     expect(await name(await ask())).toBe("Ada")
   })
 
+  test("an outage that a callback of the application meets is one too, and takes no cookie", async () => {
+    const { users, close } = createAuthwireClient({ url: `http://127.0.0.1:${await freePort()}`, timeoutMs: 500 })
+    const asking = async <Given>(given: Given): Promise<Given> => {
+      await users.getUser({ id: "x" })
+      return given
+    }
+    const callbacks =
+      strategy === "jwt"
+        ? { jwt: ({ token }: { token: object }) => asking(token) }
+        : { session: ({ session }: { session: object }) => asking(session) }
+    const auth = { ...config(), callbacks } as ReturnType<typeof config>
+    await expect(ask(cookie, auth)).rejects.toMatchObject({
+      name: "SessionUnavailable",
+      cause: { code: "UNAVAILABLE" },
+    })
+    close()
+  })
+
   test("while the service hangs, asking five times takes about one sessionTimeoutMs", async () => {
     const auth = config()
     expect(await name(await ask(cookie, auth))).toBe("Ada")
@@ -120,6 +147,75 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
         .catch(() => false),
     )
     expect(await name(await ask(cookie, auth))).toBe("Ada")
+  })
+})
+
+describe("somebody who is signed in with a JWT links an account of another address", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let token: string
+  let fails: "decode" | "getUser" | undefined
+  const outage = () => new AuthwireError({ code: "UNAVAILABLE", detail: "gone" })
+  const options = () => {
+    const adapter = AuthwireAdapter({ url: server.grpcUrl })
+    const jwt = RemoteJwt({ url: server.grpcUrl })
+    const failing =
+      <In, Out>(name: typeof fails, call: (given: In) => Promise<Out>) =>
+      async (given: In): Promise<Out> => {
+        if (fails !== name) return call(given)
+        fails = undefined
+        throw outage()
+      }
+    return throwOutages({
+      adapter: { ...adapter, getUser: failing("getUser", adapter.getUser) },
+      jwt: { ...jwt, decode: failing("decode", jwt.decode) },
+      session: { strategy: "jwt" as const },
+      providers: [],
+      basePath: "/auth",
+      secret: "a secret of the application",
+      trustHost: true,
+      logger: { error() {} },
+    })
+  }
+  const signIn = (email: string, { adapter, jwt }: ReturnType<typeof options>) =>
+    handleLoginOrRegister({ email }, newAccount(), adapter as Required<Adapter>, { token, jwt, cookie: sessionCookie })
+  const newAccount = () => ({
+    ...{ provider: "github", type: "oauth" as const, providerAccountId: crypto.randomUUID() },
+    userId: "",
+  })
+  const newEmail = () => `${crypto.randomUUID()}@example.com`
+  const userOf = (email: string) => AuthwireAdapter({ url: server.grpcUrl }).getUserByEmail(email)
+
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    server = await startServer({ databaseUrl: database.url })
+    const url = server.grpcUrl
+    const user = await AuthwireAdapter({ url }).createUser({ id: "ada", email: newEmail(), emailVerified: null })
+    token = await RemoteJwt({ url }).encode({ token: { sub: user.id }, salt: sessionCookie, secret: "" })
+  })
+  afterAll(async () => {
+    await server.stop()
+    await database.drop()
+  })
+
+  test("it is linked to the same user", async () => {
+    expect(await signIn(newEmail(), options())).toMatchObject({ user: { id: "ada" }, isNewUser: false })
+  })
+
+  test.each(["decode", "getUser"] as const)("when %s fails, no second user is created", async (method) => {
+    const [email, auth] = [newEmail(), options()]
+    fails = method
+    await expect(signIn(email, auth)).rejects.toMatchObject({ code: "UNAVAILABLE" })
+    expect(await userOf(email)).toBeNull()
+  })
+
+  test("an outage that was met when a session was read keeps nobody from signing up", async () => {
+    const [email, auth] = [newEmail(), options()]
+    fails = "decode"
+    const request = new Request("http://localhost/auth/session", { headers: { cookie: `${sessionCookie}=${token}` } })
+    await expect(Auth(request, auth)).rejects.toMatchObject({ name: "SessionUnavailable" })
+    await auth.adapter.createUser?.({ id: crypto.randomUUID(), email, emailVerified: null })
+    expect(await userOf(email)).toMatchObject({ email })
   })
 })
 

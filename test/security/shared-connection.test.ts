@@ -133,17 +133,8 @@ describe("clients of one process", () => {
     expect(Number(stdout)).toBeLessThan(2_000_000)
   })
 
-  test("copies of the package in one process share the connection", async () => {
-    // Below the repository, where the copies find what they import.
-    const build = join(repository, "build")
-    mkdirSync(build, { recursive: true })
-    const folder = mkdtempSync(join(build, "copies-"))
-    try {
-      const copies = ["a", "b", "c"].map((name) => join(folder, name, "index.js"))
-      for (const name of ["a", "b", "c"]) {
-        cpSync(join(repository, "client/dist"), join(folder, name), { recursive: true })
-        cpSync(join(repository, "client/package.json"), join(folder, name, "package.json"))
-      }
+  test("copies of the package in one process share the connection", () =>
+    withCopies(async (copies) => {
       const { stdout } = await node(`
         const makers = []
         for (const path of ${JSON.stringify(copies)}) makers.push((await import(path)).AuthwireAdapter)
@@ -155,10 +146,43 @@ describe("clients of one process", () => {
       `)
       expect(JSON.parse(stdout)).toEqual([3, null, null, null, ...Array(3).fill("INVALID_ARGUMENT")])
       expect(proxy.accepted).toBe(1)
+    }))
+
+  test("an outage that one copy meets is thrown by the configuration of another, and does not sign out", () =>
+    withCopies(async ([one, other]) => {
+      await proxy.cut()
+      const { stdout } = await node(`
+        const { AuthwireAdapter } = await import(${JSON.stringify(one)})
+        const { throwOutages, SessionUnavailable } = await import(${JSON.stringify(other)})
+        const { Auth } = await import("@auth/core")
+        const config = throwOutages({
+          adapter: AuthwireAdapter({ ...options, timeoutMs: 500 }),
+          session: { strategy: "database" },
+          providers: [], basePath: "/auth", secret: "s", trustHost: true, logger: { error() {} },
+        })
+        const headers = { cookie: "authjs.session-token=token" }
+        const error = await Auth(new Request("http://localhost/auth/session", { headers }), config).catch((error) => error)
+        console.log(JSON.stringify([error.name, error instanceof SessionUnavailable]))
+      `)
+      expect(JSON.parse(stdout)).toEqual(["SessionUnavailable", true])
+    }))
+
+  /** Has copies of the package below the repository, where they find what they import: the paths of their modules. */
+  async function withCopies(work: (copies: readonly string[]) => Promise<void>): Promise<void> {
+    const build = join(repository, "build")
+    mkdirSync(build, { recursive: true })
+    const folder = mkdtempSync(join(build, "copies-"))
+    try {
+      const names = ["a", "b", "c"]
+      for (const name of names) {
+        cpSync(join(repository, "client/dist"), join(folder, name), { recursive: true })
+        cpSync(join(repository, "client/package.json"), join(folder, name, "package.json"))
+      }
+      await work(names.map((name) => join(folder, name, "index.js")))
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
-  })
+  }
 
   /** Runs a script in a process of its own that has `options`. */
   function node(script: string) {

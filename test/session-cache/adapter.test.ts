@@ -176,4 +176,15 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
     expect(await called()).toBe(before)
     client.close()
   })
+
+  test("a client that is closed fails its calls, also for what another one with the same options has in memory", async () => {
+    const options = { url: authwire.server.grpcUrl, sessionCache: { size: 9 } }
+    const [one, another] = [createAuthwireClient(options), createAuthwireClient(options)]
+    const { sessionToken } = await signedIn()
+    await isKept(one, sessionToken)
+    one.close()
+    await expect(one.adapter.getSessionAndUser(sessionToken)).rejects.toMatchObject({ code: "FAILED_PRECONDITION" })
+    expect(await another.adapter.getSessionAndUser(sessionToken)).toMatchObject({ session: { sessionToken } })
+    another.close()
+  })
 })

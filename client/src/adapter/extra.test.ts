@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm"
 import { describe, expect, test } from "@jest/globals"
 import { extraToWire, maxDepth } from "./extra.js"
 
@@ -44,6 +45,7 @@ describe("extraToWire", () => {
   test.each([
     ["extra.since", { since: new Date(0) }],
     ["extra.plan.dates[1]", { plan: { dates: [null, new Date(Number.NaN)] } }],
+    ["extra.of.another.realm", { of: { another: { realm: runInNewContext("new Date(0)") } } }],
   ])("rejects a Date, which would come back as a string: %s", (path, rest) => {
     expect(failure(rest)).toBe(
       `${path} must be a value of JSON: a Date would come back as a string, so store its toISOString()`,

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { invalid } from "../error.js"
-import { wellFormed } from "./field.js"
+import { isDate, wellFormed } from "./field.js"
 
 /**
  * How many objects and arrays may stand in each other, the outermost included: the service takes no more, because readers
@@ -56,7 +56,7 @@ function toJson(
   options: JsonOptions,
   above: readonly object[],
 ): JsonValue | undefined {
-  if (options.dates === "rejected" && given instanceof Date)
+  if (options.dates === "rejected" && isDate(given))
     throw invalid(path, "must be a value of JSON: a Date would come back as a string, so store its toISOString()")
   const value = hasToJson(given) ? given.toJSON(key) : given
   switch (typeof value) {

@@ -64,6 +64,6 @@ export function date(field: string, value: Timestamp | undefined): Date {
 }
 
 /** Not `instanceof`: test runners and sandboxes have a Date of their own for each realm. */
-function isDate(value: unknown): value is Date {
+export function isDate(value: unknown): value is Date {
   return Object.prototype.toString.call(value) === "[object Date]"
 }

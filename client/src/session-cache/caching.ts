@@ -14,6 +14,7 @@ import * as convert from "../adapter/convert.js"
 import type { SessionAgeOptions } from "../adapter/session-access.js"
 import type { Answer, SessionCache } from "./cache.js"
 import { sessionKey, userKey } from "./keys.js"
+import type { SharedCache } from "./shared.js"
 
 /** What the messages of these methods say of sessions and users, as far as they say it. */
 interface Named {
@@ -127,7 +128,7 @@ function answerOf({ session, user }: GetSessionAndUserResponse): Answer | undefi
  */
 export function cachedAdapter(
   adapter: AuthwireAdapterMethods,
-  { cache, used }: Pick<CachingOptions, "cache" | "used">,
+  shared: Pick<SharedCache, "cache" | "used" | "hasLeft">,
   ages: SessionAgeOptions | undefined,
 ): AuthwireAdapterMethods {
   const { maxAge = 2_592_000, updateAge = 86_400 } = ages ?? {}
@@ -135,10 +136,11 @@ export function cachedAdapter(
   return {
     ...adapter,
     getSessionAndUser(sessionToken) {
-      const kept = cache.get(sessionToken)
+      // A client that is closed fails its calls.
+      const kept = shared.hasLeft ? undefined : shared.cache.get(sessionToken)
       if (kept === undefined || kept.session.expires.getTime() - freshMs <= Date.now())
         return adapter.getSessionAndUser(sessionToken)
-      used()
+      shared.used()
       return Promise.resolve(kept)
     },
   }

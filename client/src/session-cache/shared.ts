@@ -22,6 +22,7 @@ export interface SharedCache {
   used(): void
   /** This client needs it no more. */
   leave(): void
+  readonly hasLeft: boolean
 }
 
 interface Kept {
@@ -77,6 +78,9 @@ export function sharedCache(shared: SharedCacheOptions): SharedCache {
   return {
     cache: kept.cache,
     used: kept.follower.used,
+    get hasLeft() {
+      return hasLeft
+    },
     leave() {
       if (hasLeft) return
       hasLeft = true

@@ -5,6 +5,7 @@ import { wrongOption } from "../error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
 import { logError } from "./log.js"
 import { SessionUnavailable, unavailableBy } from "./unavailable.js"
+import { type UnheardOutages, unheardOutages } from "./unheard-outages.js"
 
 /** How long sessions are waited for. */
 export interface SessionOptions {
@@ -25,7 +26,8 @@ const maxTimeoutMs = 2 ** 31 - 1
 /**
  * A configuration of Auth.js under which an outage is thrown. By itself Auth.js logs a failure of the adapter, or of
  * RemoteJwt, when it reads a session, and answers as if nobody were signed in; it even removes the cookie of a JWT session.
- * With what this function returns, it throws SessionUnavailable then, and sets no cookie.
+ * With what this function returns, it throws SessionUnavailable then, and sets no cookie. When it could not tell who signs in,
+ * it creates no user for some seconds, which might be the second one of the same person.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  * @example
@@ -49,18 +51,20 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
   if (!(typeof sessionTimeoutMs === "number" && sessionTimeoutMs >= 1 && sessionTimeoutMs <= maxTimeoutMs))
     throw wrongOption("sessionTimeoutMs", `must be a number of milliseconds from 1 to ${maxTimeoutMs}`)
   const bounded = sessionDeadline(sessionTimeoutMs)
+  const unheard = unheardOutages()
   return <Config extends SessionConfig>(config: Config): Config => {
     const { adapter, jwt, logger } = config
     const log = logger?.error ?? logError
     return {
       ...config,
-      ...(adapter && { adapter: boundAdapter(adapter, bounded) }),
-      ...(jwt && { jwt: boundJwt(jwt, bounded) }),
+      ...(adapter && { adapter: boundAdapter(adapter, bounded, unheard) }),
+      ...(jwt && { jwt: boundJwt(jwt, bounded, unheard) }),
       logger: {
         ...logger,
         // Auth.js tells the logger before it answers "nobody". What is thrown here comes back as an error of the whole request.
         error(error: Error) {
           const unavailable = unavailableBy(error)
+          unheard.heard(unavailable?.cause)
           if (unavailable !== undefined) throw unavailable
           log(error)
           if (error instanceof SessionUnavailable) throw error
@@ -70,8 +74,8 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
   }
 }
 
-function boundAdapter(adapter: Adapter, bounded: Bounded): Adapter {
-  const { getSessionAndUser, updateSession } = adapter
+function boundAdapter(adapter: Adapter, bounded: Bounded, unheard: UnheardOutages): Adapter {
+  const { getSessionAndUser, updateSession, getUser, createUser } = adapter
   return {
     ...adapter,
     ...(getSessionAndUser && {
@@ -82,10 +86,27 @@ function boundAdapter(adapter: Adapter, bounded: Bounded): Adapter {
       updateSession: (session: Parameters<typeof updateSession>[0]) =>
         bounded("updateSession", session.sessionToken, () => updateSession(session)),
     }),
+    ...(getUser && { getUser: (id: string) => noting(unheard, async () => getUser(id)) }),
+    ...(createUser && {
+      createUser: async (user: Parameters<typeof createUser>[0]) => {
+        // Who signs in may be somebody whom Auth.js could not ask about: that would be a second user.
+        if (unheard.last !== undefined) throw unheard.last
+        return createUser(user)
+      },
+    }),
   }
 }
 
-function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded): Partial<JWTOptions> {
+async function noting<T>(unheard: UnheardOutages, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read()
+  } catch (error) {
+    unheard.note(error)
+    throw error
+  }
+}
+
+function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded, unheard: UnheardOutages): Partial<JWTOptions> {
   const { encode, decode } = jwt
   return {
     ...jwt,
@@ -93,7 +114,8 @@ function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded): Partial<JWTOption
       encode: (params: Parameters<typeof encode>[0]) => bounded("encode", undefined, () => encode(params)),
     }),
     ...(decode && {
-      decode: (params: Parameters<typeof decode>[0]) => bounded("decode", params.token, () => decode(params)),
+      decode: (params: Parameters<typeof decode>[0]) =>
+        noting(unheard, () => bounded("decode", params.token, () => decode(params))),
     }),
   }
 }

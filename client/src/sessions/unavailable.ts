@@ -1,4 +1,5 @@
-import { AuthwireError } from "../error.js"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { AuthwireError, callError } from "../error.js"
 
 /** How long to wait where the service does not say, in seconds. */
 const defaultRetryAfterSeconds = 2
@@ -16,6 +17,11 @@ export class SessionUnavailable extends Error {
   /** When to ask again, in seconds, for the header `Retry-After`. */
   readonly retryAfterSeconds: number
 
+  /** By its name: a process may have several copies of this package, whose errors are the same. */
+  static override [Symbol.hasInstance](value: unknown): value is SessionUnavailable {
+    return value instanceof Error && value.name === "SessionUnavailable" && "retryAfterSeconds" in value
+  }
+
   constructor(cause: AuthwireError) {
     super(`it cannot be told who is signed in: ${cause.message}`)
     this.cause = cause
@@ -31,9 +37,31 @@ export class SessionUnavailable extends Error {
 export function unavailableBy(error: unknown): SessionUnavailable | undefined {
   // By its type: a bundler that minifies changes the names of classes, and so those of Auth.js's errors.
   if (!(error instanceof Error && "type" in error && readErrors.has(error.type))) return undefined
-  for (let cause: unknown = error; cause instanceof Error; cause = innerCause(cause))
-    if (cause instanceof AuthwireError) return rejectsToken(cause) ? undefined : new SessionUnavailable(cause)
+  for (let cause: unknown = error; cause instanceof Error; cause = innerCause(cause)) {
+    if (cause instanceof AuthwireError) return isOutage(cause) ? new SessionUnavailable(cause) : undefined
+    // Of a typed client, in a callback of the application.
+    if (cause instanceof ConnectError && tellsOfOutage(cause))
+      return new SessionUnavailable(callError("callback", "the service", cause))
+  }
   return undefined
+}
+
+/** Whether a call about a session failed although nobody has said that the session is not good. */
+export function isOutage(error: unknown): error is AuthwireError {
+  return error instanceof AuthwireError && !rejectsToken(error)
+}
+
+const outageCodes: ReadonlySet<Code> = new Set([
+  Code.Unavailable,
+  Code.DeadlineExceeded,
+  Code.ResourceExhausted,
+  Code.Internal,
+  Code.Unknown,
+])
+
+function tellsOfOutage(error: ConnectError): boolean {
+  if (error.code !== Code.Unauthenticated) return outageCodes.has(error.code)
+  return callError("callback", "the service", error).reason?.startsWith("API_KEY_") === true
 }
 
 /** The errors of Auth.js hold their cause as `cause.err`. */

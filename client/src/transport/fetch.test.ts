@@ -46,6 +46,16 @@ describe("AuthwireAdapter over fetch", () => {
     expect(request?.headers.get("connect-timeout-ms")).toBe("1234")
   })
 
+  test.each([
+    [1_234.5, "1235"],
+    [2 ** 31, "99999999"],
+  ])("a deadline of %p ms is %s whole ones in the header", async (timeoutMs, header) => {
+    const { fetch, requests } = fetchOf({ getUser: ({ id }) => ({ user: { id } }) })
+    const client = createAuthwireClient({ url, fetch })
+    expect((await client.users.getUser({ id: "u1" }, { timeoutMs })).user).toMatchObject({ id: "u1" })
+    expect(requests[0]?.headers.get("connect-timeout-ms")).toBe(header)
+  })
+
   test("asks every cache to stay away, and never makes two requests that are alike", async () => {
     const { fetch, requests } = fetchOf({ getUser: ({ id }) => ({ user: { id } }) })
     // Of two clients, and although the application names its requests itself.

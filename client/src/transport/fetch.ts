@@ -46,7 +46,7 @@ export function fetchTransport(options: FetchOptions): Transport {
     async unary(method, signal, timeoutMs, header, input) {
       if (signal?.aborted) throw cancelled(signal)
       const limitMs = timeoutMs !== undefined && timeoutMs > 0 ? timeoutMs : undefined
-      const headers = requestHeader("unary", true, limitMs, header, false)
+      const headers = requestHeader("unary", true, limitMs && Math.min(Math.ceil(limitMs), maxHeaderMs), header, false)
       headers.set("x-authwire-nonce", nonce())
       const body = serialize(method.input, create(method.input, input))
       const ending = endOf(signal, limitMs)
@@ -70,6 +70,9 @@ export function fetchTransport(options: FetchOptions): Transport {
     },
   }
 }
+
+/** The longest deadline that the header says: the service takes whole milliseconds. */
+const maxHeaderMs = 99_999_999
 
 /** Host and port of the service, for error messages. */
 export function fetchAddress({ url }: FetchOptions): string {

@@ -72,7 +72,7 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
       return { session: sessionFromWire(session), user: userFromWire(user) }
     },
   } as AuthwireAdapterMethods
-  const adapter = cachedAdapter(uncached, { cache, used }, undefined)
+  const adapter = cachedAdapter(uncached, { cache, used, hasLeft: false }, undefined)
 
   function read(token: string): readonly Known[] | undefined {
     const kept = cache.get(token) as { session: object; user: object } | undefined

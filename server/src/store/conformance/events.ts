@@ -126,20 +126,28 @@ export function eventContract(context: ContractContext): void {
     expect(await told(caller.tenant)).toHaveLength(1)
   })
 
-  test("a provisional user who gives way adds one too", async () => {
-    const caller = { tenant: newId() }
-    const { clock } = context
-    const options = { clock: () => clock.now, provisionalMs: day, eventsKeepMs: day }
-    const store = await context.database.openStore(options)
-    const [first, second] = [newUser({ email: "a@example.com" }), newUser({ email: "a@example.com" })]
-    await store.users.create(caller, first, { provisional: true })
-    await store.users.create(caller, second)
-    expect(await told(caller.tenant)).toEqual([
-      { kind: "user.created", userId: first.id },
-      { kind: "user.deleted", userId: first.id },
-      { kind: "user.created", userId: second.id },
-    ])
-  })
+  test.each([false, true])(
+    "a provisional user who gives way adds one too, with an idempotency key: %s",
+    async (hasKey) => {
+      const caller = { tenant: newId() }
+      const { clock } = context
+      const options = { clock: () => clock.now, provisionalMs: day, eventsKeepMs: day }
+      const store = await context.database.openStore(options)
+      const [first, second] = [newUser({ email: "a@example.com" }), newUser({ email: "a@example.com" })]
+      await store.users.create(caller, first, { provisional: true })
+      if (hasKey) {
+        await store.once(caller, { owner: "owner", key: newId(), digest: () => "" }, async (unit) => {
+          await store.users.create({ ...caller, unit }, second)
+          return Buffer.alloc(0)
+        })
+      } else await store.users.create(caller, second)
+      expect(await told(caller.tenant)).toEqual([
+        { kind: "user.created", userId: first.id },
+        { kind: "user.deleted", userId: first.id },
+        { kind: "user.created", userId: second.id },
+      ])
+    },
+  )
 
   test("what fails or changes nothing adds none", async () => {
     const caller = { tenant: newId() }

@@ -293,6 +293,21 @@ export function sessionListContract(context: ContractContext): void {
       expect(await context.store.sessions.revokeOfUsers(caller, named)).toEqual({ processed: 47, revoked: 0 })
     })
 
+    test("the same with an idempotency key, for more users than one statement takes", async () => {
+      const caller = await newCaller()
+      const ids = range(45).map((n) => `user ${n}`)
+      for (const id of ids) {
+        await context.store.users.create(caller, newUser({ id }))
+        await context.store.sessions.create(caller, newSession(id, context.clock.now + day))
+      }
+      const revoke = () =>
+        context.store.once(caller, { owner: "owner", key: "key", digest: () => "" }, async (unit) => {
+          const { processed, revoked } = await context.store.sessions.revokeOfUsers({ ...caller, unit }, ids)
+          return Buffer.from(`${processed} ${revoked}`)
+        })
+      for (const _ of [1, 2]) expect(String(Buffer.from(await revoke()))).toBe("45 45")
+    })
+
     test("ends when many sessions are deleted, and goes on where it ended", async () => {
       const caller = await newCaller()
       const ids = ["u", ...range(20).map((n) => `user ${n}`)]

@@ -40,7 +40,12 @@ export interface Database {
   /** The same for what may be somewhat older: on the server for that, if there is one and it answers. */
   olderStatements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, turn?: string): Promise<T>
   /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
-  writes<T>(waiter: Waiter, rows: readonly string[], work: (sql: Statements) => Promise<T>): Promise<T>
+  writes<T>(
+    waiter: Waiter,
+    rows: readonly string[],
+    work: (sql: Statements) => Promise<T>,
+    options?: EnterOptions,
+  ): Promise<T>
   /** Runs statements that commit together. When they conflict with others, the work runs again from its beginning. */
   transaction<T>(
     waiter: Waiter,
@@ -145,8 +150,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       }
     },
 
-    writes({ signal, aside, unit, spans }, rows, work) {
-      if (unit instanceof JointUnit) return unit.run(rows, work)
+    writes({ signal, aside, unit, spans }, rows, work, options) {
+      if (unit instanceof JointUnit) return unit.run(rows, work, options)
       return units.run({ kind: "write", rows, signal, aside, spans }, (attempt) =>
         work({
           read: reading(attempt, signal),

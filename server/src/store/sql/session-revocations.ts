@@ -139,8 +139,11 @@ export function sessionRevocations(
     const { tenant } = caller
     const keptHash = sessionToken === undefined ? undefined : hashOfToken(sessionToken)
     // Whoever creates a session of the user takes turns with this.
-    return database.writes(caller, [users.nameOf({ tenant, id: userId })], (sql) =>
-      deleteAll(sql, { tenant, userId, keptId: id, keptHash }, eventOfUser(caller, userId, id)),
+    return database.writes(
+      caller,
+      [users.nameOf({ tenant, id: userId })],
+      (sql) => deleteAll(sql, { tenant, userId, keptId: id, keptHash }, eventOfUser(caller, userId, id)),
+      { isLong: true },
     )
   }
 
@@ -154,19 +157,27 @@ export function sessionRevocations(
     const { tenant } = caller
     const areTooMany = async (sql: Reads) => (await sql.read(moreThanMany, { tenant, userIds })).length > 0
     if (eventOfUser(caller, "").length === 0) {
-      return database.writes(caller, rows, async (sql) =>
-        (await areTooMany(sql)) ? undefined : sql.write(deleteOfUsers, { tenant, userIds }),
+      return database.writes(
+        caller,
+        rows,
+        async (sql) => ((await areTooMany(sql)) ? undefined : sql.write(deleteOfUsers, { tenant, userIds })),
+        { isLong: true },
       )
     }
     // Each user who had a session has an event.
-    return database.transaction(caller, rows, async (sql) => {
-      if (await areTooMany(sql)) return undefined
-      let revoked = 0
-      for (const userId of userIds) {
-        revoked += await sql.write(deleteAllOfUser, { tenant, userId }, eventOfUser(caller, userId))
-      }
-      return revoked
-    })
+    return database.transaction(
+      caller,
+      rows,
+      async (sql) => {
+        if (await areTooMany(sql)) return undefined
+        let revoked = 0
+        for (const userId of userIds) {
+          revoked += await sql.write(deleteAllOfUser, { tenant, userId }, eventOfUser(caller, userId))
+        }
+        return revoked
+      },
+      { isLong: true },
+    )
   }
 
   return {
@@ -187,12 +198,13 @@ export function sessionRevocations(
     revokeOfUser,
 
     async revokeOfUsers(caller, userIds) {
-      const { tenant } = caller
+      const { tenant, unit } = caller
+      const namesOf = (ids: readonly string[]) => [...new Set(ids)].map((id) => users.nameOf({ tenant, id }))
       let [processed, revoked] = [0, 0]
       while (processed < userIds.length && revoked < enoughSessions) {
         const some = userIds.slice(processed, processed + usersAtOnce)
-        const names = [...new Set(some)].map((id) => users.nameOf({ tenant, id }))
-        const deleted = await revokeOfSome(caller, some, names)
+        // What commits together has all of its turns before it writes.
+        const deleted = await revokeOfSome(caller, some, namesOf(unit === undefined ? some : userIds))
         // They have too many together: one by one.
         revoked += deleted ?? (await revokeOfUser(caller, some[0] as string, {}))
         processed += deleted === undefined ? 1 : some.length

@@ -15,13 +15,10 @@ const mostWaiting = 1_000
 /** How many rows a statement changes. With more keys MySQL would rather read a small table whole. */
 const rowsAtOnce = 20
 
-/** How many statements share a transaction: to commit costs a server as much as to change twenty rows. */
-const statementsAtOnce = 5
-
-/** How many times as long as a transaction took it rests before the next one: calls have the database for most of the time. */
+/** How many times as long as a statement took it rests before the next one: calls have the database for most of the time. */
 const restFactor = 9
 
-/** How long the database may take for a transaction, in milliseconds, locks included; then the rest is forgotten. */
+/** How long the database may take for a statement, in milliseconds, locks included; then the rest is forgotten. */
 const patienceMs = 5_000
 
 type Key = Pick<SessionRow, "tenant" | "tokenHash">
@@ -57,7 +54,7 @@ export function sessionSightings(database: Database, clock: () => number): Sessi
 
   /** Takes some of those that wait, in the order in which all processes lock them. */
   function next(): Key[] {
-    const some = [...waiting].slice(0, rowsAtOnce * statementsAtOnce)
+    const some = [...waiting].slice(0, rowsAtOnce)
     for (const [name] of some) waiting.delete(name)
     return some.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, key]) => key)
   }
@@ -67,10 +64,7 @@ export function sessionSightings(database: Database, clock: () => number): Sessi
       const keys = next()
       const now = clock()
       const begun = performance.now()
-      await database.writes({ signal: AbortSignal.timeout(patienceMs) }, [], async (sql) => {
-        for (let at = 0; at < keys.length; at += rowsAtOnce)
-          await sql.write(update, { keys: keys.slice(at, at + rowsAtOnce), now })
-      })
+      await database.writes({ signal: AbortSignal.timeout(patienceMs) }, [], (sql) => sql.write(update, { keys, now }))
       await delay((performance.now() - begun) * restFactor, undefined, { ref: false })
     }
   }

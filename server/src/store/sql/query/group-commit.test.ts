@@ -105,6 +105,26 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(count("COMMIT")).toBe(20)
   })
 
+  test("what revokes all sessions of users has one too", async () => {
+    const users = range(20).map(() => newUser())
+    for (const user of users) {
+      await store.users.create(anyone, user)
+      await store.sessions.create(anyone, newSession(user.id, soon))
+    }
+    ran = []
+    await Promise.all(
+      users.map(({ id }, n) =>
+        store.once(anyone, request(newId()), async (unit) => {
+          const caller = { ...anyone, unit }
+          if (n % 2 === 0) await store.sessions.revokeOfUser(caller, id, {})
+          else await store.sessions.revokeOfUsers(caller, [id])
+          return Buffer.from(id)
+        }),
+      ),
+    )
+    expect(count("COMMIT")).toBe(20)
+  })
+
   test("one alone has a transaction at once, with a statement for each row", async () => {
     await create(newId(), newId())
     expect(ran.filter((operation) => operation !== "SELECT")).toEqual([

@@ -172,7 +172,8 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
             hasLateInserts = true
             return
           }
-          await running(() => this.#insert(inserted))
+          // Those of earlier statements first: the events of a row stay in order.
+          await running(() => this.#insert([...rows.splice(0), ...inserted]))
           hasWritten = true
         },
         insertLast: (row) => rows.push(row),

@@ -1,7 +1,7 @@
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Database, openDatabase } from "../index.js"
-import { statement } from "./statement.js"
+import { type InsertedRow, joined, statement } from "./statement.js"
 
 describe.each(databaseTargets())("statements on %s", (target) => {
   let empty: TestDatabase
@@ -35,6 +35,45 @@ describe.each(databaseTargets())("statements on %s", (target) => {
     const condition = `"a"."provider_account_id" > ${first} AND ("a"."tenant" = ${second} OR "a"."provider" = ${third})`
     expect(sql).toContain(quoted(condition))
     expect(cells({ own: "t", id: 7 })).toEqual(target === "postgres" ? [7, "t"] : [7, "t", "t"])
+  })
+
+  test("rows that are inserted together: what others refer to, then events, then keys, and not more than 16 at once", () => {
+    const { users, accounts, sessions, events, idempotencyKeys } = database.tables
+    const created = new Date(0)
+    const tenant = "t"
+    const rows = {
+      user: users.inserted({ tenant, id: "u", extra: {}, created, updated: created }),
+      account: accounts.inserted({
+        ...{ tenant, userId: "u", provider: "p", providerAccountId: "a", type: "oauth", extra: {} },
+        ...{ created, updated: created },
+      }),
+      session: sessions.inserted({
+        tenant,
+        tokenHash: Buffer.alloc(32),
+        userId: "u",
+        expires: created,
+        extra: {},
+        created,
+      }),
+      event: events.inserted({ tenant, kind: "user.created", created }),
+      key: idempotencyKeys.inserted({ tenant, keyHash: Buffer.alloc(32), answer: "", created }),
+    }
+    const { user, account, session, event, key } = rows
+    const tablesOf = (some: InsertedRow[]) =>
+      joined(some).map(({ sql, cells }) => [/INTO\W+(\w+)/.exec(sql)?.[1], cells.length])
+    const own = (row: InsertedRow) => row.cells.length
+    expect(tablesOf([event, key, session, event, account, event, key, user, event, key])).toEqual([
+      ["users", own(user)],
+      ["accounts", own(account)],
+      ["sessions", own(session)],
+      ["events", 4 * own(event)],
+      ["idempotency_keys", 3 * own(key)],
+    ])
+    expect(tablesOf(Array.from({ length: 40 }, () => event))).toEqual([
+      ["events", 16 * own(event)],
+      ["events", 16 * own(event)],
+      ["events", 8 * own(event)],
+    ])
   })
 
   test("give values as their columns keep them", () => {

@@ -20,17 +20,26 @@ export interface Bound {
 /** An INSERT of one row, which can be joined with others into the same table. */
 export interface InsertedRow extends Bound {
   readonly table: string
+  /** Of rows that are inserted together those of a lower rank come first, whoever gave them. */
+  readonly rank: number
   /** The statement for so many rows, whose cells follow each other. */
   sqlOf(count: number): string
 }
 
-/** One INSERT for the rows of each table, in the order in which they came. */
+/** How many rows one statement inserts: each number of them is a statement of its own to prepare. */
+const rowsAtOnce = 16
+
+/** An INSERT for the rows of each table, or several where they are many; those of a table in the order in which they came. */
 export function joined(rows: readonly InsertedRow[]): Bound[] {
-  const byTable = Map.groupBy(rows, ({ table }) => table)
-  return [...byTable.values()].map((some) => {
-    const [first, second] = some as [InsertedRow, InsertedRow | undefined]
-    return second === undefined ? first : { sql: first.sqlOf(some.length), cells: some.flatMap(({ cells }) => cells) }
-  })
+  const byTable = [...Map.groupBy(rows, ({ table }) => table).values()]
+  byTable.sort(([one], [other]) => (one as InsertedRow).rank - (other as InsertedRow).rank)
+  return byTable.flatMap((all) =>
+    Array.from({ length: Math.ceil(all.length / rowsAtOnce) }, (_, index) => {
+      const some = all.slice(index * rowsAtOnce, (index + 1) * rowsAtOnce)
+      const [first] = some as [InsertedRow]
+      return some.length === 1 ? first : { sql: first.sqlOf(some.length), cells: some.flatMap(({ cells }) => cells) }
+    }),
+  )
 }
 
 /** Runs statements on one connection. */

@@ -119,6 +119,20 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
 
 export type Tables = ReturnType<typeof tables>
 
+/**
+ * In which order rows are inserted that are committed together: what others refer to comes before them. An event comes after
+ * what it tells of, whose lock decides the order of events; and a key last, because nobody waits for a row while it has a key.
+ */
+const insertionOrder = [
+  "users",
+  "accounts",
+  "sessions",
+  "verification_tokens",
+  "authenticators",
+  "events",
+  "idempotency_keys",
+]
+
 /** @param apart columns that `update` leaves alone, because statements of their own change them. */
 function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
@@ -180,6 +194,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     const values = indexes.map((index) => expressionsOf(properties, String(index)))
     return statement(query().insert().into<Row>(name).values(values), Object.fromEntries(parameters))
   }
+  const rank = insertionOrder.indexOf(tableName)
   const insertsOf = new Map<number, string>()
   const sqlOf = (count: number): string => {
     const sql = insertsOf.get(count) ?? insertMany(count).sql
@@ -196,7 +211,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert,
-    inserted: (row) => ({ table: tableName, sql: insert.sql, cells: insert.cells(row), sqlOf }),
+    inserted: (row) => ({ table: tableName, rank, sql: insert.sql, cells: insert.cells(row), sqlOf }),
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
