@@ -1,8 +1,11 @@
 import type { QueryRunner } from "typeorm"
-import { migration } from "./migration.js"
+import { isThere, migration } from "./migration.js"
 
 /** The tables: those that refer to others come before them. */
 const names = ["api_keys", "tenants", "authenticators", "verification_tokens", "sessions", "accounts", "users"]
+
+/** The table that is dropped last, by a column that no other service's table of users has. */
+const made = { table: "users", column: "email_key" }
 
 /** For MySQL and MariaDB; see createOnServer. */
 const serverTables = [
@@ -209,6 +212,7 @@ const postgresTables = [
 export const tables = migration({
   name: "0001-tables",
   lastVersion: { compatible: true, reason: "there is none before it" },
+  makes: made,
   server: createOnServer,
   sqlite: [
     `CREATE TABLE "users" (
@@ -313,6 +317,7 @@ export const tables = migration({
  * leaves only what the next one drops.
  */
 async function createOnServer(runner: QueryRunner): Promise<void> {
+  if (await isThere(runner, made)) return
   const dropNew = `DROP TABLE IF EXISTS ${names.map((name) => `authwire_new_${name}`).join(", ")}`
   await runner.query(dropNew)
   try {

@@ -19,6 +19,7 @@ export const lists = migration({
     compatible: true,
     reason: "the column that it adds has a default for rows that the last version inserts",
   },
+  makes: { table: "users", column: "created" },
   server: `ALTER TABLE users ADD COLUMN created DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
     ADD INDEX users_created (tenant, created, id)`,
   sqlite: [

@@ -13,6 +13,7 @@ export const idempotency = migration({
     compatible: true,
     reason: "it adds a table that the last version does not know; that version leaves the header unread",
   },
+  makes: { table: "idempotency_keys", column: "key_hash" },
   server: `CREATE TABLE idempotency_keys (
     tenant VARBINARY(63) NOT NULL,
     key_hash BINARY(32) NOT NULL,

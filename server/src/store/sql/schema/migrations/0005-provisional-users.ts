@@ -11,6 +11,7 @@ export const provisionalUsers = migration({
     reason:
       "the column that it adds may be null, as it is in rows that the last version inserts; set --provisional-sign-up only when that version is gone",
   },
+  makes: { table: "users", column: "provisional_until" },
   server: "ALTER TABLE users ADD COLUMN provisional_until DATETIME(3) NULL",
   sqlite: `ALTER TABLE "users" ADD COLUMN "provisional_until" datetime`,
   postgres: "ALTER TABLE users ADD COLUMN provisional_until timestamptz(3)",

@@ -1,8 +1,10 @@
 import type { QueryRunner } from "typeorm"
-import { migration } from "./migration.js"
+import { isThere, migration } from "./migration.js"
 
 /** How many rows a statement gives a handle: a replication group takes no transactions of any size. */
 const rowsAtOnce = 1000
+
+const made = { table: "sessions", column: "id" }
 
 /**
  * What a session is known by to others than its holder: a random handle, when and how it began, and when it was last seen.
@@ -20,6 +22,7 @@ export const sessionHandles = migration({
     compatible: true,
     reason: "the columns that it adds may be null or have defaults for rows that the last version inserts",
   },
+  makes: made,
   server: onServer,
   sqlite: [
     `ALTER TABLE "sessions" ADD COLUMN "id" text`,
@@ -77,11 +80,7 @@ export const sessionHandles = migration({
  * rows that are there, so the column comes first, then its default, then the handles of the rows without one.
  */
 async function onServer(runner: QueryRunner): Promise<void> {
-  const [there] = await runner.query(
-    `SELECT 1 FROM information_schema.columns
-     WHERE table_schema = DATABASE() AND table_name = 'sessions' AND column_name = 'id'`,
-  )
-  if (there === undefined) {
+  if (!(await isThere(runner, made))) {
     await runner.query(`ALTER TABLE sessions
       ADD COLUMN id VARBINARY(32) NULL,
       ADD COLUMN created DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),

@@ -1,8 +1,8 @@
 import type { QueryRunner } from "typeorm"
-import { migration } from "./migration.js"
+import { isThere, migration } from "./migration.js"
 
 /** What is new, table by table. Users have had `created` since 0002-lists. */
-const columns: readonly (readonly [table: string, ...columns: string[]])[] = [
+const columns: readonly (readonly [table: string, ...columns: [string, ...string[]]])[] = [
   ["users", "updated"],
   ["accounts", "created", "updated"],
   ["authenticators", "created", "updated"],
@@ -48,11 +48,8 @@ export const rowTimes = migration({
 /** One statement for each table. A process that ends between two of them leaves what the next one goes on from. */
 async function onServer(runner: QueryRunner, direction: "ADD" | "DROP"): Promise<void> {
   for (const [table, ...names] of columns) {
-    const [there] = await runner.query(
-      `SELECT 1 FROM information_schema.columns
-       WHERE table_schema = DATABASE() AND table_name = '${table}' AND column_name = '${names[0]}'`,
-    )
-    if ((there !== undefined) === (direction === "ADD")) continue
+    const [column] = names
+    if ((await isThere(runner, { table, column })) === (direction === "ADD")) continue
     const type = direction === "ADD" ? " DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)" : ""
     await runner.query(`ALTER TABLE ${table} ${names.map((name) => `${direction} COLUMN ${name}${type}`).join(", ")}`)
   }

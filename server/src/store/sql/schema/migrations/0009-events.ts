@@ -16,6 +16,7 @@ export const events = migration({
     compatible: true,
     reason: "it adds tables that the last version does not know; what that version writes adds no events",
   },
+  makes: { table: "event_head", column: "history" },
   server: onServer,
   sqlite: [
     `CREATE TABLE "events" (

@@ -10,6 +10,7 @@ export const tokenRefreshes = migration({
     compatible: true,
     reason: "the columns that it adds may be null, as they are in rows that the last version inserts",
   },
+  makes: { table: "accounts", column: "refresh_holder" },
   server: `ALTER TABLE accounts
     ADD COLUMN refresh_holder VARBINARY(63) NULL,
     ADD COLUMN refresh_until DATETIME(3) NULL,
