@@ -186,9 +186,9 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
 
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {
-        // Changing a large table takes as long as it takes.
+        // Changing a large table takes as long as it takes. What it waits for meanwhile, others wait for too.
         const timeout = engine === "mariadb" ? "max_statement_time" : "max_execution_time"
-        const locks = "innodb_lock_wait_timeout = DEFAULT, lock_wait_timeout = DEFAULT"
+        const locks = "innodb_lock_wait_timeout = DEFAULT, lock_wait_timeout = 5"
         const settings = [`${timeout} = 0`, locks, "time_zone = '+00:00'", ...consistency]
         await runner.query(`SET SESSION ${settings.join(", ")}`)
         const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"

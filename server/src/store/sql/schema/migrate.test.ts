@@ -225,6 +225,23 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     })
   }
 
+  if (target !== "sqlite") {
+    test("one whose table another transaction uses gives up, and nobody waits behind it", async () => {
+      await applyMigrations(database)
+      while ((await revertLastMigration(database)) !== "0010-token-refreshes");
+      await empty.query("START TRANSACTION")
+      await empty.query("SELECT user_id FROM accounts")
+      const failure = await applyMigrations(database).catch((error) => error)
+      expect(failure).toMatchObject({
+        reason: "CONFLICT",
+        cause: { failure: "locked", code: isInnoDb ? "ER_LOCK_WAIT_TIMEOUT" : "55P03" },
+      })
+      await database.withQueryRunner((runner) => runner.query("SELECT user_id FROM accounts"))
+      await empty.query("COMMIT")
+      expect(await applyMigrations(database)).toEqual(names.slice(names.indexOf("0010-token-refreshes")))
+    }, 30_000)
+  }
+
   test("the tenant that is there from the beginning is the default one", async () => {
     const rows = await empty.query("SELECT name, created FROM tenants")
     expect(rows.map(({ name }) => String(name))).toEqual(["default"])
