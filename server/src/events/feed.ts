@@ -137,7 +137,9 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
       const [first, lastFound] = [found[0], found.at(-1)]
       if (first !== undefined) observer?.read(found.length, Math.max(0, Date.now() - first.created.getTime()))
       if (found.length < eventsAtOnce) {
-        tell(found, { sequence: Math.max(last, lastFound?.sequence ?? 0), asOf })
+        // Who has come since this read began may have begun further on.
+        const sequence = Math.max(after, last, lastFound?.sequence ?? 0)
+        tell(found, { sequence, asOf: Math.max(asOf, from.asOf) })
         return last
       }
       // More follow: that all is told that was committed by now cannot be said yet.
