@@ -5,8 +5,10 @@ import { createKey, revokeKey, type TestKey } from "@authwire/test-support/keys.
 import { startServer, staticKey } from "@authwire/test-support/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { logOf } from "@authwire/test-support/workers.js"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import { expect, test } from "@jest/globals"
 import { ask, bearer, open, unary } from "./access/asking.js"
+import { openWatch } from "./access/streams.js"
 
 const later = endsAfterEach()
 
@@ -37,6 +39,8 @@ describeServers("an outage of %s", (engine) => {
       const { code, reason } = await unary.call(server, TokenService.method.encode, encode, bearer(by))
       return reason ?? code
     }
+    const transport = createGrpcTransport({ baseUrl: server.grpcUrl })
+    const [watch, watchOfGiven] = [await openWatch(transport, key), await openWatch(transport, given)]
     await revokeKey(database, revoked)
     if (how === "cut") await proxy.cut()
     else proxy.hang()
@@ -53,7 +57,11 @@ describeServers("an outage of %s", (engine) => {
     expect((await unary.call(server, SessionService.method.getSessionAndUser, {}, bearer(stranger))).code).toBe(
       "Unavailable",
     )
+    // What is open ends with it: nobody can say whether it may go on.
+    await until(() => watch.reason !== undefined)
+    expect(watch.reason).toBe("DATABASE_UNAVAILABLE")
     // A key that does not come from the database is as good as ever.
+    expect(watchOfGiven.reason).toBeUndefined()
     expect(await issue(given)).toBe("OK")
     expect(await issue({ text: "x" })).toBe("API_KEY_INVALID")
 
@@ -63,6 +71,7 @@ describeServers("an outage of %s", (engine) => {
     expect([await issue(revoked), await issue(stranger)]).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
     expect(logOf(server).filter(({ msg }) => /keys cannot be read/.test(String(msg)))).toHaveLength(1)
     stream.close()
+    await watchOfGiven.close()
     expect(await server.stop()).toBe(0)
   })
 })

@@ -147,5 +147,6 @@ export function causeOf(error: unknown): string {
 /** A database URL that can be shown: without its password and parameters. */
 function withoutSecrets(databaseUrl: string): string {
   if (databaseUrl.startsWith("sqlite:")) return databaseUrl
-  return databaseUrl.replace(/\?.*$/s, "").replace(/^(\w+:\/\/[^/:@]*):[^/]*@/, "$1@")
+  // To the last @ first: a password that is not escaped may have any character in it.
+  return databaseUrl.replace(/^(\w+:\/\/[^/:@]*):.*@/s, "$1@").replace(/\?.*$/s, "")
 }

@@ -2,20 +2,22 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
 import type { EventFeed } from "../events/feed.js"
-import { cachesConfirmed } from "../session-cache/awaiting.js"
+import { type Confirmed, cachesConfirmed } from "../session-cache/awaiting.js"
 import { eventChanges } from "../session-cache/event-changes.js"
 import { cacheHubs, type Hubs } from "../session-cache/hubs.js"
 import type { Store } from "../store/store.js"
+import { orAborted } from "../util/abort.js"
 import { elapsedTime } from "../util/elapsed-time.js"
 
 export interface SessionCaches {
   readonly hubs: Hubs
-  /** Waits until no client of the tenant, of any process, uses what it kept of what was committed before. */
-  confirmed(tenant: string, signal: AbortSignal): Promise<void>
+  readonly confirmed: Confirmed
 }
 
 /** How long a row may take to be written, in milliseconds: another try is better then. */
 const writeMs = 5_000
+/** How long all who wait for the caches of a tenant wait for one read of its rows, in milliseconds: the next may be answered. */
+const readMs = 2_000
 
 /** What this process knows of clients that keep sessions in memory, and what it tells others of them. */
 export function sessionCaches(deps: {
@@ -48,18 +50,15 @@ export function sessionCaches(deps: {
   })
   return {
     hubs,
-    confirmed: (tenant, signal) =>
-      cachesConfirmed(
-        {
-          reach: () => feed.reach(tenant),
-          async rows() {
-            const rows = await store.caches.list({ tenant, signal })
-            return rows.map(({ leaseMs, confirmed }) => ({ leaseMs, confirmed: BigInt(confirmed) }))
-          },
-          now,
-          pause: (ms, signal) => delay(ms, undefined, { signal }),
-        },
-        signal,
-      ),
+    confirmed: cachesConfirmed({
+      reach: feed.reach,
+      async rows(tenant) {
+        const signal = AbortSignal.timeout(readMs)
+        const rows = await orAborted(store.caches.list({ tenant, signal }), signal)
+        return rows.map(({ leaseMs, confirmed }) => ({ leaseMs, confirmed: BigInt(confirmed) }))
+      },
+      now,
+      pause: (ms) => delay(ms),
+    }),
   }
 }

@@ -138,6 +138,39 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     expect([some.resets.length, failures.length]).toEqual([0, 1])
   })
 
+  test("who comes during a read that began for others is told nothing from before it came", async () => {
+    const held = Promise.withResolvers<void>()
+    let isReading = false
+    const events: EventStore = {
+      ...store.events,
+      async read(...asked) {
+        isReading = true
+        await held.promise
+        return store.events.read(...asked)
+      },
+    }
+    const feed = open({ ...slow, events })
+    const first = await feed.subscribe(listener().subscriber)
+    await other.users.create({ tenant: "t" }, newUser())
+    // The feed's own first read may have begun before that.
+    const flushed = [feed.flush(), feed.flush()]
+    await until(() => isReading)
+    first.end()
+    await other.users.create({ tenant: "t" }, newUser())
+    const some = listener()
+    const { start } = await feed.subscribe(some.subscriber)
+    held.resolve()
+    await Promise.all(flushed)
+    await feed.flush()
+    expect(some.told).toEqual([])
+    expect(some.positions.length).toBeGreaterThan(1)
+    for (const [n, { sequence, asOf }] of some.positions.entries()) {
+      const before = some.positions[n - 1] ?? start
+      expect(sequence).toBeGreaterThanOrEqual(before.sequence)
+      expect(asOf).toBeGreaterThanOrEqual(before.asOf)
+    }
+  })
+
   test("tells when the database is another one", async () => {
     let back = 0
     const events: EventStore = {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { EventStore } from "../store/store.js"
 import type { EventKind, StoredEvent } from "../store/types.js"
+import { oneAtATime } from "../util/one-at-a-time.js"
 
 /** Up to where events have been told. */
 export interface FeedPosition {
@@ -90,9 +91,6 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   let history: string | undefined
   /** Undefined while nobody subscribes. */
   let position: FeedPosition | undefined
-  /** The read that is active, and the one that begins when it has ended. */
-  let active: Promise<unknown> = Promise.resolve()
-  let next: Promise<number> | undefined
   let running: Promise<void> | undefined
 
   const tell = (found: readonly StoredEvent[], at: FeedPosition) => {
@@ -139,7 +137,9 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
       const [first, lastFound] = [found[0], found.at(-1)]
       if (first !== undefined) observer?.read(found.length, Math.max(0, Date.now() - first.created.getTime()))
       if (found.length < eventsAtOnce) {
-        tell(found, { sequence: Math.max(last, lastFound?.sequence ?? 0), asOf })
+        // Who has come since this read began may have begun further on.
+        const sequence = Math.max(after, last, lastFound?.sequence ?? 0)
+        tell(found, { sequence, asOf: Math.max(asOf, from.asOf) })
         return last
       }
       // More follow: that all is told that was committed by now cannot be said yet.
@@ -148,18 +148,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
     return last
   }
 
-  /** One read at a time. Whoever asks while one is active waits for the next, together with all others who ask. */
-  function read(): Promise<number> {
-    if (next === undefined) {
-      const begun = active.then(() => {
-        next = undefined
-        return readOnce()
-      })
-      next = begun
-      active = begun.catch(() => {})
-    }
-    return next
-  }
+  const read = oneAtATime(readOnce)
 
   async function run(): Promise<void> {
     let failures = 0

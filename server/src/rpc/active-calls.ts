@@ -113,7 +113,7 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
       return {
-        call: new ActiveCall(method, incoming, deadline, abort.signal, away),
+        call: new ActiveCall(method, incoming, deadline, abort, away),
         cancel: (isLate = false) => {
           // grpc-js tells of the end of every call as of a cancellation.
           if (entry.abort === undefined) return
@@ -160,6 +160,7 @@ export class ActiveCall implements Call {
   readonly carrier: Call | undefined
   readonly connection: Budgets | undefined
   readonly #incoming: Incoming
+  readonly #abort: AbortController
   identity: Identity | undefined
   subject: string | readonly string[] | undefined
   told: Record<string, string | number> | undefined
@@ -168,12 +169,19 @@ export class ActiveCall implements Call {
   traceId: string | undefined
   spans: readonly Span[] | undefined
 
-  constructor(method: DescMethod, incoming: Incoming, deadline: number | undefined, signal: AbortSignal, away?: Away) {
+  constructor(
+    method: DescMethod,
+    incoming: Incoming,
+    deadline: number | undefined,
+    abort: AbortController,
+    away?: Away,
+  ) {
     this.method = method
     this.transport = incoming.transport
     this.requestId = requestIdOf(incoming.header("x-request-id"))
     this.deadline = deadline
-    this.signal = signal
+    this.#abort = abort
+    this.signal = abort.signal
     this.aside = away && ((waited) => away(this, waited))
     const { turn } = incoming
     this.turn = turn && (() => turn(this))
@@ -187,6 +195,10 @@ export class ActiveCall implements Call {
     this.unit = undefined
     this.traceId = undefined
     this.spans = undefined
+  }
+
+  abort(reason: unknown): void {
+    this.#abort.abort(reason)
   }
 
   header(name: string): string | undefined {

@@ -15,6 +15,8 @@ export interface Call extends Caller {
   readonly deadline: number | undefined
   /** Aborts when the caller cancels, the deadline passes or the service gives up waiting at shutdown. */
   readonly signal: AbortSignal
+  /** Ends the call, with what the caller is told. */
+  abort(reason: unknown): void
   /** The first value of a request header, by its lower-case name. */
   header(name: string): string | undefined
   /** What the client's certificate names, if it was verified: `DNS:app.internal`. */

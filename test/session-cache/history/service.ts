@@ -9,7 +9,7 @@ import { create, type Message } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { sessionKey, userKey } from "../../../client/src/session-cache/keys.js"
-import { cachesConfirmed } from "../../../server/src/session-cache/awaiting.js"
+import { type Confirmed, cachesConfirmed } from "../../../server/src/session-cache/awaiting.js"
 import type { Simulation } from "../simulation.js"
 import { clientTenant, type Database, type StoredSession } from "./database.js"
 import { living, type Replica } from "./replica.js"
@@ -55,11 +55,16 @@ export function createService(
     return rows
   }
 
-  function awaitCaches({ process, feed }: Replica): Promise<void> {
-    const reach = () => feed.reach(clientTenant)
+  /** What the calls of a replica that wait have in common. */
+  const awaiting = new WeakMap<Replica, Confirmed>()
+
+  function awaitCaches(replica: Replica): Promise<void> {
+    const { process, feed } = replica
     const rows = () => process.see(readRows())
     const pause = (ms: number) => new Promise<void>((resolve) => process.after(ms, resolve))
-    return process.see(cachesConfirmed({ reach, rows, now: process.now, pause }, undefined))
+    const confirmed = awaiting.get(replica) ?? cachesConfirmed({ reach: feed.reach, rows, now: process.now, pause })
+    awaiting.set(replica, confirmed)
+    return process.see(confirmed(clientTenant, new AbortController().signal))
   }
 
   /** A call of the service: its statement is one moment. */

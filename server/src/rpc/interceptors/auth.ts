@@ -17,11 +17,18 @@ export interface AccessOptions {
   now: () => number
 }
 
+/**
+ * How often a stream that is open is asked for its key, in milliseconds: what is known of a key counts for 4.5 seconds, and who
+ * was let in by one that is revoked is to be told within 5.
+ */
+const askAgainMs = 400
+
 const anybody: Identity = { keyId: undefined, tenant: "default", hasScope: () => true }
 
 /**
  * Lets a call in by its API key or by the certificate of its client, if the key has the scope of the method. Methods
- * that ask for no scope, those of health and reflection, are open.
+ * that ask for no scope, those of health and reflection, are open. A stream ends, with the same, when its key would not let
+ * it in any more; one that carries calls goes on, and its calls are not let in.
  *
  * Throws API_KEY_MISSING, API_KEY_INVALID (in the same words and after the same work for a key that is unknown, wrong,
  * revoked or expired), SCOPE_MISSING, and DATABASE_UNAVAILABLE when nobody can say whether the key is valid.
@@ -54,18 +61,24 @@ export function access(options: AccessOptions): Interceptor {
     return found instanceof Promise ? found.then(named) : named(found)
   }
 
-  // The stream was let in when it began. Its key may have been revoked or have expired since.
+  /** The key of who was let in before: it may have been revoked or have expired since. */
+  const again = (identity: Key): Key | Promise<Key> => {
+    const still = (key: Key | undefined) => valid(key, key?.letsInAs(identity) ?? false)
+    const key = keyring.get(identity.keyId)
+    return key === undefined ? keyring.seek(identity.keyId).then(still) : still(key)
+  }
+
+  // The stream was let in when it began.
   const byCarrier = (carrier: Call): Identity | Promise<Identity> => {
     const { identity } = carrier
     if (identity === undefined) throw new Error("a stream that was not let in carries calls")
     if (!(identity instanceof Key)) return identity
-    const still = (key: Key | undefined): Key => {
-      const current = valid(key, key?.letsInAs(identity) ?? false)
-      carrier.identity = current
-      return current
+    const current = (key: Key): Key => {
+      carrier.identity = key
+      return key
     }
-    const key = keyring.get(identity.keyId)
-    return key === undefined ? keyring.seek(identity.keyId).then(still) : still(key)
+    const key = again(identity)
+    return key instanceof Promise ? key.then(current) : current(key)
   }
 
   const authenticate = (call: Call): Identity | Promise<Identity> => {
@@ -90,5 +103,38 @@ export function access(options: AccessOptions): Interceptor {
         return undefined
       }
     },
+    stream(method, next) {
+      const scope = scopeOf(method)
+      // A stream that carries calls goes on: each of them is checked.
+      if (scope === undefined || scope === anyScope) return next
+      return async function* (requests, call) {
+        const { identity } = call
+        const unfollow = identity instanceof Key ? follow(call, identity, scope) : undefined
+        try {
+          yield* next(requests, call)
+        } finally {
+          unfollow?.()
+        }
+      }
+    },
+  }
+
+  /** Ends a stream that is open when its key would not let it in any more, or to another tenant. */
+  function follow(call: Call, identity: Key, scope: string): () => void {
+    let isAsking = false
+    const ask = async () => {
+      if (isAsking) return
+      isAsking = true
+      try {
+        const key = await again(identity)
+        valid(key, key.tenant === identity.tenant)
+        requireScope(key, scope)
+      } catch (error) {
+        call.abort(error)
+      }
+      isAsking = false
+    }
+    const timer = setInterval(ask, askAgainMs).unref()
+    return () => clearInterval(timer)
   }
 }

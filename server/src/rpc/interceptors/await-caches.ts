@@ -1,9 +1,8 @@
 import type { Message } from "@bufbuild/protobuf"
+import type { Confirmed } from "../../session-cache/awaiting.js"
 import type { Call } from "../call.js"
 import { Failure } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
-
-type Confirmed = (tenant: string, signal: AbortSignal) => Promise<void>
 
 /**
  * How long before the deadline a call is told that it was done, but not confirmed, in milliseconds. The answer must come before the
@@ -14,8 +13,6 @@ const spareMs = 250
 /**
  * Answers calls with `await_caches` when no client of their tenant uses any more what they have ended. Around what commits: their idempotency
  * keys, too.
- *
- * @param confirmed Waits for that, from when it is called. Rejects with the reason of the signal.
  */
 export function awaitCaches(confirmed: Confirmed): Interceptor {
   return {

@@ -1,0 +1,54 @@
+import { EventService, SessionCacheService } from "@authwire/proto"
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import type { TestKey } from "@authwire/test-support/keys.js"
+import { until } from "@authwire/test-support/until.js"
+import { ConnectError, createClient, type Transport } from "@connectrpc/connect"
+import { bearer } from "./asking.js"
+
+/** A stream of a service that is open, until it is told why it ends or is closed. */
+export interface OpenStream {
+  /** The reason that it has ended with, or what else was thrown; undefined while it is open. */
+  readonly reason: string | undefined
+  close(): Promise<void>
+}
+
+/** Watches events, from when the stream is there. */
+export function openWatch(transport: Transport, key: Pick<TestKey, "text">): Promise<OpenStream> {
+  const { watch } = createClient(EventService, transport)
+  return opened((signal) => watch({}, { headers: bearer(key), signal }))
+}
+
+/** Follows the changes of sessions, from when there is a lease. Says no more after its first ping. */
+export function openFollow(transport: Transport, key: Pick<TestKey, "text">): Promise<OpenStream> {
+  const { follow } = createClient(SessionCacheService, transport)
+  return opened((signal) => {
+    async function* requests() {
+      yield { maxStaleMs: 1_000, nonce: 1n }
+      await new Promise((resolve) => signal.addEventListener("abort", resolve))
+    }
+    return follow(requests(), { headers: bearer(key), signal })
+  })
+}
+
+async function opened(open: (signal: AbortSignal) => AsyncIterable<unknown>): Promise<OpenStream> {
+  const abort = new AbortController()
+  let answers = 0
+  let reason: string | undefined
+  const ended = (async () => {
+    for await (const _ of open(abort.signal)) answers++
+    throw new Error("the stream ended by itself")
+  })().catch((thrown: unknown) => {
+    const error = ConnectError.from(thrown)
+    reason = error.findDetails(ErrorInfoSchema)[0]?.reason ?? error.message
+  })
+  await until(() => answers > 0 || reason !== undefined)
+  return {
+    get reason() {
+      return reason
+    },
+    async close() {
+      abort.abort()
+      await ended
+    },
+  }
+}

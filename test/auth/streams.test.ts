@@ -1,0 +1,125 @@
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { createAuthwireClient } from "@authwire/client"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { createKey, revokeKey } from "@authwire/test-support/keys.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type OpenStream, openFollow, openWatch } from "./access/streams.js"
+
+const later = endsAfterEach()
+const reasonsOf = (streams: readonly OpenStream[]) => streams.map(({ reason }) => reason)
+
+// Streams without an end of their own, whose key is asked for once by their client.
+describe.each(databaseTargets())("a stream that is open on %s", (target) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  const file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `keys-${crypto.randomUUID()}.json`)
+  beforeAll(async () => {
+    database = await createDatabase(target)
+    await writeFile(file, "[]")
+    server = await startServer({ databaseUrl: database.url, keys: false, args: [`--api-keys-file=${file}`] })
+  })
+  afterAll(async () => {
+    expect(await server.stop()).toBe(0)
+    await database.drop()
+  })
+
+  /** Both kinds, through both listeners. */
+  async function open(key: { text: string }): Promise<OpenStream[]> {
+    const http2 = { httpVersion: "2" } as const
+    const streams = await Promise.all([
+      openWatch(createGrpcTransport({ baseUrl: server.grpcUrl }), key),
+      openWatch(createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "1.1" }), key),
+      openFollow(createGrpcTransport({ baseUrl: server.grpcUrl }), key),
+      openFollow(createConnectTransport({ baseUrl: server.httpUrl, ...http2 }), key),
+    ])
+    for (const stream of streams) later(stream.close)
+    expect(reasonsOf(streams)).toEqual(Array(4).fill(undefined))
+    return streams
+  }
+  const haveEnded = (streams: readonly OpenStream[]) => until(() => streams.every(({ reason }) => reason !== undefined))
+
+  test("ends when its key is revoked; those of others go on", async () => {
+    const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
+    const [streams, others] = [await open(key), await open(other)]
+    await revokeKey(database, key)
+    await haveEnded(streams)
+    expect(reasonsOf(streams)).toEqual(Array(4).fill("API_KEY_INVALID"))
+    expect(reasonsOf(others)).toEqual(Array(4).fill(undefined))
+  })
+
+  test("ends when its key expires, and not before", async () => {
+    const key = await createKey(database, "all", "--expires=4s")
+    const streams = await open(key)
+    const [row] = await database.query("SELECT expires FROM api_keys WHERE id = ?", [key.id])
+    const expires = row?.expires instanceof Date ? row.expires : new Date(`${String(row?.expires).replace(" ", "T")}Z`)
+    await until(() => streams.some(({ reason }) => reason !== undefined))
+    expect(Date.now()).toBeGreaterThanOrEqual(expires.getTime())
+    await haveEnded(streams)
+    expect(reasonsOf(streams)).toEqual(Array(4).fill("API_KEY_INVALID"))
+  })
+
+  test("ends when a file gives its key to another tenant, or without its scopes", async () => {
+    const [moved, narrowed, same] = [staticKey(["all"]), staticKey(["all"]), staticKey(["all"])]
+    await writeFile(file, JSON.stringify([moved, narrowed, same].map(({ entry }) => entry)))
+    let streams: OpenStream[][] = []
+    await until(async () => (await probe(same)) === undefined)
+    streams = [await open(moved), await open(narrowed), await open(same)]
+    const entries = [{ ...moved.entry, tenant: "other" }, { ...narrowed.entry, scopes: ["users:read"] }, same.entry]
+    await writeFile(file, JSON.stringify(entries))
+    await haveEnded(streams.slice(0, 2).flat())
+    expect(streams.map(reasonsOf)).toEqual([
+      Array(4).fill("API_KEY_INVALID"),
+      Array(4).fill("SCOPE_MISSING"),
+      Array(4).fill(undefined),
+    ])
+  })
+
+  /** Why a stream is not let in. */
+  async function probe(key: { text: string }) {
+    const stream = await openWatch(createGrpcTransport({ baseUrl: server.grpcUrl }), key)
+    const { reason } = stream
+    await stream.close()
+    return reason
+  }
+
+  test("of a session cache: what was kept lets nobody in, and reads fail with what the key has", async () => {
+    const key = await createKey(database, "all")
+    const client = createAuthwireClient({
+      url: server.grpcUrl,
+      apiKey: key.text,
+      sessionCache: { maxStaleMs: 10_000 },
+    })
+    later(async () => client.close())
+    const { adapter } = client
+    const user = { id: crypto.randomUUID(), name: "Ada", email: "ada@example.com", emailVerified: null }
+    const { id: userId } = await adapter.createUser(user)
+    const sessionToken = crypto.randomUUID()
+    await adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+    // Answered from memory: it is there before the socket is read.
+    await until(async () => {
+      let isThere = false
+      const asked = adapter.getSessionAndUser(sessionToken).then(() => {
+        isThere = true
+      })
+      for (let turn = 0; turn < 5; turn++) await undefined
+      const fromMemory = isThere
+      await asked
+      return fromMemory
+    })
+    await revokeKey(database, key)
+    let error: unknown
+    await until(async () => {
+      error = await adapter.getSessionAndUser(sessionToken).then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
+      return error !== undefined
+    })
+    expect(error).toMatchObject({ code: "UNAUTHENTICATED", reason: "API_KEY_INVALID" })
+  })
+})

@@ -1,0 +1,136 @@
+import { describe, expect, test } from "@jest/globals"
+import { type CacheRow, cachesConfirmed } from "../../server/src/session-cache/awaiting.js"
+import { Simulation } from "./simulation.js"
+
+const never = new AbortController().signal
+
+/** A process whose rows are read in 5 ms. */
+function setUp() {
+  const simulation = new Simulation(1)
+  const reads: { tenant: string; at: number }[] = []
+  let answer = (): CacheRow[] => []
+  const confirmed = cachesConfirmed({
+    reach: async () => 7n,
+    async rows(tenant) {
+      reads.push({ tenant, at: simulation.time })
+      const rows = answer()
+      await simulation.delay(5)
+      return rows
+    },
+    now: () => simulation.time,
+    pause: (ms) => simulation.delay(ms),
+  })
+  return {
+    simulation,
+    reads,
+    setRows(rows: () => CacheRow[]) {
+      answer = rows
+    },
+    /** A call that waits, and when it was answered. */
+    call(tenant = "t", signal: AbortSignal = never) {
+      const one = { at: undefined as number | undefined, error: undefined as unknown }
+      // An event of the simulation, so that what follows from it comes before the time goes on.
+      simulation.after(0, () => {
+        confirmed(tenant, signal).then(
+          () => {
+            one.at = simulation.time
+          },
+          (error: unknown) => {
+            one.error = error
+          },
+        )
+      })
+      return one
+    },
+  }
+}
+
+describe("calls that wait for the caches", () => {
+  const open: CacheRow = { leaseMs: 10_000, confirmed: 6n }
+
+  test("read the rows together: however many they are, as often as one", async () => {
+    const counts: number[] = []
+    for (const count of [1, 300]) {
+      const { simulation, reads, setRows, call } = setUp()
+      setRows(() => [open])
+      // Not all at the same moment: those that come while a read is active have the next.
+      for (let n = 0; n < count; n++) simulation.after(n / 50, () => void call())
+      await simulation.run(2_000)
+      counts.push(reads.length)
+    }
+    const [one, many] = counts as [number, number]
+    expect(one).toBeGreaterThan(50)
+    expect(many).toBeLessThanOrEqual(one + 2)
+  })
+
+  test("are answered, each of them, by the first read in which all have confirmed, or when the lease is over", async () => {
+    const { simulation, setRows, call } = setUp()
+    let row = open
+    setRows(() => [row])
+    const calls = Array.from({ length: 10 }, () => call())
+    simulation.after(500, () => {
+      row = { ...open, confirmed: 7n }
+    })
+    await simulation.run(1_000)
+    for (const { at } of calls) {
+      expect(at).toBeGreaterThan(500)
+      expect(at).toBeLessThan(550)
+    }
+    row = open
+    const late = call()
+    await simulation.run(12_000)
+    expect(late.at).toBeGreaterThan(11_220)
+    expect(late.at).toBeLessThan(11_280)
+  })
+
+  test("are not answered by a read that had begun before they asked", async () => {
+    const { simulation, reads, setRows, call } = setUp()
+    let rows: CacheRow[] = []
+    setRows(() => rows)
+    const first = call()
+    // The lease is granted, and used, while the first read is active.
+    simulation.after(1, () => {
+      rows = [open]
+    })
+    let second: ReturnType<typeof call> | undefined
+    simulation.after(2, () => {
+      second = call()
+    })
+    await simulation.run(1_000)
+    expect(first.at).toBe(5)
+    expect(second).toEqual({ at: undefined, error: undefined })
+    expect(reads.map(({ at }) => at).slice(0, 2)).toEqual([0, 5])
+  })
+
+  test("each have their own end: the others wait on, and when none is left nothing is read", async () => {
+    const { simulation, reads, setRows, call } = setUp()
+    setRows(() => [open])
+    const abort = [new AbortController(), new AbortController()] as const
+    const calls = abort.map(({ signal }) => call("t", signal))
+    await simulation.run(100)
+    abort[0].abort("the first")
+    await simulation.run(200)
+    expect(calls).toMatchObject([{ error: "the first" }, { error: undefined }])
+    abort[1].abort("the second")
+    await simulation.run(300)
+    expect(calls[1]).toMatchObject({ at: undefined, error: "the second" })
+    const { length } = reads
+    await simulation.run(1_000)
+    expect(reads).toHaveLength(length)
+  })
+
+  test("wait while the rows cannot be read, and no tenant waits for another", async () => {
+    const { simulation, reads, setRows, call } = setUp()
+    setRows(() => {
+      if (reads.at(-1)?.tenant === "t") throw new Error("the database does not answer")
+      return []
+    })
+    const [here, there] = [call("t"), call("u")]
+    await simulation.run(500)
+    expect(here).toEqual({ at: undefined, error: undefined })
+    expect(there.at).toBeLessThan(50)
+    setRows(() => [])
+    await simulation.run(1_000)
+    expect(here.at).toBeLessThan(550)
+  })
+})
