@@ -17,7 +17,7 @@ import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.j
 import { retryTransport } from "./transport/retry.js"
 
 /**
- * The service behind one connection: the adapter, and a typed client of each service.
+ * The service behind one connection: the adapter, and typed clients of the services that applications call.
  *
  * The adapter's methods throw AuthwireError and answer null for what is not there; the typed clients are those of
  * @connectrpc/connect: they take and return the messages of the schema and throw ConnectError, whose `findDetails`

@@ -59,7 +59,7 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
 }
 
 /**
- * The adapter and a typed client of each service, as that of `@authwire/client`, over fetch.
+ * The adapter and typed clients, as that of `@authwire/client`, over fetch.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
  * the calls: an application is also built where its environment is not.

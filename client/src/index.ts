@@ -69,8 +69,7 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
 }
 
 /**
- * The adapter and a typed client of each service over one connection, which is made at the first call and shared as that
- * of AuthwireAdapter is.
+ * The adapter and typed clients over one connection, which is made at the first call and shared as that of AuthwireAdapter is.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
  * the calls: an application is also built where its environment is not.

@@ -125,6 +125,24 @@ describe("every rule of the schema is enforced, and the error names the field", 
     expect((error as ConnectError).findDetails(BadRequestSchema)[0]?.fieldViolations[0]?.field).toBe(field)
   })
 
+  // The rules of the schema compare seconds first, and so let these pass.
+  test.each([1_000_000_000, 2_147_483_647, -1])("a moment with %i nanos is none", async (nanos) => {
+    const moment = { seconds: 253_402_300_798n, nanos }
+    const [users, sessions] = [UserService, SessionService].map((service) =>
+      createClient(service as typeof UserService & typeof SessionService, transports.grpc as Transport),
+    )
+    const calls = {
+      email_verified: users?.createUser({ emailVerified: moment }),
+      expires: sessions?.createSession({ sessionToken: "t", userId: "u", expires: moment }),
+      created_since: users?.listUsers({ createdSince: moment }),
+    }
+    for (const [field, call] of Object.entries(calls)) {
+      const error: ConnectError = await (call as Promise<never>).catch((caught) => caught)
+      expect(error).toMatchObject({ code: Code.InvalidArgument })
+      expect(error.findDetails(BadRequestSchema)[0]?.fieldViolations).toMatchObject([{ field }])
+    }
+  })
+
   test("extra over 65,536 bytes as JSON is rejected, at the limit it is not", async () => {
     const user = (blob: string) => ({ id: crypto.randomUUID(), extra: { blob } })
     const users = createClient(UserService, transports.grpc as Transport)

@@ -160,7 +160,7 @@ describeServers("with the network to the database (%s)", (target) => {
     const url = new URL(database.url)
     const proxy = await tcpProxy(Number(url.port || 3306))
     url.host = `127.0.0.1:${proxy.port}`
-    const server = await startServer({ databaseUrl: url.href, args: ["--database-statement-timeout-ms=500"] })
+    const server = await startServer({ databaseUrl: url.href, args: ["--database-statement-timeout-ms=3000"] })
     const client = createAuthwireClient({ url: server.grpcUrl })
     const health = await watchHealth(server)
     try {

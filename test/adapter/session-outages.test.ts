@@ -17,7 +17,7 @@ import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const key = staticKey(["all"])
-const sessionTimeoutMs = 1_000
+const sessionTimeoutMs = 2_000
 
 describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (strategy) => {
   let database: TestDatabase
@@ -106,7 +106,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
   })
 
   test("an outage that a callback of the application meets is one too, and takes no cookie", async () => {
-    const { users, close } = createAuthwireClient({ url: `http://127.0.0.1:${await freePort()}`, timeoutMs: 500 })
+    const { users, close } = createAuthwireClient({ url: `http://127.0.0.1:${await freePort()}`, timeoutMs: 20_000 })
     const asking = async <Given>(given: Given): Promise<Given> => {
       await users.getUser({ id: "x" })
       return given

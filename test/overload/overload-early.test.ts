@@ -11,7 +11,11 @@ import { carriers } from "../transports/carriers.js"
 describeServers("calls that are rejected before they begin, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-active-calls=2", "--audit-log=stderr"])
+    authwire = await startAuthwire(target, [
+      "--max-active-calls=2",
+      "--audit-log=stderr",
+      "--database-statement-timeout-ms=30000",
+    ])
   })
   afterAll(() => authwire.close())
 

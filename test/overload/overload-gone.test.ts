@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals"
 describeServers("callers that go away before they are rejected, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-active-calls=2"])
+    authwire = await startAuthwire(target, ["--max-active-calls=2", "--database-statement-timeout-ms=30000"])
   })
   afterAll(() => authwire.close())
 

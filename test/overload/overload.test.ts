@@ -1,4 +1,4 @@
-import { UserService } from "@authwire/proto"
+import { TokenService, UserService } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
 import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
@@ -12,26 +12,30 @@ import { carriers } from "../transports/carriers.js"
 describeServers("two calls are active, and no more may be, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-active-calls=2"])
+    authwire = await startAuthwire(target, ["--max-active-calls=2", "--database-statement-timeout-ms=30000"])
   })
   afterAll(() => authwire.close())
 
   describe.each(carriers)("$name", (carrier) => {
     test("one more is rejected, and let in when there is a place", async () => {
-      const client = carrier.connect(authwire.server, { timeoutMs: 1_400 })
-      const getUser = () => client.users.getUser({ id: "nobody" })
+      const client = carrier.connect(authwire.server, { timeoutMs: 20_000 })
+      // The transport by itself repeats nothing.
+      const transport = carrier.transport(authwire.server)
+      const [users, tokens] = [createClient(UserService, transport), createClient(TokenService, transport)]
+      const getUser = () => users.getUser({ id: "nobody" })
       await whileFull(authwire, async () => {
         const rejected = [
           expect(rejection(getUser())).resolves.toBe("ResourceExhausted OVERLOADED 1000"),
-          expect(rejection(client.users.createUser({}))).resolves.toMatch("OVERLOADED"),
+          expect(rejection(users.createUser({}))).resolves.toMatch("OVERLOADED"),
           // A method that has nothing to do with the database has places of its own.
-          expect(rejection(client.tokens.encode({}))).resolves.toMatch("INVALID_FIELD"),
+          expect(rejection(tokens.encode({}))).resolves.toMatch("INVALID_FIELD"),
           expect(client.adapter.getUser("nobody")).rejects.toMatchObject({ reason: "OVERLOADED", retryAfterMs: 1000 }),
         ]
         await Promise.all(rejected)
       })
       await expect(getUser()).rejects.toMatchObject({ code: 5 })
       client.close()
+      transport.close?.()
     })
 
     test("health answers", async () => {

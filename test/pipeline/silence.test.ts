@@ -41,11 +41,11 @@ withNetworks(
     const twenty = (call: () => Promise<unknown>) => Array.from({ length: 20 }, () => outcome(call()))
     const reads = twenty(() => client.users.getUser({ id: "nobody" }, { timeoutMs: 40_000 }))
     const writes = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 40_000 }))
-    const short = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 500 }))
+    const short = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 3_000 }))
     // Calls that are made together go together, up to eight: so it is not half of them, but never all.
     const { OK = 0, "4": late = 0, ...others } = tally(await Promise.all(short))
     expect([OK + late, OK >= 4, late >= 4, others]).toEqual([20, true, true, {}])
-    expect(performance.now() - since).toBeLessThan(5_000)
+    expect(performance.now() - since).toBeLessThan(15_000)
     // Not found, for some of them at the second try.
     expect(tally(await Promise.all(reads))).toEqual({ "5": 20 })
     // Those whose answers are lost are made again, at the other one.

@@ -11,7 +11,7 @@ import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
 /** The deadline of every call: on a connection that is dead it passes. */
-const timeoutMs = 1_000
+const timeoutMs = 10_000
 /** The client would find out by itself that a connection is dead, but not before this. */
 const keepaliveMs = 20_000
 
@@ -115,7 +115,7 @@ describe.each(clients)(
 describe.each([30_000, 400_000])("a process that was suspended for %i ms, by its clock", (gapMs) => {
   beforeEach(() => openProxy())
   let aheadMs = 0
-  const connect = () => pipelineClient({ url: address(), timeoutMs, wallClock: () => Date.now() + aheadMs })
+  const connect = () => pipelineClient({ url: address(), timeoutMs, wallClock: () => aheadMs })
 
   test("makes its next calls on a new connection", async () => {
     const client = connect()

@@ -56,7 +56,7 @@ export async function GET({ headers }) {
           return answer.revision === revision
         })
       }
-      expect(proxy.accepted).toBeLessThanOrEqual(3)
+      expect(proxy.accepted).toBeLessThanOrEqual(10)
     } finally {
       await next.stop()
     }

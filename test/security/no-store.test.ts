@@ -38,7 +38,7 @@ describe("no cache keeps an answer of", () => {
   let metricsUrl: string
   beforeAll(async () => {
     database = await createDatabase("sqlite")
-    const args = ["--metrics-addr=127.0.0.1:0", "--handshake-timeout-ms=500", "--max-message-bytes=65536"]
+    const args = ["--metrics-addr=127.0.0.1:0", "--handshake-timeout-ms=2000", "--max-message-bytes=65536"]
     server = await startServer({ databaseUrl: database.url, args })
     metricsUrl = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] ?? ""
   })

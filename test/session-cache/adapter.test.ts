@@ -119,7 +119,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
   })
 
   test("a session that has expired is not answered from memory", async () => {
-    const { sessionToken } = await signedIn(1_500)
+    const { sessionToken } = await signedIn(6_000)
     await isKept(near, sessionToken)
     await until(async () => (await near.adapter.getSessionAndUser(sessionToken)) === null)
   })

@@ -22,7 +22,7 @@ describe("both transports with TLS", () => {
   beforeAll(async () => {
     database = await createDatabase("sqlite")
     folder = certificateFolder(certificate)
-    server = await startServer({ databaseUrl: database.url, args: [...folder.args, "--handshake-timeout-ms=500"] })
+    server = await startServer({ databaseUrl: database.url, args: [...folder.args, "--handshake-timeout-ms=2000"] })
   })
   afterAll(async () => {
     await server.stop()

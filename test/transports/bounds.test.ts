@@ -21,9 +21,9 @@ describe("a transport bounds what clients can take", () => {
   let lenient: ServerProcess
   beforeAll(async () => {
     database = await createDatabase("sqlite")
-    const few = ["--max-connections=5", "--handshake-timeout-ms=300"]
+    const few = ["--max-connections=5", "--handshake-timeout-ms=1000"]
     server = await startServer({ databaseUrl: database.url, args: few })
-    lenient = await startServer({ databaseUrl: database.url, args: ["--idle-timeout-ms=400"] })
+    lenient = await startServer({ databaseUrl: database.url, args: ["--idle-timeout-ms=1500"] })
   })
   afterAll(async () => {
     await Promise.all([server.stop("SIGKILL"), lenient.stop("SIGKILL")])

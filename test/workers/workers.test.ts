@@ -24,6 +24,16 @@ describe("--workers", () => {
     expect(code).toBe(2)
   })
 
+  test("a password that is not escaped is not shown either, where it makes a path of the URL", async () => {
+    const { code, stderr } = await run(["serve", "--database-url=mysql://127.0.0.1:1/hunter2@db:3306/authwire"], {
+      AUTH_SECRET: testSecret,
+    })
+    expect(stderr).toMatch(
+      /^authwire: cannot open the database at mysql:\/\/127\.0\.0\.1@db:3306\/authwire \(ECONNREFUSED\).*\n$/,
+    )
+    expect(code).toBe(1)
+  })
+
   test.each([
     ["127.0.0.1:1", "ECONNREFUSED"],
     ["127.0.0.1:1,127.0.0.1:2", "127.0.0.1:1: ECONNREFUSED; 127.0.0.1:2: ECONNREFUSED"],

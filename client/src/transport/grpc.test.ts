@@ -152,11 +152,11 @@ describe("grpcTransport", () => {
       },
     })
     const start = Date.now()
-    const error = await failureOf(users.getUser({ id: "u1" }, { timeoutMs: 200 }))
+    const error = await failureOf(users.getUser({ id: "u1" }, { timeoutMs: 2_000 }))
     expect(error.code).toBe(Code.DeadlineExceeded)
-    expect(Date.now() - start).toBeGreaterThanOrEqual(190)
+    expect(Date.now() - start).toBeGreaterThanOrEqual(1_900)
     expect(deadline - start).toBeGreaterThan(0)
-    expect(deadline - start).toBeLessThan(2_000)
+    expect(deadline - start).toBeLessThan(60_000)
   })
 
   test("an abort cancels the call at the service", async () => {

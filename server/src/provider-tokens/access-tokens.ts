@@ -107,7 +107,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     if (provider === undefined) throw new Failure("PROVIDER_NOT_CONFIGURED")
     const line = lineOf(caller.tenant, account.provider)
     if (line.calls >= maxWaiting) throw overloaded()
-    const name = JSON.stringify([caller.tenant, account.provider, account.providerAccountId])
+    const name = JSON.stringify([caller.tenant, account.userId, account.provider, account.providerAccountId])
     const refresh = refreshes.get(name) ?? begin(name, { tenant: caller.tenant, line, provider }, account)
     line.calls++
     refresh.waiters++

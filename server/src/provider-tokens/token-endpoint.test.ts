@@ -38,7 +38,7 @@ beforeAll(async () => {
     clientId: "an app",
     authMethod: "client_secret_basic",
     clientSecret: async () => "secret +:%",
-    timeoutMs: 500,
+    timeoutMs: 20_000,
   }
 })
 afterAll(() => {
@@ -116,6 +116,21 @@ describe("tokens", () => {
   test("without expires_in, or with one that is of no use, nobody knows when the token expires", async () => {
     expect(await tokensOf(good)).toEqual({ access_token: "a2", token_type: "bearer" })
     expect(await tokensOf({ ...good, expires_in: 1e300 })).toEqual({ access_token: "a2", token_type: "bearer" })
+  })
+
+  test.each([
+    ["a refresh token that is null", { refresh_token: null }, {}],
+    ["an empty refresh token", { refresh_token: "" }, {}],
+    ["scopes as a list", { scope: ["a", "b"] }, { scope: "a b" }],
+    ["no scopes", { scope: null }, {}],
+    ["scopes that are no texts", { scope: [1] }, {}],
+    ["a lifetime that is null", { expires_in: null }, {}],
+    ["a lifetime below zero", { expires_in: -1 }, {}],
+    ["a lifetime that is no number", { expires_in: "soon" }, {}],
+  ])("%s: the tokens are good, and what replaces the refresh token is not lost", async (_, odd, more) => {
+    expect(await tokensOf({ ...good, ...odd })).toEqual({ access_token: "a2", token_type: "bearer", ...more })
+    if ("refresh_token" in odd) return
+    expect(await tokensOf({ ...good, refresh_token: "r2", ...odd })).toMatchObject({ refresh_token: "r2" })
   })
 
   test("a compressed answer is read", async () => {
@@ -205,9 +220,6 @@ describe("what brings no tokens", () => {
     ["a token type that nobody can use", { ...good, token_type: "mac" }],
     ["a refresh token that is no text", { ...good, refresh_token: 1 }],
     ["a refresh token that is too long to be kept", { ...good, refresh_token: "a".repeat(131_073) }],
-    ["a lifetime below zero", { ...good, expires_in: -1 }],
-    ["a lifetime that is no number", { ...good, expires_in: "soon" }],
-    ["scopes that are no text", { ...good, scope: ["a"] }],
   ])("malformed: %s", async (_, body) => {
     expect(await ask(json(body))).toEqual(unavailable("malformed"))
   })
@@ -237,7 +249,7 @@ describe("what brings no tokens", () => {
     }
     const stopping: Handler = (response) => response.writeHead(200, { "content-length": 100 }).write("{")
     for (const handler of [() => {}, drip, stopping]) {
-      expect(await ask(handler)).toEqual(unavailable("timeout"))
+      expect(await ask(handler, { timeoutMs: 500 })).toEqual(unavailable("timeout"))
     }
     await until(() => open === 0)
   })

@@ -150,7 +150,8 @@ function retryAfterOf(header: string | null): number | undefined {
 
 async function tokensOf(provider: Provider, { body }: Answer, now: number): Promise<Outcome> {
   if (!isObject(body)) throw new EndpointError("malformed")
-  const { id_token: idToken, ...others } = body
+  const { id_token: idToken, ...given } = body
+  const others = withoutOddForms(given)
   let answer: TokenEndpointResponse
   try {
     answer = await processed(provider, others)
@@ -177,6 +178,20 @@ async function tokensOf(provider: Provider, { body }: Answer, now: number): Prom
     )
   }
   return { kind: "tokens", tokens }
+}
+
+/**
+ * An answer without optional members in forms that some providers give them, and the library rejects: the refresh token may be
+ * replaced by now, and would be lost with the answer. Scopes may be a list.
+ */
+function withoutOddForms({ scope, refresh_token, expires_in, ...others }: Record<string, unknown>) {
+  const scopes = Array.isArray(scope) && scope.every((one) => typeof one === "string") ? scope.join(" ") : scope
+  return {
+    ...others,
+    ...(typeof scopes === "string" && { scope: scopes }),
+    ...(refresh_token !== undefined && refresh_token !== null && refresh_token !== "" && { refresh_token }),
+    ...(Number.parseFloat(String(expires_in)) >= 0 && { expires_in }),
+  }
 }
 
 /** Checks an answer by the rules of OAuth and OpenID Connect. Throws what the library throws. */

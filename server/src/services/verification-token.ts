@@ -11,7 +11,7 @@ export function verificationTokenService(deps: {
   return {
     async createVerificationToken(request, call) {
       const { identifier, token } = request
-      const expires = toDate(required(request.expires, "expires"))
+      const expires = toDate(required(request.expires, "expires"), "expires")
       return {
         verificationToken: fromVerificationToken(await verificationTokens.create(call, { identifier, token, expires })),
       }

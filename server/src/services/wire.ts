@@ -51,14 +51,25 @@ export function found<T>(thing: T | null, reason: Extract<Reason, `${string}_NOT
   return thing
 }
 
-/** Fractions of a millisecond are dropped, also before 1970. */
-export function toDate(timestamp: Timestamp): Date {
-  return new Date(Number(timestamp.seconds) * 1000 + Math.floor(timestamp.nanos / 1_000_000))
+/** Fractions of a millisecond are dropped, also before 1970. Throws INVALID_FIELD, as the rules compare seconds first. */
+export function toDate(timestamp: Timestamp, field: string): Date {
+  return new Date(Number(timestamp.seconds) * 1000 + toWholeMs(timestamp, 0, field))
+}
+
+const nanosPerSecond = 1_000_000_000
+
+/** The milliseconds of `nanos`, which must not make a second, nor less than nothing or, where that may be, than a second. */
+function toWholeMs({ nanos }: { nanos: number }, least: number, field: string): number {
+  if (nanos < least || nanos >= nanosPerSecond) {
+    const description = `must have nanos from ${least} to 999999999`
+    throw new Failure("INVALID_FIELD", { violations: [{ field, description }] })
+  }
+  return Math.floor(nanos / 1_000_000)
 }
 
 /** In milliseconds, without fractions. */
-function toMilliseconds({ seconds, nanos }: Duration): number {
-  return Number(seconds) * 1000 + Math.floor(nanos / 1_000_000)
+function toMilliseconds(duration: Duration, field: string): number {
+  return Number(duration.seconds) * 1000 + toWholeMs(duration, 1 - nanosPerSecond, field)
 }
 
 export function toUserAccountKey(request: GetAccessTokenRequest): domain.UserAccountKey {
@@ -68,7 +79,7 @@ export function toUserAccountKey(request: GetAccessTokenRequest): domain.UserAcc
 
 /** In milliseconds: 60 seconds, unless the request says. */
 export function toMinValidity({ minValidity }: GetAccessTokenRequest): number {
-  return minValidity === undefined ? 60_000 : toMilliseconds(minValidity)
+  return minValidity === undefined ? 60_000 : toMilliseconds(minValidity, "min_validity")
 }
 
 /** An account whose access token is good. */
@@ -82,7 +93,7 @@ export function toUser(request: CreateUserRequest, id: string): Whole<domain.Use
   return {
     id,
     email: request.email,
-    emailVerified: request.emailVerified && toDate(request.emailVerified),
+    emailVerified: request.emailVerified && toDate(request.emailVerified, "email_verified"),
     name: request.name,
     image: request.image,
     extra: toExtra(request.extra),
@@ -94,7 +105,7 @@ export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
   for (const path of request.updateMask?.paths ?? []) {
     if (path === "email") patch.email = request.email ?? null
     else if (path === "email_verified")
-      patch.emailVerified = request.emailVerified ? toDate(request.emailVerified) : null
+      patch.emailVerified = request.emailVerified ? toDate(request.emailVerified, "email_verified") : null
     else if (path === "name") patch.name = request.name ?? null
     else if (path === "image") patch.image = request.image ?? null
     else if (path === "extra") patch.extra = toExtra(request.extra)
@@ -109,8 +120,8 @@ export function toUserFilter(
   const { email, createdSince, createdBefore } = request
   return {
     email,
-    createdSince: createdSince && toDate(createdSince),
-    createdBefore: createdBefore && toDate(createdBefore),
+    createdSince: createdSince && toDate(createdSince, "created_since"),
+    createdBefore: createdBefore && toDate(createdBefore, "created_before"),
   }
 }
 
@@ -185,7 +196,7 @@ export function toSession(request: CreateSessionRequest): Whole<Omit<domain.Sess
   return {
     sessionToken: request.sessionToken,
     userId: request.userId,
-    expires: toDate(required(request.expires, "expires")),
+    expires: toDate(required(request.expires, "expires"), "expires"),
     extra: toExtra(request.extra),
   }
 }
@@ -197,7 +208,7 @@ export function toSessionOrigin(request: CreateSessionRequest): Whole<domain.Ses
 
 export function toSessionFilter(request: ListSessionsRequest): Whole<domain.SessionFilter> {
   const { userId, active, provider, createdSince } = request
-  return { userId, active, provider, createdSince: createdSince && toDate(createdSince) }
+  return { userId, active, provider, createdSince: createdSince && toDate(createdSince, "created_since") }
 }
 
 export function toKeptSessions(request: RevokeUserSessionsRequest): Whole<domain.KeptSessions> {
@@ -208,7 +219,7 @@ export function toSessionPatch(request: UpdateSessionRequest): domain.SessionPat
   const patch: domain.SessionPatch = {}
   for (const path of request.updateMask?.paths ?? []) {
     if (path === "user_id") patch.userId = request.userId
-    else if (path === "expires") patch.expires = request.expires && toDate(request.expires)
+    else if (path === "expires") patch.expires = request.expires && toDate(request.expires, "expires")
     else if (path === "extra") patch.extra = toExtra(request.extra)
     else throw unknownPath()
   }
@@ -217,8 +228,8 @@ export function toSessionPatch(request: UpdateSessionRequest): domain.SessionPat
 
 export function toSessionExtension(extension: SessionExtension): Whole<domain.SessionExtension> {
   return {
-    maxAge: toMilliseconds(required(extension.maxAge, "extend.max_age")),
-    updateAge: toMilliseconds(required(extension.updateAge, "extend.update_age")),
+    maxAge: toMilliseconds(required(extension.maxAge, "extend.max_age"), "extend.max_age"),
+    updateAge: toMilliseconds(required(extension.updateAge, "extend.update_age"), "extend.update_age"),
   }
 }
 
