@@ -144,15 +144,15 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     async onItsWay(given, work) {
       const { rows, signal } = given
       const unit: UnitOfWork = { ...given, kind: "write" }
-      let taken: readonly string[] = []
+      let taken: ReadonlySet<string> = new Set()
       let endTurns = () => {}
       const takeTurns = async (more: readonly string[]) => {
         const all = [...taken, ...more]
         endTurns()
         endTurns = () => {}
-        taken = []
+        taken = new Set()
         endTurns = await rowTurns.take(all, unit)
-        taken = all
+        taken = new Set(all)
       }
       let hasMetLock = false
       let isAlone = false
@@ -175,7 +175,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         }
         const enterOnce: Enter = async (more, mayLeave, { isLong = false } = {}) => {
           const turns = engine.locksRows ? [...rows, ...more] : everything
-          const missing = turns.filter((row) => !taken.includes(row))
+          const missing = turns.filter((row) => !taken.has(row))
           if (missing.length > 0) {
             if (member !== undefined) mayLeave()
             await leave()
