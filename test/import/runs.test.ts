@@ -115,6 +115,33 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(709)
   })
 
+  if (target === "postgres") {
+    test("lists stay lists, with lists and nulls in them, and bytes are Base64", async () => {
+      await fillForeignTables(source, 0, 1)
+      await source.query(`ALTER TABLE people ADD COLUMN roles text[], ADD COLUMN "Levels" integer[],
+        ADD COLUMN days date[], ADD COLUMN badge bytea, ADD COLUMN badges bytea[]`)
+      await source.query(`UPDATE people SET roles = '{admin,"a \\"user\\", {too}","NULL",NULL,""}',
+        "Levels" = '{{1,2},{NULL,4}}', days = '[0:0]={2026-03-29}', badge = '\\x6869ff', badges = '{"\\\\x6869ff",NULL}'`)
+      await source.query("ALTER TABLE logins ADD COLUMN authorization_details jsonb[]")
+      await source.query(`UPDATE logins SET authorization_details = ARRAY['{"type": "a"}'::jsonb]`)
+      expect((await authwire("--apply")).code).toBe(0)
+      const [user] = await database.query("SELECT extra FROM users")
+      expect(JSON.parse(String(user?.extra))).toEqual({
+        plan: "free",
+        roles: ["admin", 'a "user", {too}', "NULL", null, ""],
+        Levels: [
+          [1, 2],
+          [null, 4],
+        ],
+        days: ["2026-03-29T00:00:00.000Z"],
+        badge: "aGn/",
+        badges: ["aGn/", null],
+      })
+      const [account] = await database.query("SELECT authorization_details AS details FROM accounts")
+      expect(JSON.parse(String(account?.details))).toEqual([{ type: "a" }])
+    })
+  }
+
   test("the dry run names what is wrong, without addresses and tokens, and errors stop the import", async () => {
     await fillForeignTables(source, 0, 20)
     await source.query("UPDATE people SET email = ' PERSON.1@example.com ' WHERE person_id = 2")

@@ -1,4 +1,5 @@
 import { Client } from "pg"
+import { parse as parseArray } from "postgres-array"
 import { StartError } from "../../bootstrap/start-error.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
 
@@ -16,9 +17,11 @@ export async function postgresSource(url: string): Promise<Source> {
   await client.connect()
   const rows = async (text: string, values: unknown[] = []) =>
     (await client.query<(string | null)[]>({ text, values, rowMode: "array" })).rows
-  await rows("SELECT set_config('search_path', $1, false), set_config('datestyle', 'ISO', false)", [
-    dialect.quote(schema),
-  ])
+  await rows(
+    `SELECT set_config('search_path', $1, false), set_config('datestyle', 'ISO', false),
+       set_config('bytea_output', 'hex', false)`,
+    [dialect.quote(schema)],
+  )
 
   return {
     tables: async () =>
@@ -62,13 +65,25 @@ export async function postgresSource(url: string): Promise<Source> {
 
     count: async (name) => Number((await rows(`SELECT count(*) FROM ${dialect.quote(name)}`))[0]?.[0]),
 
-    page(table, range, limit) {
+    async page(table, range, limit) {
       const { sql, parameters } = pageStatement(dialect, table, range, limit)
-      return rows(sql, parameters)
+      const readers = table.columns.map(({ type }) => cellReader(type))
+      // Those of the key, behind the others, are parameters of the next page: they stay as the server wrote them.
+      return (await rows(sql, parameters)).map((cells) =>
+        cells.map((cell, index) => (cell === null ? null : (readers[index]?.(cell) ?? cell))),
+      )
     },
 
     close: () => client.end(),
   }
+}
+
+/** What becomes of a text that is the value of a type: bytes, a list, or the text as it is. */
+function cellReader(type: string): (text: string) => unknown {
+  if (type === "bytea") return (text) => Buffer.from(text.slice("\\x".length), "hex")
+  if (!type.endsWith("[]")) return (text) => text
+  const element = cellReader(type.slice(0, -"[]".length))
+  return (text) => parseArray(text, element)
 }
 
 function lengthOf(type: string): number | undefined {

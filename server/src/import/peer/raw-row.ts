@@ -47,9 +47,10 @@ export class RawRow {
   }
 
   list(field: string): JsonValue[] | undefined {
+    const column = this.#columns[this.#byField.get(field) ?? -1]
     const list = (value: unknown) => {
-      const json = typeof value === "string" ? parsed(value) : value
-      return Array.isArray(json) ? (json as JsonValue[]) : undefined
+      const json = typeof value === "string" ? parsed(value) : column?.json(value, this.#timezone)
+      return Array.isArray(json) ? json : undefined
     }
     return this.#read(field, list, "must be a list of JSON")
   }

@@ -27,7 +27,8 @@ export interface Source {
   count(table: string): Promise<number>
   /**
    * The first rows of a part of the table in the order of the key, as cells: those of the columns, and behind them those
-   * of the key. Dates are as the database writes them, and whole numbers that Number cannot hold are text.
+   * of the key. Dates are as the database writes them, whole numbers that Number cannot hold are text, and columns whose
+   * type ends in `[]` are arrays.
    */
   page(table: SourceTable, range: Range, limit: number): Promise<unknown[][]>
   close(): Promise<void>

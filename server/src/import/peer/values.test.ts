@@ -54,4 +54,5 @@ test("what the contract does not name becomes JSON by the type of its column", (
   expect(jsonOf("12.50", "decimal(10,2)", "Z")).toBe("12.50")
   expect(jsonOf(Buffer.from([1, 2]), "blob", "Z")).toBe("AQI=")
   expect(jsonOf(null, "text", "Z")).toBeNull()
+  expect(jsonOf([["1", null], []], "bigint[]", "Z")).toEqual([[1, null], []])
 })

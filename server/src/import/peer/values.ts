@@ -60,6 +60,7 @@ export function jsonReader(type: string): JsonReader {
 }
 
 function readerOf(type: string): JsonReader {
+  if (type.endsWith("[]")) return listReader(jsonReader(type.slice(0, -"[]".length)))
   if (/^(tinyint\(1\)|bool)/.test(type)) return (value) => flagOf(value) ?? numberOf(value)
   if (/^(json|jsonb)$/.test(type)) return (value) => (typeof value === "string" ? parsed(value) : (value as JsonValue))
   if (/^(date|timestamp)/.test(type)) {
@@ -75,6 +76,16 @@ function readerOf(type: string): JsonReader {
     if (typeof value === "number" || typeof value === "string") return value
     return bytesOf(value)?.toString("base64") ?? (typeof value === "object" ? (value as JsonValue) : undefined)
   }
+}
+
+/** Lists of PostgreSQL: each may have lists in it, and the type does not tell. */
+function listReader(element: JsonReader): JsonReader {
+  const read: JsonReader = (value, timezone) => {
+    if (!Array.isArray(value)) return element(value, timezone)
+    const all = value.map((one) => read(one, timezone))
+    return all.every((one) => one !== undefined) ? all : undefined
+  }
+  return read
 }
 
 /** JSON in a text. A driver may have read it already, and then this is a string of JSON. */
