@@ -32,10 +32,10 @@ test.each(databaseTargets())(
         return Number(row?.n) === sessions.length
       })
       const writes = operations.filter((operation) => operation !== "SELECT")
-    expect(writes.length).toBeLessThan(20)
-    // No statement begins a transaction.
-    expect(new Set(writes)).toEqual(new Set(["UPDATE"]))
-  } finally {
+      expect(writes.length).toBeLessThan(20)
+      // No statement begins a transaction.
+      expect(new Set(writes)).toEqual(new Set(["UPDATE"]))
+    } finally {
       await store.close()
       await database.drop()
     }
