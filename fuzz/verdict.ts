@@ -25,7 +25,6 @@ const rejections: readonly RegExp[] = [
   /^DEADLINE_EXCEEDED /,
   /^INVALID_ARGUMENT /,
   /^INTERNAL Invalid grpc-timeout value/,
-  /^INTERNAL Failed to decompress message$/,
   /^CANCELLED /,
 ]
 

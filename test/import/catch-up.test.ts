@@ -9,6 +9,13 @@ import {
 } from "@authwire/test-support/databases.js"
 import { run, testSecret } from "@authwire/test-support/server.js"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
+import { check } from "../../server/src/import/check.js"
+import { checkpoint } from "../../server/src/import/checkpoint.js"
+import { copy } from "../../server/src/import/copy.js"
+import { readMapping } from "../../server/src/import/peer/mapping.js"
+import { openSource } from "../../server/src/import/peer/open.js"
+import { peerOrigin } from "../../server/src/import/peer/origin.js"
+import { bulk, createCipher, keyFromSecret, openDatabase } from "../../server/src/store/sql/index.js"
 import { fillForeignTables, foreignMapping, makeForeignTables, tokenOf } from "./foreign-tables.js"
 
 /** Pages have a thousand rows: so many people have some that change and some that do not, and so many have two. */
@@ -46,10 +53,10 @@ describeServers(
       AUTHWIRE_SOURCE_URL: source.url,
       AUTH_SECRET: testSecret,
     })
-    const checkpoint = () => join(folder, "checkpoint")
+    const checkpointFile = () => join(folder, "checkpoint")
     const authwire = (...args: string[]) =>
       run(
-        ["import", "--from=kysely", `--mapping=${folder}/mapping.json`, `--checkpoint=${checkpoint()}`, ...args],
+        ["import", "--from=kysely", `--mapping=${folder}/mapping.json`, `--checkpoint=${checkpointFile()}`, ...args],
         environment(),
       )
     const count = async (table: string, where = "1 = 1") =>
@@ -141,6 +148,45 @@ describeServers(
       expect(unchanged((await authwire("--apply")).stderr)).toBe(3 * some)
     })
 
+    test("what something else changes in Authwire after its page was compared is found by the next run", async () => {
+      await fillForeignTables(source, 0, some)
+      const origin = await peerOrigin(await openSource(source.url), {
+        peer: "kysely",
+        mapping: readMapping(join(folder, "mapping.json")),
+        tenant: "default",
+      })
+      const opened = await openDatabase({ url: database.url })
+      const encryptionKeys = [keyFromSecret(testSecret)]
+      const checked = await check(origin)
+      let comparing = false
+      let changing: Promise<unknown> | undefined
+      const copying = copy(
+        { origin, database: opened, check: checked },
+        {
+          ...{ tenant: "default", encryptionKeys, deletes: false },
+          onRows() {
+            if (comparing) changing ??= database.query("UPDATE users SET name = 'Changed' WHERE id = '7'")
+          },
+        },
+      )
+      await copying.write()
+      const noted = checkpoint({
+        ...{ file: checkpointFile(), origin, cipher: createCipher(encryptionKeys) },
+        target: bulk(opened, { tenant: "default", encryptionKeys }),
+      })
+      const { found, obstacle } = await noted.write(checked, async () => {
+        comparing = true
+        return await copying.compare().finally(() => changing)
+      })
+      expect(found.users).toEqual({ missing: 0, changed: 0, surplus: 0 })
+      expect(obstacle).toBe("something else wrote into the tenant during the comparison")
+      noted.close()
+      checked.close()
+      await origin.close()
+      await opened.close()
+      expect((await authwire("--apply")).stdout).toMatch(/^users +0 +1 +0$/m)
+    })
+
     test.each([
       ["cut at its end", (content: Buffer) => content.subarray(0, -100)],
       ["cut at its beginning", (content: Buffer) => content.subarray(100)],
@@ -148,17 +194,17 @@ describeServers(
     ])("a file that is %s is named, and nothing is written", async (_, damage) => {
       await fillForeignTables(source, 0, some)
       await authwire("--apply")
-      writeFileSync(checkpoint(), damage(readFileSync(checkpoint())))
+      writeFileSync(checkpointFile(), damage(readFileSync(checkpointFile())))
       const { stderr, code } = await authwire("--apply")
-      expect(stderr).toBe(`authwire: --checkpoint: cannot read ${checkpoint()}: delete it\n`)
+      expect(stderr).toBe(`authwire: --checkpoint: cannot read ${checkpointFile()}: delete it\n`)
       expect(code).toBe(1)
     })
 
     test("the file is its owner's alone, and holds no token and no address", async () => {
       await fillForeignTables(source, 0, some)
       await authwire("--apply")
-      expect(statSync(checkpoint()).mode & 0o777).toBe(0o600)
-      const content = readFileSync(checkpoint(), "latin1")
+      expect(statSync(checkpointFile()).mode & 0o777).toBe(0o600)
+      const content = readFileSync(checkpointFile(), "latin1")
       const texts = [content, ...[...content.matchAll(/[\w+/-]{100,}={0,2}/g)].map(([text]) => atob64(text))]
       for (let id = 0; id < some; id++) {
         if (texts.some((text) => text.includes(tokenOf(id)) || text.includes(`person.${id}@`))) throw new Error(`${id}`)

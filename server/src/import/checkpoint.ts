@@ -40,6 +40,12 @@ export interface CheckpointOptions {
   cipher: Cipher
 }
 
+/** What a comparison has found, and why nothing was noted, if it was not. */
+export interface Compared {
+  found: AllDifferences
+  obstacle?: string | undefined
+}
+
 /** The file that one run writes at its end, and the next one reads. */
 export interface Checkpoint {
   /**
@@ -47,13 +53,8 @@ export interface Checkpoint {
    * way. Throws StartError.
    */
   read(): Promise<Remembered | "none" | "stale">
-  /**
-   * Notes those pages that are copied.
-   *
-   * @param found - What the comparison has found.
-   * @returns false where the database cannot tell whether it changes later: then nothing is noted.
-   */
-  write(check: Check, found: AllDifferences): Promise<boolean>
+  /** Compares, and notes those pages that are copied. */
+  write(check: Check, compare: () => Promise<AllDifferences>): Promise<Compared>
   /** Closes the file that was read. What is remembered cannot be asked for any more. */
   close(): void
 }
@@ -117,9 +118,15 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
       }
     },
 
-    async write(check, found) {
+    async write(check, compare) {
       const condition = await conditionNow()
-      if (condition === undefined) return false
+      const found = await compare()
+      if (condition === undefined)
+        return { found, obstacle: "only MySQL and MariaDB can tell whether they change later" }
+      // What is written meanwhile may be in a page that was compared before.
+      if (condition !== (await conditionNow())) {
+        return { found, obstacle: "something else wrote into the tenant during the comparison" }
+      }
       const next = openSync(`${file}.new`, "w", 0o600)
       try {
         let size = 0
@@ -140,7 +147,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
       }
       close()
       renameSync(`${file}.new`, file)
-      return true
+      return { found }
     },
 
     close,

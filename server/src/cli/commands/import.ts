@@ -3,7 +3,7 @@ import { withDevSecret } from "../../bootstrap/dev-secret.js"
 import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import type { Check } from "../../import/check.js"
-import { type Checkpoint, checkpoint } from "../../import/checkpoint.js"
+import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
 import { type AllDifferences, copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
 import { bulk, createCipher, type Database, tenantStore } from "../../store/sql/index.js"
@@ -105,15 +105,14 @@ async function write(
   }
   print(`\n${differencesReport(written, ["added", "changed", "deleted"])}`)
   progress = progressBar("comparing", total)
-  let found: AllDifferences
+  let compared: Compared
   try {
-    found = await work.compare()
+    compared = noted === undefined ? { found: await work.compare() } : await noted.write(parts.check, work.compare)
   } finally {
     progress.stop()
   }
-  if ((await noted?.write(parts.check, found)) === false) {
-    say("--checkpoint: nothing was noted, because only MySQL and MariaDB can tell whether they change later\n")
-  }
+  const { found, obstacle } = compared
+  if (obstacle !== undefined) say(`--checkpoint: nothing was noted, because ${obstacle}\n`)
   const differ = Object.values(found).some(({ missing, changed, surplus }) => missing + changed + surplus !== 0)
   if (!differ) {
     say("every row was compared: both have the same\n")
