@@ -177,8 +177,8 @@ describe("somebody who is signed in with a JWT links an account of another addre
       logger: { error() {} },
     })
   }
-  const signIn = (email: string, { adapter, jwt }: ReturnType<typeof options>) =>
-    handleLoginOrRegister({ email }, newAccount(), adapter as Required<Adapter>, {
+  const signIn = (email: string, { adapter, jwt }: ReturnType<typeof options>, account = newAccount()) =>
+    handleLoginOrRegister({ email }, account, adapter as Required<Adapter>, {
       token,
       jwt: jwt ?? {},
       cookie: sessionCookie,
@@ -211,15 +211,29 @@ describe("somebody who is signed in with a JWT links an account of another addre
     fails = method
     await expect(signIn(email, auth)).rejects.toMatchObject({ code: "UNAVAILABLE" })
     expect(await userOf(email)).toBeNull()
+    // And nothing of it is left.
+    expect(await signIn(email, auth)).toMatchObject({ user: { id: "ada" }, isNewUser: false })
   })
 
-  test("an outage that was met when a session was read keeps nobody from signing up", async () => {
+  test.each(["decode", "getUser"] as const)(
+    "when %s fails, nobody is signed in as the user of the account",
+    async (method) => {
+      const [account, auth] = [newAccount(), options()]
+      const { linkAccount, createUser } = AuthwireAdapter({ url: server.grpcUrl })
+      const other = await createUser({ id: crypto.randomUUID(), email: newEmail(), emailVerified: null })
+      await linkAccount({ ...account, userId: other.id })
+      fails = method
+      await expect(signIn(newEmail(), auth, account)).rejects.toMatchObject({ code: "UNAVAILABLE" })
+      await expect(signIn(newEmail(), auth, account)).rejects.toMatchObject({ type: "OAuthAccountNotLinked" })
+    },
+  )
+
+  test("an outage that was met when a session was read keeps nobody from signing in", async () => {
     const [email, auth] = [newEmail(), options()]
     fails = "decode"
     const request = new Request("http://localhost/auth/session", { headers: { cookie: `${sessionCookie}=${token}` } })
     await expect(Auth(request, auth)).rejects.toMatchObject({ name: "SessionUnavailable" })
-    await auth.adapter?.createUser?.({ id: crypto.randomUUID(), email, emailVerified: null })
-    expect(await userOf(email)).toMatchObject({ email })
+    expect(await auth.adapter?.getUserByEmail?.(email)).toBeNull()
   })
 })
 

@@ -5,7 +5,7 @@ import { wrongOption } from "../error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
 import { logError } from "./log.js"
 import { SessionUnavailable, unavailableBy } from "./unavailable.js"
-import { type UnheardOutages, unheardOutages } from "./unheard-outages.js"
+import { type UnreadSession, unreadSession } from "./unread-sessions.js"
 
 /** How long sessions are waited for. */
 export interface SessionOptions {
@@ -26,8 +26,8 @@ const maxTimeoutMs = 2 ** 31 - 1
 /**
  * A configuration of Auth.js under which an outage is thrown. By itself Auth.js logs a failure of the adapter, or of
  * RemoteJwt, when it reads a session, and answers as if nobody were signed in; it even removes the cookie of a JWT session.
- * With what this function returns, it throws SessionUnavailable then, and sets no cookie. When it could not tell who signs in,
- * it creates no user for some seconds, which might be the second one of the same person.
+ * With what this function returns, it throws SessionUnavailable then, and sets no cookie. A sign-in that could not read
+ * who is signed in already fails too: it would create a second user.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  * @example
@@ -51,21 +51,23 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
   if (!(typeof sessionTimeoutMs === "number" && sessionTimeoutMs >= 1 && sessionTimeoutMs <= maxTimeoutMs))
     throw wrongOption("sessionTimeoutMs", `must be a number of milliseconds from 1 to ${maxTimeoutMs}`)
   const bounded = sessionDeadline(sessionTimeoutMs)
-  const unheard = unheardOutages()
+  const unread = unreadSession()
   return <Config extends SessionConfig>(config: Config): Config => {
     const { adapter, jwt, logger } = config
     const log = logger?.error ?? logError
     return {
       ...config,
-      ...(adapter && { adapter: boundAdapter(adapter, bounded, unheard) }),
-      ...(jwt && { jwt: boundJwt(jwt, bounded, unheard) }),
+      ...(adapter && { adapter: boundAdapter(adapter, bounded, unread) }),
+      ...(jwt && { jwt: boundJwt(jwt, bounded, unread) }),
       logger: {
         ...logger,
         // Auth.js tells the logger before it answers "nobody". What is thrown here comes back as an error of the whole request.
         error(error: Error) {
           const unavailable = unavailableBy(error)
-          unheard.heard(unavailable?.cause)
-          if (unavailable !== undefined) throw unavailable
+          if (unavailable !== undefined) {
+            unread.forget()
+            throw unavailable
+          }
           log(error)
           if (error instanceof SessionUnavailable) throw error
         },
@@ -74,8 +76,8 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
   }
 }
 
-function boundAdapter(adapter: Adapter, bounded: Bounded, unheard: UnheardOutages): Adapter {
-  const { getSessionAndUser, updateSession, getUser, createUser } = adapter
+function boundAdapter(adapter: Adapter, bounded: Bounded, unread: UnreadSession): Adapter {
+  const { getSessionAndUser, updateSession, getUser, getUserByAccount, getUserByEmail } = adapter
   return {
     ...adapter,
     ...(getSessionAndUser && {
@@ -86,27 +88,32 @@ function boundAdapter(adapter: Adapter, bounded: Bounded, unheard: UnheardOutage
       updateSession: (session: Parameters<typeof updateSession>[0]) =>
         bounded("updateSession", session.sessionToken, () => updateSession(session)),
     }),
-    ...(getUser && { getUser: (id: string) => noting(unheard, async () => getUser(id)) }),
-    ...(createUser && {
-      createUser: async (user: Parameters<typeof createUser>[0]) => {
-        // Who signs in may be somebody whom Auth.js could not ask about: that would be a second user.
-        if (unheard.last !== undefined) throw unheard.last
-        return createUser(user)
+    ...(getUser && { getUser: (id: string) => noting(unread, async () => getUser(id)) }),
+    ...(getUserByAccount && {
+      getUserByAccount: async (account: Parameters<typeof getUserByAccount>[0]) => {
+        unread.throwIfUnread()
+        return getUserByAccount(account)
+      },
+    }),
+    ...(getUserByEmail && {
+      getUserByEmail: async (email: string) => {
+        unread.throwIfUnread()
+        return getUserByEmail(email)
       },
     }),
   }
 }
 
-async function noting<T>(unheard: UnheardOutages, read: () => Promise<T>): Promise<T> {
+async function noting<T>(unread: UnreadSession, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    unheard.note(error)
+    unread.note(error)
     throw error
   }
 }
 
-function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded, unheard: UnheardOutages): Partial<JWTOptions> {
+function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded, unread: UnreadSession): Partial<JWTOptions> {
   const { encode, decode } = jwt
   return {
     ...jwt,
@@ -115,7 +122,7 @@ function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded, unheard: UnheardOu
     }),
     ...(decode && {
       decode: (params: Parameters<typeof decode>[0]) =>
-        noting(unheard, () => bounded("decode", params.token, () => decode(params))),
+        noting(unread, () => bounded("decode", params.token, () => decode(params))),
     }),
   }
 }

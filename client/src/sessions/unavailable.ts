@@ -53,6 +53,7 @@ export function isOutage(error: unknown): error is AuthwireError {
 
 const outageCodes: ReadonlySet<Code> = new Set([
   Code.Unavailable,
+  Code.Aborted,
   Code.DeadlineExceeded,
   Code.ResourceExhausted,
   Code.Internal,
