@@ -153,7 +153,7 @@ describeServers("session caches in processes that are frozen and killed, on %s",
     const frozen = await reader(two, sessionToken)
     frozen.child.kill("SIGSTOP")
     const error = await client.sessions
-      .deleteSession({ sessionToken, awaitCaches: true }, { timeoutMs: 400 })
+      .deleteSession({ sessionToken, awaitCaches: true }, { timeoutMs: 2_000 })
       .catch((error: unknown) => error)
     expect(error).toMatchObject({ message: expect.stringContaining("it is done, but not every client has confirmed") })
     expect(await database.query("SELECT * FROM sessions WHERE user_id = ?", [userId])).toEqual([])
