@@ -109,7 +109,8 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
 
     test("who needs no key is not limited", async () => {
       const keyless = open(undefined)
-      for (let count = 0; count < 2 * perSecond; count++) await expect(getUser(keyless)).rejects.toMatchObject({ code: 5 })
+      for (let count = 0; count < 2 * perSecond; count++)
+        await expect(getUser(keyless)).rejects.toMatchObject({ code: 5 })
       keyless.close()
     })
   })

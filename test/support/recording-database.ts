@@ -15,12 +15,12 @@ export function recordingDatabase(database: Database, recorded: Ran[], options: 
       recorded.push([statement.sql, statement.cells(values)])
       return run(statement, values)
     }
-  const recording = ({ read, write, insert }: Statements): Statements => ({
+  const recording = ({ read, write, change }: Statements): Statements => ({
     read: noting(read),
     write: noting(options.changes ? write : async () => 0),
-    insert: async (rows) => {
-      for (const { table, sql, cells } of rows) if (table !== "events") recorded.push([sql, cells])
-      if (options.changes) await insert(rows)
+    change: async (changes) => {
+      for (const { kind, sql, cells } of changes) if (kind !== "insert events") recorded.push([sql, cells])
+      if (options.changes) await change(changes)
     },
   })
   return {

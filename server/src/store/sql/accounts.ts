@@ -76,8 +76,9 @@ export function accountStore(
     const now = new Date(clock())
     const row = { ...sealed.seal(account, caller.tenant), created: now, updated: now }
     try {
-      await provisional.write(caller, account.userId, rows, (sql) =>
-        sql.insert([accounts.inserted(row), ...eventOf(caller, "account.linked", account)]),
+      const event = eventOf(caller, "account.linked", account)
+      await database.writes(caller, rows, (sql) =>
+        sql.change([...provisional.ended(caller, account.userId), accounts.inserted(row), ...event]),
       )
       return account
     } catch (error) {

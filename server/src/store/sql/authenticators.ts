@@ -47,7 +47,9 @@ export function authenticatorStore(
       const event = eventOf(caller, "authenticator.created", { userId: row.userId })
       const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
       try {
-        await provisional.write(caller, row.userId, rows, (sql) => sql.insert([authenticators.inserted(row), ...event]))
+        await database.writes(caller, rows, (sql) =>
+          sql.change([...provisional.ended(caller, row.userId), authenticators.inserted(row), ...event]),
+        )
         return authenticator
       } catch (error) {
         if (failsBy(error, "duplicate")) {

@@ -9,7 +9,7 @@ import type { DatabaseLoad, Observation } from "./observer.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
 import { JointUnit } from "./query/joint-unit.js"
 import { type BackoffOptions, backoff } from "./query/retry.js"
-import { type InsertedRow, joined, type Statement, type Statements } from "./query/statement.js"
+import { type Change, makeChanges, type Statement, type Statements } from "./query/statement.js"
 import { type Attempt, type EnterOptions, unitsOfWork } from "./query/unit-of-work.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
@@ -163,16 +163,16 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
                 return (await lease.connection.run(statement.sql, cells)).matched
               return committed(lease, async ({ connection }) => {
                 const { matched } = await connection.run(statement.sql, cells)
-                if (matched > 0) await insert(connection, also)
+                if (matched > 0) await make(connection, also)
                 return matched
               })
             })
           },
-          insert: (inserted) =>
+          change: (changes) =>
             attempt((lease) => {
               signal?.throwIfAborted()
-              if (inserted.length === 1) return insert(lease.connection, inserted)
-              return committed(lease, ({ connection }) => insert(connection, inserted))
+              if (changes.length === 1) return make(lease.connection, changes)
+              return committed(lease, ({ connection }) => make(connection, changes))
             }),
         }),
       )
@@ -191,12 +191,12 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
               read: async (statement, values) => (await run(statement, values)).rows,
               write: async (statement, values, also) => {
                 const { matched } = await run(statement, values)
-                if (matched > 0 && also !== undefined) await insert(connection, also)
+                if (matched > 0 && also !== undefined) await make(connection, also)
                 return matched
               },
-              insert: (inserted) => {
+              change: (changes) => {
                 signal?.throwIfAborted()
-                return insert(connection, inserted)
+                return make(connection, changes)
               },
             })
             signal?.throwIfAborted()
@@ -258,8 +258,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   }
 }
 
-async function insert(connection: Connection, rows: readonly InsertedRow[]): Promise<void> {
-  for (const { sql, cells } of joined(rows)) await connection.run(sql, cells)
+function make(connection: Connection, changes: readonly Change[]): Promise<void> {
+  return makeChanges(changes, (sql, cells) => connection.run(sql, cells))
 }
 
 function reading(attempt: Attempt, signal: AbortSignal | undefined): Reads["read"] {

@@ -41,7 +41,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
         database.together(caller, [idempotencyKeys.nameOf(row)], async (unit) => {
           const bytes = await work(unit)
           const answer = cipher.seal(`${digest()} ${Buffer.from(bytes).toString("base64")}`, place, name)
-          await unit.insertLast(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
+          await unit.changeLast(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
           return bytes
         })
 

@@ -16,6 +16,8 @@ import type { StoreDatabase } from "../conformance.js"
 import type { Store } from "../store.js"
 import type { Account, Session, User } from "../types.js"
 import { type Database, openDatabase, sqlStore } from "./index.js"
+import { joined } from "./query/statement.js"
+import { hashOfToken } from "./session-keys.js"
 
 describe.each(databaseTargets())("plans on %s", (target) => {
   let tables: StoreDatabase & TestDatabase
@@ -341,4 +343,41 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       }
     }
   })
+
+  // On SQLite nobody shares a transaction, and two changes of a kind are never made together.
+  if (target !== "sqlite")
+    test("changes of a kind that are one statement find their rows by the key", async () => {
+      // A small table is read whole.
+      if (target !== "postgres") {
+        const numbers = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1000)"
+        await tables.query(
+          `INSERT INTO users (tenant, id, extra) ${numbers} SELECT 'default', CONCAT('filling ', n), '{}' FROM numbers`,
+        )
+        await tables.query(
+          `INSERT INTO sessions (tenant, token_hash, user_id, expires, extra) ${numbers}
+           SELECT 'default', UNHEX(SHA2(n, 256)), CONCAT('filling ', n), '2031-02-03', '{}' FROM numbers`,
+        )
+        await analyze("users", "sessions")
+      }
+      const { users: userTable, sessions } = database.tables
+      const [cleared, deleted] = [userTable.cleared("provisionalUntil"), sessions.deletedAsRead()]
+      const store = sqlStore(database, { encryptionKeys })
+      for (const count of [2, 16]) {
+        const changes = await Promise.all(
+          range(count).map(async () => {
+            const { id } = await store.users.create(anyone, newUser())
+            const { sessionToken } = await store.sessions.create(anyone, newSession(id, Date.now()))
+            const key = { tenant: "default", tokenHash: hashOfToken(sessionToken) }
+            const [cells = []] = await database.statements({}, (sql) => sql.read(sessions.byKey, key))
+            return [cleared({ tenant: "default", id }), deleted({ ...key, cells })]
+          }),
+        )
+        const statements = joined(changes.flat())
+        expect(statements).toHaveLength(2)
+        for (const { sql, cells } of statements) {
+          const [access] = await plans.of([sql, cells])
+          expect(access).toMatchObject({ key: "PRIMARY", type: expect.stringMatching(/^(range|const)$/) })
+        }
+      }
+    })
 })

@@ -2,7 +2,7 @@ import type { Caller } from "../store.js"
 import type { Database, Reads } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import type { EventOf } from "./event-rows.js"
-import type { Statements } from "./query/statement.js"
+import type { Change } from "./query/statement.js"
 import type { UserRow } from "./schema/entities.js"
 
 /**
@@ -17,10 +17,8 @@ export interface ProvisionalUsers {
   givesWay(caller: Caller, id: string, until: Date | undefined): Promise<boolean>
   /** Deletes the user with this id and inserts the other, in one transaction, if the former gives way. Returns whether. */
   replace(caller: Caller, id: string, row: UserRow, rows: readonly string[]): Promise<boolean>
-  /** Runs a statement that gives the user something, and ends its being provisional, together. */
-  write(caller: Caller, id: string, rows: readonly string[], work: (sql: Statements) => Promise<unknown>): Promise<void>
-  /** Ends the user's being provisional, in a transaction that gives it something. */
-  end(sql: Statements, caller: Caller, id: string): Promise<void>
+  /** Ends the user's being provisional: a change that belongs to those that give it something. None where nobody ever is. */
+  ended(caller: Caller, id: string): readonly Change[]
 }
 
 /** Nothing else is known of the user `u`: the condition that `u` has neither account nor session nor passkey. */
@@ -44,17 +42,9 @@ export function provisionalUsers(
     ...users.key,
     "provisionalUntil",
   )
-  // Where there is nothing to end, it changes nothing and keeps no lock.
-  const endProvisional = users.statement(
-    users.updateOf("provisionalUntil").where(`${users.keyIs()} AND provisionalUntil IS NOT NULL`),
-    ...users.key,
-    "provisionalUntil",
-  )
+  const cleared = users.cleared("provisionalUntil")
   const isProvisional = async (sql: Reads, key: Pick<UserRow, "tenant" | "id">) =>
     (await sql.read(stillProvisional, { ...key, provisionalUntil: new Date(clock()) })).length > 0
-  const end = async (sql: Statements, key: Pick<UserRow, "tenant" | "id">) => {
-    await sql.write(endProvisional, { ...key, provisionalUntil: undefined })
-  }
 
   return {
     until(user, isProvisional) {
@@ -77,7 +67,7 @@ export function provisionalUsers(
           const locked = await sql.read(users.byKeyForUpdate, key)
           if (locked.length > 0 && !(await isProvisional(sql, key))) return false
           await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
-          await sql.insert([users.inserted(row), ...eventOf(caller, "user.created", { userId: row.id })])
+          await sql.change([users.inserted(row), ...eventOf(caller, "user.created", { userId: row.id })])
           return true
         })
       } catch (error) {
@@ -87,19 +77,6 @@ export function provisionalUsers(
       }
     },
 
-    async write(caller, id, rows, work) {
-      if (!isOn) {
-        await database.writes(caller, rows, work)
-        return
-      }
-      await database.transaction(caller, rows, async (sql) => {
-        await end(sql, { tenant: caller.tenant, id })
-        await work(sql)
-      })
-    },
-
-    async end(sql, { tenant }, id) {
-      if (isOn) await end(sql, { tenant, id })
-    },
+    ended: ({ tenant }, id) => (isOn ? [cleared({ tenant, id })] : []),
   }
 }

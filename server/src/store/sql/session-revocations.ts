@@ -2,7 +2,7 @@ import type { Caller, SessionStore } from "../store.js"
 import type { KeptSessions, ListedSession } from "../types.js"
 import type { Database, Reads } from "./database.js"
 import type { EventOf } from "./event-rows.js"
-import { type Cell, type InsertedRow, type Statement, type Statements, statement } from "./query/statement.js"
+import { type Cell, type Change, type Statement, type Statements, statement } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
@@ -120,7 +120,7 @@ export function sessionRevocations(
   }
 
   /** Deletes some at a time, the oldest first. Returns how many. */
-  async function deleteAll(sql: Statements, sessionsOfUser: OfUser, event: readonly InsertedRow[]): Promise<number> {
+  async function deleteAll(sql: Statements, sessionsOfUser: OfUser, event: readonly Change[]): Promise<number> {
     const write = (which: OfUser) => sql.write(deletesOfUser.get(formOf(which)) as Statement<OfUser>, which, event)
     let revoked = 0
     for (;;) {

@@ -41,7 +41,7 @@ export function sessionStore(
     ...sessions.key,
     "expires",
   )
-  const deleteAsRead = sessions.deleteAsRead()
+  const deletedAsRead = sessions.deletedAsRead()
   const sightings = sessionSightings(database, clock)
   /** The user of a session, whose row its foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
@@ -73,8 +73,8 @@ export function sessionStore(
       const { userId } = session
       try {
         const event = eventOf(caller, "session.created", { userId, sessionId: session.id })
-        await provisional.write(caller, userId, [userName(caller, userId)], (sql) =>
-          sql.insert([sessions.inserted(row), ...event]),
+        await database.writes(caller, [userName(caller, userId)], (sql) =>
+          sql.change([...provisional.ended(caller, userId), sessions.inserted(row), ...event]),
         )
         return session
       } catch (error) {
@@ -101,7 +101,7 @@ export function sessionStore(
           extra: mergeExtra(stored.extra, patch.extra),
         }
         checkJsonSize("extra", session.extra)
-        if (patch.userId !== undefined) await provisional.end(sql, caller, patch.userId)
+        if (patch.userId !== undefined) await sql.change(provisional.ended(caller, patch.userId))
         try {
           const row = { ...rowOf(caller, session), lastSeen: new Date(clock()) }
           await sql.write(sessions.update, row, eventOf(caller, "session.updated", idsOf(session)))
@@ -122,9 +122,13 @@ export function sessionStore(
       return database.writes(caller, [sessions.nameOf(key)], async (sql) => {
         for (let cells: Cell[] | undefined = read; cells !== undefined; [cells] = await sql.read(sessions.byKey, key)) {
           const session = { sessionToken, ...sessions.row(cells) }
-          const event = eventOf(caller, "session.deleted", idsOf(session))
-          if ((await sql.write(deleteAsRead, { ...key, cells }, event)) === 1) return session
-          // It was changed or deleted between the two.
+          try {
+            await sql.change([deletedAsRead({ ...key, cells }), ...eventOf(caller, "session.deleted", idsOf(session))])
+            return session
+          } catch (error) {
+            // It was changed or deleted between the two.
+            if (!failsBy(error, "unmatched")) throw error
+          }
         }
         return null
       })

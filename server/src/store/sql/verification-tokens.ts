@@ -9,7 +9,7 @@ import { sharedLookup } from "./query/batched-lookup.js"
 
 export function verificationTokenStore(database: Database, eventOf: EventOf): VerificationTokenStore {
   const { verificationTokens } = database.tables
-  const deleteAsRead = verificationTokens.deleteAsRead()
+  const deletedAsRead = verificationTokens.deletedAsRead()
   const byKey = sharedLookup(database, {
     from: () => verificationTokens.selectFrom("v"),
     columns: verificationTokens.columns("v"),
@@ -22,7 +22,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
       database.writes(caller, [verificationTokens.nameOf(keyOf(caller, token))], async (sql) => {
         try {
           const row = { ...keyOf(caller, token), expires: token.expires }
-          await sql.insert([verificationTokens.inserted(row), ...eventOf(caller, "verification_token.created")])
+          await sql.change([verificationTokens.inserted(row), ...eventOf(caller, "verification_token.created")])
           return token
         } catch (error) {
           if (!failsBy(error, "duplicate")) throw error
@@ -40,8 +40,13 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
       ])
       if (cells === undefined) return null
       return database.writes(caller, [verificationTokens.nameOf(key)], async (sql) => {
-        const deleted = await sql.write(deleteAsRead, { ...key, cells }, eventOf(caller, "verification_token.used"))
-        return deleted === 1 ? { identifier, token, expires: verificationTokens.row(cells).expires } : null
+        try {
+          await sql.change([deletedAsRead({ ...key, cells }), ...eventOf(caller, "verification_token.used")])
+          return { identifier, token, expires: verificationTokens.row(cells).expires }
+        } catch (error) {
+          if (failsBy(error, "unmatched")) return null
+          throw error
+        }
       })
     },
   }

@@ -2,7 +2,7 @@ import { StoreError } from "../../error.js"
 
 /**
  * What went wrong with a statement, known by error numbers and codes, never by message text:
- * a duplicate key; a foreign key without its parent; a conflict with another transaction (nothing was done, try again);
+ * a duplicate key; a foreign key without its parent; a row that is not there, or not as it was read; a conflict with another transaction (nothing was done, try again);
  * a lock that another transaction holds (likewise); a member of a cluster that cannot do it any more where another one may
  * (likewise); a database that takes no writes; no database to speak of; out of time;
  * anything else, which is a fault of this program or of the schema.
@@ -10,6 +10,7 @@ import { StoreError } from "../../error.js"
 export type Failure =
   | "duplicate"
   | "no-parent"
+  | "unmatched"
   | "conflict"
   | "locked"
   | "moved"

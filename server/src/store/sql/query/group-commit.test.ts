@@ -22,7 +22,8 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
       lookedUp() {},
       ran: ({ operation }: { operation: string }) => ran.push(operation),
     }
-    store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5, eventsKeepMs: 86_400_000, observer })
+    const options = { encryptionKeys, poolSize: 5, eventsKeepMs: 86_400_000, provisionalMs: 900_000, observer }
+    store = await openSqlStore({ url: database.url, ...options })
   })
   beforeEach(() => {
     ran = []
@@ -186,6 +187,79 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(await stored([first])).toMatchObject({ users: 0, events: 0 })
     expect(await stored([changed.id])).toMatchObject({ users: 1, events: 1 })
     expect(await stored([second, ...others])).toEqual({ users: 19, events: 19, keys: before + 19 })
+  })
+
+  test("what several delete at the same time, on two replicas, one of them has; those that came with them are done", async () => {
+    const other = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5, eventsKeepMs: 86_400_000 })
+    const user = newUser()
+    await store.users.create(anyone, user)
+    const tokens = range(20).map(newId)
+    for (const token of tokens) {
+      await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken: token }))
+      await store.verificationTokens.create(anyone, { identifier: token, token, expires: new Date(soon) })
+    }
+    const ids = tokens.map(newId)
+    const once = async <T>(replica: SqlStore, work: (caller: Caller) => Promise<T>) => {
+      let found: T | undefined
+      await replica.once(anyone, request(newId()), async (unit) => {
+        found = await work({ ...anyone, unit })
+        return Buffer.from("")
+      })
+      return found
+    }
+    const onBoth = <T>(token: string, work: (replica: SqlStore, caller: Caller, token: string) => Promise<T>) =>
+      [store, other].map((replica) => once(replica, (caller) => work(replica, caller, token)))
+    const deleted = tokens.map((token) =>
+      onBoth(token, (replica, caller, sessionToken) => replica.sessions.delete(caller, sessionToken)),
+    )
+    const used = tokens.map((token) =>
+      onBoth(token, (replica, caller) => replica.verificationTokens.use(caller, { identifier: token, token })),
+    )
+    const made = ids.map((id) => create(newId(), id))
+    const oneOf = async <T>(calls: Promise<T | null | undefined>[]) =>
+      (await Promise.all(calls)).flatMap((one) => one ?? [])
+    try {
+      const sessions = await Promise.all(deleted.map(oneOf))
+      expect(sessions).toEqual(tokens.map((sessionToken) => [expect.objectContaining({ sessionToken })]))
+      const verificationTokens = await Promise.all(used.map(oneOf))
+      expect(verificationTokens).toEqual(tokens.map((token) => [expect.objectContaining({ token })]))
+      await Promise.all(made)
+    } finally {
+      await Promise.allSettled([...deleted, ...used, ...made].flat())
+      await other.close()
+    }
+    expect(await database.sql("SELECT * FROM sessions WHERE user_id = ?", [user.id])).toEqual([])
+    const told = await database.sql("SELECT kind FROM events WHERE user_id = ? AND kind = 'session.deleted'", [user.id])
+    expect(told).toHaveLength(20)
+    expect(await stored(ids)).toMatchObject({ users: 20, events: 20 })
+  })
+
+  test("sessions that are deleted together, or created, have few statements", async () => {
+    const user = newUser()
+    await store.users.create(anyone, user)
+    const tokens = range(32).map(newId)
+    const once = (work: (caller: Caller) => Promise<unknown>) =>
+      store.once(anyone, request(newId()), async (unit) => {
+        await work({ ...anyone, unit })
+        return Buffer.from("")
+      })
+    const users = tokens.map(() => newUser())
+    for (const one of users) await store.users.create(anyone, one)
+    ran = []
+    await Promise.all(
+      tokens.map((sessionToken, n) =>
+        once((caller) => store.sessions.create(caller, newSession(users[n]?.id as string, soon, { sessionToken }))),
+      ),
+    )
+    // For the users, who are not provisional any more.
+    expect(count("UPDATE")).toBe(count("COMMIT"))
+    expect(count("INSERT")).toBe(3 * count("COMMIT"))
+    if (isShared) expect(count("COMMIT")).toBeLessThan(16)
+    ran = []
+    await Promise.all(tokens.map((sessionToken) => once((caller) => store.sessions.delete(caller, sessionToken))))
+    expect(count("DELETE")).toBe(count("COMMIT"))
+    expect(count("INSERT")).toBe(2 * count("COMMIT"))
+    if (isShared) expect(count("COMMIT")).toBeLessThan(16)
   })
 
   test("a key that is known is known; those that came with it are done", async () => {

@@ -6,7 +6,7 @@ import type { Lease } from "../engine/lease.js"
 import { failsBy } from "../engine/statement-error.js"
 import type { CoalesceOptions } from "./batch-loader.js"
 import type { Queue } from "./queue.js"
-import { type Cell, type InsertedRow, joined } from "./statement.js"
+import { type Cell, type Change, makeChanges } from "./statement.js"
 
 /** A place among those who use the database, with a connection. */
 export interface Place {
@@ -28,12 +28,12 @@ export interface Member {
   /** A statement that fails undoes the whole transaction. What its work does then is in a new one, which it has for itself. */
   write(sql: string, cells: Cell[]): Promise<Result>
   /**
-   * Inserts rows. Where the transaction is shared, that is by one statement with those of the others: when it is committed, or
+   * Makes changes. Where the transaction is shared, that is by one statement with those of the others: when it is committed, or
    * before the next statement of this work. What fails at the commit undoes all, and is Undone.
    */
-  insert(rows: readonly InsertedRow[]): Promise<void>
-  /** Inserts a row when the transaction is committed, by one statement with those of the others. */
-  insertLast(row: InsertedRow): void
+  change(changes: readonly Change[]): Promise<void>
+  /** Makes a change when the transaction is committed, by one statement with those of the others. */
+  changeLast(change: Change): void
   /** Lets the next one go on. Resolves when the transaction is committed. */
   commit(): Promise<void>
   /**
@@ -60,10 +60,10 @@ export interface GroupCommit {
 const longestWaitMs = 5
 
 /**
- * Lets pieces of work that come at the same time share a transaction: its beginning, its commit and the rows that each adds to
- * the same tables cost as much for one as for many. Where few come, each has its own at once.
+ * Lets pieces of work that come at the same time share a transaction: its beginning, its commit and the changes of one kind that
+ * each makes cost as much for one as for many. Where few come, each has its own at once.
  *
- * The work of one runs after that of the other, and what they insert comes at the end. A work finds its own rows in between, but
+ * The work of one runs after that of the other, and their changes come at the end. A work finds its own in between, but
  * not those of another: works that name the same row take turns and are never in one transaction. When a statement fails, all is
  * undone, and those whose work was done run it again by themselves. Nobody hears of success before the database has committed.
  */
@@ -107,9 +107,9 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     #members = 0
     /** Those whose work is done. */
     #done: { resolve(): void; reject(reason: unknown): void }[] = []
-    #last: InsertedRow[] = []
-    /** Whether what fails at the commit may be a row of the work itself, which has not heard of it. */
-    #hasLateInserts = false
+    #last: Change[] = []
+    /** Whether what fails at the commit may be a change of the work itself, which has not heard of it. */
+    #hasLateChanges = false
     #inTransaction = false
     #isClosed = false
     readonly #spans: Span[] = []
@@ -124,12 +124,12 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       this.#members++
       this.#spans.push(...spans)
       this.#lease.spans = spans
-      const rows: InsertedRow[] = []
+      const late: Change[] = []
       let hasRun = false
       let hasWritten = false
       let isOver = false
-      /** Whether some of the rows are inserted as far as the work knows: its next statement must find them. */
-      let hasLateInserts = false
+      /** Whether some of them are made as far as the work knows: its next statement must find them. */
+      let hasLateChanges = false
       const running = async <T>(statements: () => Promise<T>): Promise<T> => {
         signal?.throwIfAborted()
         hasRun = true
@@ -137,16 +137,16 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           return await statements()
         } catch (error) {
           hasWritten = false
-          hasLateInserts = false
-          rows.length = 0
+          hasLateChanges = false
+          late.length = 0
           await this.#undo()
           throw error
         }
       }
-      const insertLate = async () => {
-        hasLateInserts = false
+      const makeLate = async () => {
+        hasLateChanges = false
         try {
-          await this.#insert(rows.splice(0))
+          await this.#make(late.splice(0))
           hasWritten = true
         } catch {
           // The statement that comes now is not the one that failed.
@@ -155,7 +155,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       }
       const run = (sql: string, cells: Cell[]) =>
         running(async () => {
-          if (hasLateInserts) await insertLate()
+          if (hasLateChanges) await makeLate()
           return this.#run(sql, cells)
         })
       return {
@@ -165,23 +165,23 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           hasWritten ||= result.matched > 0
           return result
         },
-        insert: async (inserted) => {
+        change: async (changes) => {
           if (this.#most > 1) {
             signal?.throwIfAborted()
-            rows.push(...inserted)
-            hasLateInserts = true
+            late.push(...changes)
+            hasLateChanges = true
             return
           }
           // Those of earlier statements first: the events of a row stay in order.
-          await running(() => this.#insert([...rows.splice(0), ...inserted]))
+          await running(() => this.#make([...late.splice(0), ...changes]))
           hasWritten = true
         },
-        insertLast: (row) => rows.push(row),
+        changeLast: (change) => late.push(change),
         commit: async () => {
           signal?.throwIfAborted()
           isOver = true
-          this.#last.push(...rows)
-          this.#hasLateInserts ||= hasLateInserts
+          this.#last.push(...late)
+          this.#hasLateChanges ||= hasLateChanges
           const committed = new Promise<void>((resolve, reject) => this.#done.push({ resolve, reject }))
           this.#goOn()
           await orAborted(committed, signal)
@@ -210,8 +210,8 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       return this.#lease.connection.run(sql, cells)
     }
 
-    async #insert(rows: readonly InsertedRow[]): Promise<void> {
-      for (const { sql, cells } of joined(rows)) await this.#run(sql, cells)
+    #make(changes: readonly Change[]): Promise<void> {
+      return makeChanges(changes, (sql, cells) => this.#run(sql, cells))
     }
 
     /**
@@ -241,7 +241,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       this.#lease.spans = this.#spans
       let isCommitting = false
       try {
-        await this.#insert(this.#last)
+        await this.#make(this.#last)
         isCommitting = true
         if (this.#inTransaction) await this.#lease.connection.run("COMMIT")
         this.#inTransaction = false
@@ -249,7 +249,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       } catch (error) {
         // After a COMMIT without an answer nobody knows what is stored, and all are told so.
         const isUnknown = isCommitting && !failsBy(error, "conflict")
-        const isOwn = this.#done.length === 1 && !this.#hasLateInserts
+        const isOwn = this.#done.length === 1 && !this.#hasLateChanges
         await this.#undo(isUnknown || isOwn ? error : undefined)
       }
       await this.#leavePlace()

@@ -1,5 +1,5 @@
 import type { Member } from "./group-commit.js"
-import type { InsertedRow, Statements } from "./statement.js"
+import type { Change, Statements } from "./statement.js"
 import type { Enter, EnterOptions } from "./unit-of-work.js"
 
 /**
@@ -30,21 +30,21 @@ export class JointUnit {
       write: async ({ sql, cells }, values, also = []) => {
         const { matched } = await this.#start(() => member.write(sql, cells(values)))
         this.#hasWritten ||= matched > 0
-        if (matched > 0) for (const row of also) member.insertLast(row)
+        if (matched > 0) for (const change of also) member.changeLast(change)
         return matched
       },
-      insert: async (inserted) => {
-        await this.#start(() => member.insert(inserted))
+      change: async (changes) => {
+        await this.#start(() => member.change(changes))
         this.#hasWritten = true
       },
     })
   }
 
-  /** Inserts a row when all is committed: what fails by it fails then. */
-  async insertLast(row: InsertedRow): Promise<void> {
+  /** Makes a change when all is committed: what fails by it fails then. */
+  async changeLast(change: Change): Promise<void> {
     const member = this.#member ?? (await this.#enter([], () => {}))
     this.#member = member
-    member.insertLast(row)
+    member.changeLast(change)
   }
 
   async commit(): Promise<void> {

@@ -1,7 +1,7 @@
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Database, openDatabase } from "../index.js"
-import { type InsertedRow, joined, statement } from "./statement.js"
+import { type Change, joined, statement } from "./statement.js"
 
 describe.each(databaseTargets())("statements on %s", (target) => {
   let empty: TestDatabase
@@ -59,9 +59,9 @@ describe.each(databaseTargets())("statements on %s", (target) => {
       key: idempotencyKeys.inserted({ tenant, keyHash: Buffer.alloc(32), answer: "", created }),
     }
     const { user, account, session, event, key } = rows
-    const tablesOf = (some: InsertedRow[]) =>
+    const tablesOf = (some: Change[]) =>
       joined(some).map(({ sql, cells }) => [/INTO\W+(\w+)/.exec(sql)?.[1], cells.length])
-    const own = (row: InsertedRow) => row.cells.length
+    const own = (row: Change) => row.cells.length
     expect(tablesOf([event, key, session, event, account, event, key, user, event, key])).toEqual([
       ["users", own(user)],
       ["accounts", own(account)],
@@ -74,6 +74,26 @@ describe.each(databaseTargets())("statements on %s", (target) => {
       ["events", 16 * own(event)],
       ["events", 8 * own(event)],
     ])
+  })
+
+  test("changes of one kind are one statement for all rows; those that must match count", () => {
+    const { users, sessions } = database.tables
+    const [cleared, deleted] = [users.cleared("provisionalUntil"), sessions.deletedAsRead()]
+    const read = { tenant: "t", tokenHash: Buffer.alloc(32), userId: "u", expires: new Date(0), extra: {}, id: "I" }
+    const cells = sessions.insert.cells({ ...read, created: new Date(0) })
+    const ofSession = deleted({ tenant: "t", tokenHash: Buffer.alloc(32, 2), cells })
+    const ofUser = (id: string) => cleared({ tenant: "t", id })
+    const [first, second] = joined([ofSession, ofUser("a"), ofSession, ofUser("b")])
+    const isUser = (n: number) =>
+      `("tenant" = ${parameter(n)} AND "id" = ${parameter(n + 1)} AND "provisional_until" IS NOT NULL)`
+    expect(first).toEqual({
+      sql: quoted(`UPDATE "users" SET "provisional_until" = NULL WHERE ${isUser(1)} OR ${isUser(3)}`),
+      cells: [...ofUser("a").cells, ...ofUser("b").cells],
+      least: 0,
+    })
+    expect(second?.sql).toMatch(/^DELETE FROM .*\) OR \(/)
+    expect(second).toMatchObject({ cells: [...ofSession.cells, ...ofSession.cells], least: 2 })
+    expect(joined([ofSession])).toEqual([{ sql: ofSession.sql, cells: ofSession.cells, least: 1 }])
   })
 
   test("give values as their columns keep them", () => {
@@ -113,11 +133,11 @@ describe.each(databaseTargets())("statements on %s", (target) => {
 
   test("delete what was read only from tables that hold no nulls", () => {
     const { sessions, users } = database.tables
-    expect(sessions.deleteAsRead().cells({ tenant: "t", tokenHash: Buffer.of(1), cells: [2, 3, 4] })).toEqual([
+    expect(sessions.deletedAsRead()({ tenant: "t", tokenHash: Buffer.of(1), cells: [2, 3, 4] }).cells).toEqual([
       keptAsText ? "t" : Buffer.from("t"),
       Buffer.of(1),
       ...[2, 3, 4],
     ])
-    expect(() => users.deleteAsRead()).toThrow(TypeError)
+    expect(() => users.deletedAsRead()).toThrow(TypeError)
   })
 })

@@ -1,4 +1,5 @@
 import type { ObjectLiteral, QueryBuilder } from "typeorm"
+import { StatementError } from "../engine/statement-error.js"
 
 /** A value as the driver takes and gives it. */
 export type Cell = string | number | Buffer | Date | null
@@ -17,29 +18,49 @@ export interface Bound {
   readonly cells: Cell[]
 }
 
-/** An INSERT of one row, which can be joined with others into the same table. */
-export interface InsertedRow extends Bound {
-  readonly table: string
-  /** Of rows that are inserted together those of a lower rank come first, whoever gave them. */
+/** A change of one row whose outcome is known beforehand. One statement makes it, and others of its kind with it. */
+export interface Change extends Bound {
+  /** What it is, such as an INSERT into one table: changes of a kind differ in their cells alone. */
+  readonly kind: string
+  /** Of changes that are made together those of a lower rank come first, whoever gave them. */
   readonly rank: number
-  /** The statement for so many rows, whose cells follow each other. */
+  /** Whether it fails by "unmatched" where there is no such row. */
+  readonly mustMatch: boolean
+  /** The statement for so many of a kind, whose cells follow each other. */
   sqlOf(count: number): string
 }
 
-/** How many rows one statement inserts: each number of them is a statement of its own to prepare. */
-const rowsAtOnce = 16
+/** How many changes one statement makes: each number of them is a statement of its own to prepare. */
+const changesAtOnce = 16
 
-/** An INSERT for the rows of each table, or several where they are many; those of a table in the order in which they came. */
-export function joined(rows: readonly InsertedRow[]): Bound[] {
-  const byTable = [...Map.groupBy(rows, ({ table }) => table).values()]
-  byTable.sort(([one], [other]) => (one as InsertedRow).rank - (other as InsertedRow).rank)
-  return byTable.flatMap((all) =>
-    Array.from({ length: Math.ceil(all.length / rowsAtOnce) }, (_, index) => {
-      const some = all.slice(index * rowsAtOnce, (index + 1) * rowsAtOnce)
-      const [first] = some as [InsertedRow]
-      return some.length === 1 ? first : { sql: first.sqlOf(some.length), cells: some.flatMap(({ cells }) => cells) }
+/** A statement that makes several changes of a kind. */
+export interface Joined extends Bound {
+  /** How many rows it must match, or it fails. */
+  readonly least: number
+}
+
+/** A statement for the changes of each kind, or several where they are many; those of a kind in the order in which they came. */
+export function joined(changes: readonly Change[]): Joined[] {
+  const byKind = [...Map.groupBy(changes, ({ kind }) => kind).values()]
+  byKind.sort(([one], [other]) => (one as Change).rank - (other as Change).rank)
+  return byKind.flatMap((all) =>
+    Array.from({ length: Math.ceil(all.length / changesAtOnce) }, (_, index) => {
+      const some = all.slice(index * changesAtOnce, (index + 1) * changesAtOnce)
+      const [first] = some as [Change]
+      const sql = some.length === 1 ? first.sql : first.sqlOf(some.length)
+      return { sql, cells: some.flatMap(({ cells }) => cells), least: first.mustMatch ? some.length : 0 }
     }),
   )
+}
+
+/** Makes changes by as few statements as that takes. Throws what the statements throw, and StatementError "unmatched". */
+export async function makeChanges(
+  changes: readonly Change[],
+  run: (sql: string, cells: Cell[]) => Promise<{ matched: number }>,
+): Promise<void> {
+  for (const { sql, cells, least } of joined(changes)) {
+    if ((await run(sql, cells)).matched < least) throw new StatementError("unmatched", "a row is not as it was read")
+  }
 }
 
 /** Runs statements on one connection. */
@@ -49,14 +70,14 @@ export interface Statements {
   /**
    * How many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent".
    *
-   * @param also rows that are committed together with it, if it matched any.
+   * @param also changes that are committed together with it, if it matched any.
    */
-  write<Values>(statement: Statement<Values>, values: Values, also?: readonly InsertedRow[]): Promise<number>
+  write<Values>(statement: Statement<Values>, values: Values, also?: readonly Change[]): Promise<number>
   /**
-   * Inserts rows, all or none. Throws StatementError "duplicate" and "no-parent". In a transaction that is shared with others it
-   * may come with their rows and throw nothing: then all is undone at the commit, and the work runs again by itself.
+   * Makes changes, all or none. Throws StatementError "duplicate", "no-parent" and "unmatched". In a transaction that is shared
+   * with others it may come with theirs and throw nothing: then all is undone at the commit, and the work runs again by itself.
    */
-  insert(rows: readonly InsertedRow[]): Promise<void>
+  change(changes: readonly Change[]): Promise<void>
 }
 
 /**

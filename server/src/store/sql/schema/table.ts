@@ -9,7 +9,7 @@ import type {
   UpdateQueryBuilder,
 } from "typeorm"
 import type { ApiKey, Tenant } from "../../types.js"
-import { type Cell, type InsertedRow, type Statement, statement } from "../query/statement.js"
+import { type Cell, type Change, type Statement, statement } from "../query/statement.js"
 import {
   type AccountRow,
   type AuthenticatorRow,
@@ -47,7 +47,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   readonly width: number
   readonly insert: Statement<Row>
   /** A row that is inserted beside other statements. */
-  inserted(row: Row): InsertedRow
+  inserted(row: Row): Change
   /** Inserts so many rows. */
   insertMany(count: number): Statement<readonly Row[]>
   /** Changes all columns of the row with the key but the key, those that never change, and those with statements of their own. */
@@ -59,10 +59,12 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   /** The same, with the row locked until the transaction ends; it fails at once if somebody else has locked it. */
   readonly byKeyForUpdate: Statement<Pick<Row, Key>>
   /**
-   * Deletes the row with the key while it is as it was read: `cells` are those of `columns`. Throws a TypeError for a
-   * table whose columns may change and be null, because null equals nothing.
+   * Deletes the row with the key while it is as it was read: `cells` are those of `columns`. It fails by "unmatched" when the
+   * row is another one, or gone. Throws a TypeError for a table whose columns may change and be null, because null equals nothing.
    */
-  deleteAsRead(): Statement<Pick<Row, Key> & { cells: readonly Cell[] }>
+  deletedAsRead(): ChangeOf<Pick<Row, Key> & { cells: readonly Cell[] }>
+  /** Sets a property of the row with the key to null. It changes nothing, and keeps no lock, where it is null or there is no such row. */
+  cleared(property: keyof Row & string): ChangeOf<Pick<Row, Key>>
   /** `a.tenant = :tenant AND a.id = :id`: the condition that finds one row by its key. Without an alias where it has none. */
   keyIs(alias?: string): string
   /** The columns that `row` expects, in its order: `u.id, u.email, …`. */
@@ -89,6 +91,9 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   /** Names the row with the key, the same for the same bytes: for those who write it. */
   nameOf(key: Pick<Row, Key>): string
 }
+
+/** Makes a change of the values for it. */
+export type ChangeOf<Values> = (values: Values) => Change
 
 /** The tables of a data source that was opened with the entities of its engine. */
 export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
@@ -120,10 +125,10 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
 export type Tables = ReturnType<typeof tables>
 
 /**
- * In which order rows are inserted that are committed together: what others refer to comes before them. An event comes after
- * what it tells of, whose lock decides the order of events; and a key last, because nobody waits for a row while it has a key.
+ * In which order the rows of tables change that are committed together: what others refer to comes before them. An event comes
+ * after what it tells of, whose lock decides the order of events; and a key last, because nobody waits for a row while it has a key.
  */
-const insertionOrder = [
+const orderOfChanges = [
   "users",
   "accounts",
   "sessions",
@@ -169,8 +174,8 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     statement<ObjectLiteral, Pick<Row, Name>>(builder, parametersOf(properties))
 
   const key = propertiesOf(primaryColumns) as Key[]
-  const keyIs = (alias?: string) =>
-    key.map((property) => `${alias === undefined ? "" : `${alias}.`}${property} = :${property}`).join(" AND ")
+  const keyIs = (alias?: string, suffix = "") =>
+    key.map((property) => `${alias === undefined ? "" : `${alias}.`}${property} = :${property}${suffix}`).join(" AND ")
   const columns = (alias: string) => selected.map(({ propertyName }) => `${alias}.${propertyName}`).join(", ")
   const query = () => dataSource.createQueryBuilder()
   const selectFrom = (alias: string) => query().select(columns(alias)).from<Row>(name, alias)
@@ -194,13 +199,44 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     const values = indexes.map((index) => expressionsOf(properties, String(index)))
     return statement(query().insert().into<Row>(name).values(values), Object.fromEntries(parameters))
   }
-  const rank = insertionOrder.indexOf(tableName)
+  const rank = orderOfChanges.indexOf(tableName)
+  const kind = `insert ${tableName}`
   const insertsOf = new Map<number, string>()
   const sqlOf = (count: number): string => {
     const sql = insertsOf.get(count) ?? insertMany(count).sql
     insertsOf.set(count, sql)
     return sql
   }
+  /** Changes of rows that a condition finds, which several of them share as its alternatives. */
+  const changesOf = <Values>(
+    name: string,
+    condition: (suffix: string) => string,
+    makers: Readonly<Record<string, (values: Values) => Cell>>,
+    builderOf: (condition: string) => QueryBuilder<Row>,
+    mustMatch: boolean,
+  ): ChangeOf<Values> => {
+    const statementOf = (count: number) => {
+      const indexes = Array.from({ length: count }, (_, index) => index)
+      const parameters = indexes.flatMap((index) =>
+        Object.entries(makers).map(([name, make]) => [
+          `${name}${index}`,
+          (all: readonly Values[]) => make(all[index] as Values),
+        ]),
+      )
+      const conditions = indexes.map((index) => `(${condition(String(index))})`)
+      return statement<Row, readonly Values[]>(builderOf(conditions.join(" OR ")), Object.fromEntries(parameters))
+    }
+    const one = statementOf(1)
+    const sqls = new Map([[1, one.sql]])
+    const sqlOf = (count: number): string => {
+      const sql = sqls.get(count) ?? statementOf(count).sql
+      sqls.set(count, sql)
+      return sql
+    }
+    const kind = `${name} ${tableName}`
+    return (values) => ({ kind, rank, mustMatch, sql: one.sql, cells: one.cells([values]), sqlOf })
+  }
+
   const alias = tableName.slice(0, 1)
   const selectByKey = () => selectFrom(alias).where(keyIs(alias))
   const byKey = built(selectByKey(), ...key)
@@ -211,24 +247,39 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert,
-    inserted: (row) => ({ table: tableName, rank, sql: insert.sql, cells: insert.cells(row), sqlOf }),
+    inserted: (row) => ({ kind, rank, mustMatch: false, sql: insert.sql, cells: insert.cells(row), sqlOf }),
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,
     byKeyForUpdate: built(lock(selectByKey()), ...key),
-    deleteAsRead() {
+    deletedAsRead() {
       const mayChange = selected.filter((column) => column.isUpdate)
       const nullable = mayChange.find((column) => column.isNullable)
       if (nullable !== undefined) throw new TypeError(`${name}.${nullable.propertyName} may be null`)
-      const isAsRead = mayChange.map(({ propertyName }) => `${propertyName} = :${propertyName}AsRead`)
+      // Inside of a CASE, where no index but that of the key finds anything: the row of another one may be locked.
+      const isAsRead = (suffix: string) =>
+        `CASE WHEN ${mayChange.map(({ propertyName: name }) => `${name} = :${name}AsRead${suffix}`).join(" AND ")} THEN 1 END = 1`
       const cells = mayChange.map((column) => [
         `${column.propertyName}AsRead`,
         (values: { cells: readonly Cell[] }) => values.cells[selected.indexOf(column)] as Cell,
       ])
-      const parameters = { ...parametersOf(key), ...Object.fromEntries(cells) }
-      return statement(deleteFrom().where([keyIs(), ...isAsRead].join(" AND ")), parameters)
+      return changesOf<Pick<Row, Key> & { cells: readonly Cell[] }>(
+        "delete",
+        (suffix) => `${keyIs(undefined, suffix)} AND ${isAsRead(suffix)}`,
+        { ...parametersOf(key), ...Object.fromEntries(cells) },
+        (condition) => deleteFrom().where(condition),
+        true,
+      )
     },
+    cleared: (property) =>
+      changesOf<Pick<Row, Key>>(
+        "clear",
+        (suffix) => `${keyIs(undefined, suffix)} AND ${property} IS NOT NULL`,
+        parametersOf(key),
+        (condition) => query().update<Row>(name).set(nullOf(property)).where(condition),
+        false,
+      ),
     keyIs,
     columns,
     selectFrom,
@@ -253,6 +304,10 @@ function propertiesOf(columns: readonly Column[]): string[] {
  */
 function expressionsOf(properties: readonly string[], suffix = ""): object {
   return Object.fromEntries(properties.map((property) => [property, () => `:${property}${suffix}`]))
+}
+
+function nullOf(property: string): object {
+  return { [property]: () => "NULL" }
 }
 
 /** The same text for the same bytes, and for no others. */
