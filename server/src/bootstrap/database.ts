@@ -5,6 +5,7 @@ import { StoreError } from "../store/error.js"
 import {
   applyMigrations,
   type Database,
+  failsBy,
   keyFromSecret,
   migrationStatus,
   openDatabase,
@@ -136,12 +137,17 @@ export function encryptionKeys({
   return given.length > 0 ? given.map((key) => Buffer.from(key, "base64")) : secrets.map(keyFromSecret)
 }
 
-/** What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. */
+/**
+ * What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. Of a statement
+ * that is at fault, as of a migration whose table somebody else has, what the database says of it, which quotes no value.
+ */
 export function causeOf(error: unknown): string {
   let cause = error
   while (cause instanceof StoreError && cause.cause !== undefined) cause = cause.cause
   if (!(cause instanceof Error)) return String(cause)
-  return "code" in cause && cause.code !== undefined ? String(cause.code) : (cause.message.split("\n", 1)[0] ?? "")
+  const message = cause.message.split("\n", 1)[0] ?? ""
+  if (!("code" in cause) || cause.code === undefined) return message
+  return failsBy(cause, "fault") ? `${message} (${cause.code})` : String(cause.code)
 }
 
 /** A database URL that can be shown: without its password and parameters. */
