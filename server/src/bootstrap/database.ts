@@ -73,6 +73,7 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
     /ER_ACCESS_DENIED|ER_DBACCESS_DENIED|^28|^42501$/,
     "are user and password in --database-url right, and is the user granted the database?",
   ],
+  [/^the name service/, "--database-connect-timeout-ms is how long it may take"],
   [/ER_BAD_DB|^3D000$/, "create the database first, or mend --database-url"],
 ]
 
