@@ -186,6 +186,15 @@ describe("authwire", () => {
     expect(await server.stop("SIGINT")).toBe(0)
   })
 
+  test("a table of somebody else that is in the way of a migration: one line that names it, exit code 1", async () => {
+    const shared = await createDatabase("sqlite")
+    await shared.query("CREATE TABLE events (id INTEGER PRIMARY KEY)")
+    const { code, stderr } = await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: shared.url })
+    expect(stderr).toBe('authwire: migrate up: table "events" already exists (SQLITE_ERROR)\n')
+    expect(code).toBe(1)
+    await shared.drop()
+  })
+
   test("a migration of a newer version is named as unknown, and served with a warning; down tells why it cannot", async () => {
     const newer = await createDatabase("sqlite")
     const env = { AUTHWIRE_DATABASE_URL: newer.url }

@@ -1,3 +1,4 @@
+import { buffer } from "node:stream/consumers"
 import { gzipSync } from "node:zlib"
 import { header, paths } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
@@ -7,8 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const large = 4 * 2 ** 20 - 100
 const packed = gzipSync(Buffer.alloc(large))
-/** As many as one connection may have open without a key. */
+/** As many as one connection may have open without a key, and of pipelines with one. */
 const streams = 16
+const pipelines = 8
 
 describe.each(listeners)("compressed requests at the %s listener", (listener) => {
   let target: Target
@@ -21,7 +23,7 @@ describe.each(listeners)("compressed requests at the %s listener", (listener) =>
   test.each([
     ["health, without a key", paths.check, undefined],
     ["a user", paths.getUser, "all"],
-    ...(listener === "grpc" ? ([["a pipeline", paths.pipeline, "all"]] as const) : []),
+    ["a pipeline", paths.pipeline, "all"],
   ] as const)("%s: are rejected on their header, and never decompressed", async (_, path, key) => {
     const before = await target.heldBytes()
     const connections = Array.from({ length: 4 }, () => attackConnection(target.url(listener)))
@@ -29,7 +31,7 @@ describe.each(listeners)("compressed requests at the %s listener", (listener) =>
       for (const connection of connections) connection.close()
     })
     const calls = connections.flatMap((connection) =>
-      Array.from({ length: streams }, () => {
+      Array.from({ length: path === paths.pipeline ? pipelines : streams }, () => {
         const call = connection.open({
           ...header(path, { key: key && target.keys[key] }),
           "grpc-encoding": "gzip",
@@ -53,5 +55,26 @@ describe.each(listeners)("compressed requests at the %s listener", (listener) =>
     const { stream } = connection.open(header(paths.check), Buffer.alloc(5))
     const told = await new Promise((resolve) => stream.once("response", resolve))
     expect((told as Record<string, unknown>)["grpc-accept-encoding"] ?? "identity").toBe("identity")
+  })
+})
+
+describe("a pipeline with a compression at the HTTP listener", () => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget()
+  })
+  afterAll(() => target.close())
+
+  test.each([
+    ["Connect", "application/connect+proto", "connect-content-encoding", '{"error":{"code":"unimplemented"'],
+    ["gRPC-Web", "application/grpc-web+proto", "grpc-encoding", "grpc-status: 12"],
+  ] as const)("%s: ends with UNIMPLEMENTED", async (_, type, name, end) => {
+    const connection = attackConnection(target.url("http"))
+    const { stream } = connection.open({ ...header(paths.pipeline, { key: target.keys.all, type }), [name]: "gzip" })
+    stream.end()
+    const answer = (await buffer(stream)).toString("latin1")
+    connection.close()
+    expect(answer).toContain(end)
+    expect(answer).not.toContain("gzip")
   })
 })

@@ -5,6 +5,7 @@ import { StoreError } from "../store/error.js"
 import {
   applyMigrations,
   type Database,
+  failsBy,
   keyFromSecret,
   migrationStatus,
   openDatabase,
@@ -72,6 +73,7 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
     /ER_ACCESS_DENIED|ER_DBACCESS_DENIED|^28|^42501$/,
     "are user and password in --database-url right, and is the user granted the database?",
   ],
+  [/^the name service/, "--database-connect-timeout-ms is how long it may take"],
   [/ER_BAD_DB|^3D000$/, "create the database first, or mend --database-url"],
 ]
 
@@ -136,12 +138,17 @@ export function encryptionKeys({
   return given.length > 0 ? given.map((key) => Buffer.from(key, "base64")) : secrets.map(keyFromSecret)
 }
 
-/** What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. */
+/**
+ * What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. Of a statement
+ * that is at fault, as of a migration whose table somebody else has, what the database says of it, which quotes no value.
+ */
 export function causeOf(error: unknown): string {
   let cause = error
   while (cause instanceof StoreError && cause.cause !== undefined) cause = cause.cause
   if (!(cause instanceof Error)) return String(cause)
-  return "code" in cause && cause.code !== undefined ? String(cause.code) : (cause.message.split("\n", 1)[0] ?? "")
+  const message = cause.message.split("\n", 1)[0] ?? ""
+  if (!("code" in cause) || cause.code === undefined) return message
+  return failsBy(cause, "fault") ? `${message} (${cause.code})` : String(cause.code)
 }
 
 /** A database URL that can be shown: without its password and parameters. */

@@ -71,7 +71,7 @@ export interface AccountKey {
   providerAccountId: string
 }
 
-/** A connection between a user and a provider. `expires_in` and `expires_at` are seconds. */
+/** A connection between a user and a provider. `expires_in` and `expires_at` are seconds; -0 is kept as 0. */
 export interface Account extends AccountKey {
   userId: string
   type: AccountType

@@ -56,7 +56,7 @@ export const databaseOptions = {
     variable: "AUTHWIRE_DATABASE_CONNECT_TIMEOUT_MS",
     value: integer(10, 600_000),
     default: "5000",
-    help: "How long a connection to the database may take to open, in milliseconds.",
+    help: "How long a connection to the database may take to open, in milliseconds; and, at the start, how long the name service may take to tell the addresses of its host (MySQL, MariaDB).",
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
 } as const satisfies Record<string, Option>

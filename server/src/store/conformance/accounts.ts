@@ -111,6 +111,17 @@ export function accountContract(context: ContractContext): void {
       },
     )
 
+    test("makes 0 of -0, in the answer too", async () => {
+      const account = newAccount(await newUserId(), { expires_at: -0, expires_in: -0 })
+      const kept = { ...account, expires_at: 0, expires_in: 0 }
+      expect(await context.store.accounts.link(anyone, account)).toEqual(kept)
+      expect(await context.store.accounts.get(anyone, account)).toEqual(kept)
+      expect(await rowsOf(account)).toMatchObject([{ expires_at: 0, expires_in: 0 }])
+      // Linked again.
+      expect(await context.store.accounts.link(anyone, account)).toEqual(kept)
+      expect(await context.store.accounts.get(anyone, account)).toEqual(kept)
+    })
+
     test("USER_NOT_FOUND: no such user", async () => {
       const account = newAccount(newId())
       await expect(context.store.accounts.link(anyone, account)).rejects.toMatchObject({ reason: "USER_NOT_FOUND" })

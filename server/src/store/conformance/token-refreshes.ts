@@ -145,6 +145,15 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
     })
 
+    test("makes 0 of -0, in the answer too", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      const changed = { ...account, ...tokens, expires_at: 0, expires_in: 0 }
+      const answer = { ...tokens, expires_at: -0, expires_in: -0 }
+      expect(await context.store.tokenRefreshes.complete(anyone, account, "h", answer)).toEqual(changed)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
+    })
+
     test("what was null is not any more", async () => {
       const extra = { expires_at: null, expires_in: null, scope: null, id_token: null, custom: null }
       const account = await linked({ scope: undefined, expires_at: undefined, expires_in: undefined, extra })

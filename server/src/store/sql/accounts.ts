@@ -7,6 +7,7 @@ import { failsBy } from "./engine/statement-error.js"
 import type { EventOf } from "./event-rows.js"
 import { checkJsonSize, mergeExtra } from "./extra.js"
 import type { PageTokens } from "./page-tokens.js"
+import { plainZero } from "./plain-zero.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
 import { readPage, rowsPerStatement } from "./query/page.js"
 import type { Cell } from "./query/statement.js"
@@ -104,7 +105,12 @@ export function accountStore(
 
   return {
     async link(caller, given) {
-      const account = { ...given, token_type: given.token_type?.toLowerCase() }
+      const account = {
+        ...given,
+        token_type: given.token_type?.toLowerCase(),
+        expires_in: plainZero(given.expires_in),
+        expires_at: plainZero(given.expires_at),
+      }
       checkJsonSize("extra", account.extra)
       checkJsonSize("authorization_details", account.authorization_details)
       // Each of the two can be overtaken by somebody who links or unlinks meanwhile; then it is the other one's turn.

@@ -45,7 +45,10 @@ export interface SqlDatabaseOptions extends Observation {
   queueLimit?: number | undefined
   /** How long a statement may take, in milliseconds. On SQLite it has no effect. Default 5000. */
   statementTimeoutMs?: number | undefined
-  /** How long making a connection may take, in milliseconds. On SQLite it has no effect. Default 5000. */
+  /**
+   * How long making a connection may take, in milliseconds, and, of MySQL and MariaDB, how long finding out whether the name of
+   * the host has several addresses may. On SQLite it has no effect. Default 5000.
+   */
   connectTimeoutMs?: number | undefined
   /** From 0 to 1, 1 excluded: spreads the delays of retries. Default Math.random. */
   random?: (() => number) | undefined

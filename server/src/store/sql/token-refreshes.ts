@@ -6,6 +6,7 @@ import { type Cipher, derivedKey } from "./cipher.js"
 import { presentOf } from "./clock.js"
 import type { Database } from "./database.js"
 import type { EventOf } from "./event-rows.js"
+import { plainZero } from "./plain-zero.js"
 import type { Cell, Statements } from "./query/statement.js"
 import { type AccountRow, refreshColumns as columns } from "./schema/entities.js"
 import { sealedAccounts } from "./sealed-accounts.js"
@@ -184,5 +185,5 @@ function withTokens(account: Account, { expires_in, expires_at, ...given }: Refr
   const extra = { ...account.extra }
   // What was null is not any more.
   for (const field of [...Object.keys(stays), "expires_in", "expires_at"]) delete extra[field]
-  return { ...account, ...stays, expires_in, expires_at, extra }
+  return { ...account, ...stays, expires_in: plainZero(expires_in), expires_at: plainZero(expires_at), extra }
 }

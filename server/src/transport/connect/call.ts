@@ -88,7 +88,7 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) yield next.value
       } catch (error) {
-        throw fault.tooLarge ?? error
+        throw fault.asIs ?? error
       } finally {
         end()
         await stream.return?.()
@@ -98,14 +98,17 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
 }
 
 interface Fault {
-  tooLarge?: ConnectError
+  /** A message that is too large, or a compression: what Connect says of it is what the client is told. */
+  asIs?: ConnectError
 }
+
+const toldAsIs: readonly Code[] = [Code.ResourceExhausted, Code.Unimplemented]
 
 async function* readable(messages: AsyncIterable<Message>, method: Method, fault: Fault): AsyncIterable<Message> {
   try {
     yield* messages
   } catch (error) {
-    if (error instanceof ConnectError && error.code === Code.ResourceExhausted) fault.tooLarge = error
+    if (error instanceof ConnectError && toldAsIs.includes(error.code)) fault.asIs = error
     throw asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
   }
 }

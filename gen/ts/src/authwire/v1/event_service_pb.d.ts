@@ -77,8 +77,12 @@ export declare const EventService: GenService<{
    * dealt with, and may see again what followed it. Nothing is left out.
    *
    * The first answer is a checkpoint, as soon as the stream is open; further ones come every few seconds while there is nothing
-   * else to tell, and have the newest cursor. The stream has no end of its own. It ends with UNAVAILABLE when the replica shuts
-   * down; go on at another one. A client that reads too slowly is not cut off, but reads from the database.
+   * else to tell, and have the newest cursor. The stream has no end of its own. A client that reads too slowly is not cut off,
+   * but reads from the database.
+   *
+   * It ends with UNAVAILABLE when the replica shuts down, and when the database has not said for 5 seconds that the API key of
+   * the stream is valid: go on from the last cursor, at any replica. It ends with API_KEY_INVALID when that key is revoked or
+   * expires.
    *
    * What is deleted because it has expired adds no event, and neither does what is written while the service keeps none, by
    * `authwire import`, or by a replica of a version that knows no events.

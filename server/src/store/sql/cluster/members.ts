@@ -3,7 +3,6 @@ import type { SqlEngine } from "../engine/engine.js"
 import type { MysqlEngine } from "../engine/mysql.js"
 import { failsBy, StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
-import { locate } from "./locate.js"
 import { connectToMember, type MemberConnection, silentMs } from "./member-connection.js"
 import type { MemberState } from "./member-state.js"
 
@@ -15,8 +14,8 @@ export interface MemberEvent {
 }
 
 export interface MembersOptions {
-  /** The hosts that were named, in the order in which they are preferred. */
-  named: readonly ServerLocation[]
+  /** Where the members are, in the order in which they are preferred. Asked again whenever one is looked for. */
+  locate: () => Promise<readonly ServerLocation[]>
   /** Why a member is of no use here. */
   unfit: (state: MemberState) => string | undefined
   /** Whether no other member can be fit as long as this one is. */
@@ -61,7 +60,7 @@ const lastAnswersMs = 1_000
  * nobody answers at the start and `waitMs` is not 0.
  */
 export async function followMembers({
-  named,
+  locate,
   unfit,
   isOnlyFit,
   open,
@@ -121,7 +120,7 @@ export async function followMembers({
   async function choose(): Promise<void> {
     const last = inUse?.location ?? left
     const isLast = (location: ServerLocation) => last !== undefined && nameOf(location) === nameOf(last)
-    const located = await locate(named)
+    const located = await locate()
     const answers = [...located.filter((one) => !isLast(one)), ...located.filter(isLast)].map(ask)
     const found: string[] = []
     for (const [index, asked] of answers.entries()) {

@@ -2,19 +2,24 @@ import type { SqlEngine } from "../engine/engine.js"
 import { openServer, type ServerOptions } from "../engine/server.js"
 import type { ServerLocation } from "../engine/url.js"
 import { clusterEngine } from "./engine.js"
-import { locate } from "./locate.js"
+import { type Locator, locator } from "./locate.js"
 import { followMembers, type MembersOptions } from "./members.js"
 
 export type ClusterOptions = ServerOptions & Pick<MembersOptions, "onChange">
 
 /**
  * Opens the server that takes writes: the only one that is named, or a member of a cluster, of which it follows the one
- * that does. Throws StatementError.
+ * that does. Which of the two it is stays so: of a single name the addresses are waited for, for `connectTimeoutMs`. Throws
+ * StatementError.
  */
 export async function openWriter(named: readonly ServerLocation[], options: ClusterOptions): Promise<SqlEngine> {
-  const [only, ...others] = await locate(named)
-  if (only !== undefined && others.length === 0) return openServer(only, options)
-  const members = await follow(named, options, {
+  const places = locator(named)
+  const [first, ...further] = named
+  if (first !== undefined && further.length === 0) {
+    const [only, ...others] = await places.one(first, options.connectTimeoutMs)
+    if (only !== undefined && others.length === 0) return openServer(only, options)
+  }
+  const members = await follow(places, options, {
     unfit: ({ noWrites }) => noWrites,
     isOnlyFit: ({ cluster }) => cluster === "single-primary",
     waitMs: options.connectTimeoutMs,
@@ -37,7 +42,7 @@ export async function openReader(
   writer: SqlEngine,
   options: ClusterOptions,
 ): Promise<SqlEngine> {
-  const members = await follow(named, options, {
+  const members = await follow(locator(named), options, {
     unfit: ({ noReads }) => noReads,
     isOnlyFit: () => false,
     waitMs: 0,
@@ -47,13 +52,13 @@ export async function openReader(
 }
 
 async function follow(
-  named: readonly ServerLocation[],
+  places: Locator,
   options: ClusterOptions,
   fitness: Pick<MembersOptions, "unfit" | "isOnlyFit" | "waitMs">,
 ) {
   let suspect = () => {}
   const open = (location: ServerLocation) => openServer(location, { ...options, onTrouble: () => suspect() })
-  const members = await followMembers({ named, ...fitness, open, onChange: options.onChange })
+  const members = await followMembers({ locate: places.all, ...fitness, open, onChange: options.onChange })
   suspect = members.suspect
   return members
 }

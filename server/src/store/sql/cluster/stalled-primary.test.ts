@@ -56,7 +56,7 @@ describeServers(
       })
       const options = { poolSize: 2, statementTimeoutMs: 60_000, connectTimeoutMs: 60_000, freshness: "fresh" as const }
       members = await followMembers({
-        ...{ named, unfit: () => undefined, isOnlyFit: () => isOnlyFit, waitMs: 60_000 },
+        ...{ locate: async () => named, unfit: () => undefined, isOnlyFit: () => isOnlyFit, waitMs: 60_000 },
         async open(location) {
           const engine = await openServer(location, options)
           opened.push(engine)

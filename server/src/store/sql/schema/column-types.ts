@@ -1,6 +1,7 @@
 import type { EntitySchemaColumnOptions } from "typeorm"
 import type { JsonValue } from "../../types.js"
 import { jsonText } from "../extra.js"
+import { plainZero } from "../plain-zero.js"
 
 /** The databases that the store speaks with. A Group Replication cluster is `mysql`. */
 export type Engine = "mysql" | "mariadb" | "sqlite" | "postgres"
@@ -31,6 +32,7 @@ export interface ColumnTypes {
    * SQLite has none, whose file only one version uses.
    */
   handle(): EntitySchemaColumnOptions
+  /** A number as JavaScript has it, but that -0 becomes 0. */
   double(): EntitySchemaColumnOptions
   /** An unsigned integer of 32 bits. */
   uint32(): EntitySchemaColumnOptions
@@ -49,6 +51,8 @@ const number = {
   to: (value: number) => value,
   from: (text: string | number | null) => (text === null ? null : Number(text)),
 }
+
+const double = { to: plainZero<number | null>, from: plainZero<number | null> }
 
 const json = {
   to: (value: unknown) => (value === undefined ? null : jsonText(value as JsonValue)),
@@ -74,7 +78,7 @@ const serverTypes: ColumnTypes = {
   time: () => ({ type: "datetime", precision: 3 }),
   timeOfInsert: () => ({ type: "datetime", precision: 3, update: false, default: () => "CURRENT_TIMESTAMP(3)" }),
   handle: () => ({ type: "varbinary", length: 32, transformer: utf8, ...neverChanged, default: () => serverHandle }),
-  double: () => ({ type: "double" }),
+  double: () => ({ type: "double", transformer: double }),
   uint32: () => ({ type: "int", unsigned: true }),
   boolean: () => ({ type: "boolean" }),
   whole: () => ({ type: "bigint", transformer: number }),
@@ -90,7 +94,7 @@ const sqliteTypes: ColumnTypes = {
   time: () => ({ type: "datetime" }),
   timeOfInsert: () => ({ type: "datetime", update: false, default: "1970-01-01 00:00:00.000" }),
   handle: () => ({ type: "text", ...neverChanged }),
-  double: () => ({ type: "double" }),
+  double: () => ({ type: "double", transformer: double }),
   uint32: () => ({ type: "integer" }),
   boolean: () => ({ type: "boolean" }),
   whole: () => ({ type: "integer" }),
@@ -110,7 +114,7 @@ const postgresTypes: ColumnTypes = {
   time: () => ({ type: "timestamptz", precision: 3 }),
   timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()" }),
   handle: () => ({ type: "text", ...ordered, ...neverChanged, default: () => postgresHandle }),
-  double: () => ({ type: "float8" }),
+  double: () => ({ type: "float8", transformer: double }),
   uint32: () => ({ type: "int8", transformer: number }),
   boolean: () => ({ type: "boolean" }),
   whole: () => ({ type: "int8", transformer: number }),

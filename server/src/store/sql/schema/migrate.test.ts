@@ -214,16 +214,30 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       expect(await tablesThere()).toEqual([])
       expect(await applyMigrations(database)).toEqual(names)
     })
-
-    test("a table of somebody else that has the name of a new one is in the way, and stays", async () => {
-      await applyMigrations(database)
-      while ((await revertLastMigration(database)) !== "0011-caches");
-      await empty.query("CREATE TABLE caches (a INTEGER PRIMARY KEY)")
-      await expect(applyMigrations(database)).rejects.toThrow("caches")
-      await empty.query("DROP TABLE caches")
-      expect(await applyMigrations(database)).toEqual(names.slice(names.indexOf("0011-caches")))
-    })
   }
+
+  test.each([
+    ["events", "0009-events"],
+    ["event_head", "0009-events"],
+    ["caches", "0011-caches"],
+  ] as const)(
+    "a table of somebody else that has the name of a new one is in the way, and stays: %s",
+    async (table, name) => {
+      await applyMigrations(database)
+      while ((await revertLastMigration(database)) !== name);
+      const before = await tablesThere()
+      await empty.query(
+        `CREATE TABLE ${table} (id INTEGER PRIMARY KEY, sequence INTEGER, tenant INTEGER, user_id INTEGER)`,
+      )
+      await expect(applyMigrations(database)).rejects.toThrow(table)
+      expect(await tablesThere()).toEqual([...before, table].sort())
+      expect(await empty.query(`SELECT id, sequence, tenant, user_id FROM ${table}`)).toEqual([])
+      const pending = names.slice(names.indexOf(name))
+      expect(await pendingMigrations(database)).toEqual(pending)
+      await empty.query(`DROP TABLE ${table}`)
+      expect(await applyMigrations(database)).toEqual(pending)
+    },
+  )
 
   if (target !== "sqlite") {
     test("one whose table another transaction uses gives up, and nobody waits behind it", async () => {

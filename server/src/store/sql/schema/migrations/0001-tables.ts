@@ -1,5 +1,4 @@
-import type { QueryRunner } from "typeorm"
-import { isThere, migration } from "./migration.js"
+import { createTables, migration } from "./migration.js"
 
 /** The tables: those that refer to others come before them. */
 const names = ["api_keys", "tenants", "authenticators", "verification_tokens", "sessions", "accounts", "users"]
@@ -7,7 +6,7 @@ const names = ["api_keys", "tenants", "authenticators", "verification_tokens", "
 /** The table that is dropped last, by a column that no other service's table of users has. */
 const made = { table: "users", column: "email_key" }
 
-/** For MySQL and MariaDB; see createOnServer. */
+/** For MySQL and MariaDB; see createTables. */
 const serverTables = [
   `CREATE TABLE authwire_new_users (
     tenant VARBINARY(63) NOT NULL,
@@ -213,7 +212,7 @@ export const tables = migration({
   name: "0001-tables",
   lastVersion: { compatible: true, reason: "there is none before it" },
   makes: made,
-  server: createOnServer,
+  server: (runner) => createTables(runner, { tables: names, makes: made, statements: serverTables }),
   sqlite: [
     `CREATE TABLE "users" (
       "tenant" text NOT NULL,
@@ -310,21 +309,3 @@ export const tables = migration({
     sqlite: names.map((name) => `DROP TABLE "${name}"`),
   },
 })
-
-/**
- * The servers create one table in a statement, but rename all of them in one. So the tables are made under names of
- * their own first: until the last statement there is nothing that anybody sees, and a process that ends before it
- * leaves only what the next one drops.
- */
-async function createOnServer(runner: QueryRunner): Promise<void> {
-  if (await isThere(runner, made)) return
-  const dropNew = `DROP TABLE IF EXISTS ${names.map((name) => `authwire_new_${name}`).join(", ")}`
-  await runner.query(dropNew)
-  try {
-    for (const statement of serverTables) await runner.query(statement)
-    await runner.query(`RENAME TABLE ${names.map((name) => `authwire_new_${name} TO ${name}`).join(", ")}`)
-  } catch (error) {
-    await runner.query(dropNew).catch(() => {})
-    throw error
-  }
-}

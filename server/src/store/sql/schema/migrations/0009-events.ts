@@ -1,7 +1,33 @@
-import type { QueryRunner } from "typeorm"
-import { migration } from "./migration.js"
+import { createTables, migration } from "./migration.js"
 
-const head = (history: string) => `INSERT INTO event_head (name, sequence, history) VALUES ('events', 0, ${history})`
+const made = { table: "event_head", column: "history" }
+
+const head = (history: string, table = "event_head") =>
+  `INSERT INTO ${table} (name, sequence, history) VALUES ('events', 0, ${history})`
+
+/** For MySQL and MariaDB; see createTables. InnoDB has the key of a row at the end of each index. */
+const serverTables = [
+  `CREATE TABLE authwire_new_events (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    sequence BIGINT NULL,
+    tenant VARBINARY(63) NOT NULL,
+    kind VARBINARY(32) NOT NULL,
+    user_id VARBINARY(255) NULL,
+    session_id VARBINARY(32) NULL,
+    provider VARBINARY(255) NULL,
+    created DATETIME(3) NOT NULL,
+    PRIMARY KEY (id),
+    INDEX events_sequence (sequence),
+    INDEX events_tenant (tenant, sequence)
+  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
+  `CREATE TABLE authwire_new_event_head (
+    name VARBINARY(63) NOT NULL,
+    sequence BIGINT NOT NULL,
+    history VARBINARY(32) NOT NULL,
+    PRIMARY KEY (name)
+  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
+  head("HEX(RANDOM_BYTES(16))", "authwire_new_event_head"),
+]
 
 /**
  * What was written, for those who watch. The row of an event is committed with what it tells of, without a `sequence`; whoever
@@ -16,8 +42,8 @@ export const events = migration({
     compatible: true,
     reason: "it adds tables that the last version does not know; what that version writes adds no events",
   },
-  makes: { table: "event_head", column: "history" },
-  server: onServer,
+  makes: made,
+  server: (runner) => createTables(runner, { tables: ["events", "event_head"], makes: made, statements: serverTables }),
   sqlite: [
     `CREATE TABLE "events" (
       "id" integer PRIMARY KEY AUTOINCREMENT NOT NULL,
@@ -60,28 +86,3 @@ export const events = migration({
     postgres: ["DROP TABLE events", "DROP TABLE event_head"],
   },
 })
-
-/** A process that ends on its way leaves what the next one goes on from. */
-async function onServer(runner: QueryRunner): Promise<void> {
-  // InnoDB has the key of a row at the end of each index.
-  await runner.query(`CREATE TABLE IF NOT EXISTS events (
-    id BIGINT NOT NULL AUTO_INCREMENT,
-    sequence BIGINT NULL,
-    tenant VARBINARY(63) NOT NULL,
-    kind VARBINARY(32) NOT NULL,
-    user_id VARBINARY(255) NULL,
-    session_id VARBINARY(32) NULL,
-    provider VARBINARY(255) NULL,
-    created DATETIME(3) NOT NULL,
-    PRIMARY KEY (id),
-    INDEX events_sequence (sequence),
-    INDEX events_tenant (tenant, sequence)
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`)
-  await runner.query(`CREATE TABLE IF NOT EXISTS event_head (
-    name VARBINARY(63) NOT NULL,
-    sequence BIGINT NOT NULL,
-    history VARBINARY(32) NOT NULL,
-    PRIMARY KEY (name)
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`)
-  await runner.query(`${head("HEX(RANDOM_BYTES(16))")} ON DUPLICATE KEY UPDATE sequence = sequence`)
-}

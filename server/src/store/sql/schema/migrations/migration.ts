@@ -68,6 +68,32 @@ export async function isThere(runner: QueryRunner, part: Part): Promise<boolean>
   return rows.length > 0
 }
 
+/**
+ * Creates tables on MySQL or MariaDB, unless they are there already. The servers create one table in a statement, but rename
+ * all of them in one. So the tables are made under names of their own first: until the last statement there is nothing that
+ * anybody sees, and a process that ends before it leaves only what the next one drops. It fails where somebody else has a table
+ * of one of the names.
+ *
+ * @param tables their names; those that refer to others come before them.
+ * @param makes what is there of them when they are.
+ * @param statements create each as `authwire_new_` with its name, and insert the first rows.
+ */
+export async function createTables(
+  runner: QueryRunner,
+  { tables, makes, statements }: { tables: readonly string[]; makes: Part; statements: readonly string[] },
+): Promise<void> {
+  if (await isThere(runner, makes)) return
+  const dropNew = `DROP TABLE IF EXISTS ${tables.map((name) => `authwire_new_${name}`).join(", ")}`
+  await runner.query(dropNew)
+  try {
+    for (const statement of statements) await runner.query(statement)
+    await runner.query(`RENAME TABLE ${tables.map((name) => `authwire_new_${name} TO ${name}`).join(", ")}`)
+  } catch (error) {
+    await runner.query(dropNew).catch(() => {})
+    throw error
+  }
+}
+
 async function run(
   runner: QueryRunner,
   direction: "up" | "down",
