@@ -1,5 +1,5 @@
 import type { SessionService } from "@authwire/proto"
-import { requireScope } from "../auth/require-scope.js"
+import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
 import {
