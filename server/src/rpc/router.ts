@@ -73,8 +73,8 @@ export interface RouterOptions {
 
 /** What a service needs to carry the calls of others. */
 export interface Inside {
-  /** The unary method with a full name: `authwire.v1.SessionService/GetSessionAndUser`. */
-  find(name: string): Method | undefined
+  /** The unary methods by their full names: `authwire.v1.SessionService/GetSessionAndUser`. */
+  readonly methods: ReadonlyMap<string, Method>
   /** See ActiveCalls. */
   readonly draining: AbortSignal
 }
@@ -200,9 +200,9 @@ export function createRouter(options: RouterOptions): Router {
   const services = options.services.map((registration) => serve(registration, false))
   if (options.carrier !== undefined) {
     const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
-    const byName = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
+    const methods = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
     const { draining } = active
-    services.push(serve(options.carrier({ find: (name) => byName.get(name), draining }), true))
+    services.push(serve(options.carrier({ methods, draining }), true))
   }
   return { services, maxDeadlineMs, rejected: observer.rejected, drain: active.drain }
 }
