@@ -20,6 +20,7 @@ export interface Interceptor {
   /** Looks at each request, inside of what `unary` and `stream` of all interceptors do. Undefined where it has no rule. */
   check?(method: DescMethod): Check | undefined
   unary?(method: DescMethod, next: Unary): Unary
+  /** Answers are here as the handler has made them: they become messages outside of all interceptors. */
   stream?(method: DescMethod, next: Stream): Stream
 }
 

@@ -183,7 +183,10 @@ export function createRouter(options: RouterOptions): Router {
           let hasFailed = false
           try {
             await letIn(call)
-            yield* stream(requests, call)
+            call.signal.throwIfAborted()
+            for await (const answer of stream(requests, call)) yield create(method.output, answer)
+            // A stream that ends because it was aborted ends with the reason.
+            call.signal.throwIfAborted()
           } catch (error) {
             hasFailed = true
             throw observed.failed(call, begun, error)
@@ -236,19 +239,14 @@ function unaryHandler(method: DescMethod, handler: Unary, checks: readonly Check
 }
 
 function streamHandler(
-  method: DescMethod,
+  { methodKind }: DescMethod,
   handler: (request: never, call: Call) => AsyncIterable<Message>,
   checks: readonly Check[],
 ): Stream {
+  if (methodKind !== "server_streaming")
+    return (requests, call) => handler(untilAborted(requests, call.signal, checks) as never, call)
   return async function* (requests, call) {
-    call.signal.throwIfAborted()
-    const argument =
-      method.methodKind === "server_streaming"
-        ? await first(requests, checks)
-        : untilAborted(requests, call.signal, checks)
-    for await (const answer of handler(argument as never, call)) yield create(method.output, answer)
-    // A stream that ends because it was aborted ends with the reason.
-    call.signal.throwIfAborted()
+    yield* handler((await first(requests, checks)) as never, call)
   }
 }
 
