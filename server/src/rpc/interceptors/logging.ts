@@ -11,20 +11,21 @@ import type { Rejections } from "../rejection-log.js"
  * the status that the caller sees. Calls that are rejected because there are too many are only counted. What the service
  * did not expect is in the log with its stack, and only there.
  *
- * @param ended hears of each call, how many milliseconds it took and when by `clock` it ended, when its line is written,
- *   or it is counted
+ * @param endedOf finds what hears of each call of a method, when its line is written or it is counted: how many
+ *   milliseconds it took, and when by `clock` it ended
  */
 export function logging(
   log: Logger,
   clock: () => number,
   rejections: Rejections,
-  ended: (method: DescMethod, call: Call, failure: Failure | undefined, ms: number, end: number) => void = () => {},
+  endedOf: (method: DescMethod) => (call: Call, failure: Failure | undefined, ms: number, end: number) => void,
 ): Observer {
   return {
     of: (method) => {
       const name = nameOf(method)
+      const ended = endedOf(method)
       const record = (call: Call, start: number, end: number, failure: Failure | undefined): void => {
-        ended(method, call, failure, end - start, end)
+        ended(call, failure, end - start, end)
         if (failure !== undefined && rejections.count(method, call.transport, failure.reason)) return
         const entry = {
           method: name,
