@@ -49,21 +49,33 @@ type AccountKey = Pick<AdapterAccount, "provider" | "providerAccountId">
 export function createAdapter(clients: ServiceClients, address: string, options: AdapterOptions = {}) {
   const { users, accounts, sessions, verificationTokens, authenticators } = clients
 
-  const call = caller(address)
+  const calling = callsOf(address)
   const { signOutOn = [] } = options
   if (!Array.isArray(signOutOn) || !signOutOn.every((event) => event === "emailChange" || event === "unlinkAccount"))
     throw wrongOption("signOutOn", "must be a list of emailChange and unlinkAccount")
   const access = options.sessions === undefined ? undefined : sessionAccess(sessions, options.sessions)
 
-  /** A call whose answer may be that there is nothing, and with which reason the service says so. */
-  async function find<T>(method: string, absence: keyof typeof ErrorReason, work: () => Promise<T>): Promise<T | null> {
-    try {
-      return await work()
-    } catch (error) {
-      if (isNotFound(error, absence)) return null
-      throw callError(method, address, error)
+  /** Makes a method whose answer may be that there is nothing: with which reason the service says so. */
+  function finding<A extends unknown[], T>(
+    method: string,
+    absence: keyof typeof ErrorReason,
+    work: (...given: A) => Promise<T>,
+  ): (...given: A) => Promise<T | null> {
+    return async (...given) => {
+      try {
+        return await work(...given)
+      } catch (error) {
+        if (isNotFound(error, absence)) return null
+        throw callError(method, address, error)
+      }
     }
   }
+
+  const unlinkAccount = finding("unlinkAccount", "ACCOUNT_NOT_FOUND", async (account: AccountKey) => {
+    const revokeSessions = signOutOn.includes("unlinkAccount")
+    const answer = await accounts.unlinkAccount({ ...accountKey(account), revokeSessions })
+    return convert.accountFromWire(answer.account)
+  })
 
   return {
     /**
@@ -71,116 +83,102 @@ export function createAdapter(clients: ServiceClients, address: string, options:
      * one with the same address until an account is linked. An `id` that is given is kept, otherwise the service makes a
      * UUID.
      */
-    createUser: (user: AdapterUser) =>
-      call("createUser", async () => {
-        const answer = await users.createUser({ ...convert.userToWire(user), provisional: true })
-        return convert.userFromWire(answer.user)
-      }),
+    createUser: calling("createUser", async (user: AdapterUser) => {
+      const answer = await users.createUser({ ...convert.userToWire(user), provisional: true })
+      return convert.userFromWire(answer.user)
+    }),
 
     /** The user with an id, or null. */
-    getUser: (id: string) =>
-      find("getUser", "USER_NOT_FOUND", async () => {
-        const answer = await users.getUser({ id: text("id", id) })
-        return convert.userFromWire(answer.user)
-      }),
+    getUser: finding("getUser", "USER_NOT_FOUND", async (id: string) => {
+      const answer = await users.getUser({ id: text("id", id) })
+      return convert.userFromWire(answer.user)
+    }),
 
     /** The user with an e-mail address, or null. ASCII case and white space around the address do not count. */
-    getUserByEmail: (email: string) =>
-      find("getUserByEmail", "USER_NOT_FOUND", async () => {
-        const answer = await users.getUserByEmail({ email: text("email", email) })
-        return convert.userFromWire(answer.user)
-      }),
+    getUserByEmail: finding("getUserByEmail", "USER_NOT_FOUND", async (email: string) => {
+      const answer = await users.getUserByEmail({ email: text("email", email) })
+      return convert.userFromWire(answer.user)
+    }),
 
     /** The user to whom an account is linked, or null. */
-    getUserByAccount: (account: AccountKey) =>
-      find("getUserByAccount", "USER_NOT_FOUND", async () => {
-        const answer = await users.getUserByAccount(accountKey(account))
-        return convert.userFromWire(answer.user)
-      }),
+    getUserByAccount: finding("getUserByAccount", "USER_NOT_FOUND", async (account: AccountKey) => {
+      const answer = await users.getUserByAccount(accountKey(account))
+      return convert.userFromWire(answer.user)
+    }),
 
     /** Changes the properties given: an undefined one is left alone, null clears. Throws if there is no such user. */
-    updateUser: (user: Partial<AdapterUser> & Pick<AdapterUser, "id">) =>
-      call("updateUser", async () => {
-        const revokeSessionsOnEmailChange = signOutOn.includes("emailChange")
-        const answer = await users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
-        return convert.userFromWire(answer.user)
-      }),
+    updateUser: calling("updateUser", async (user: Partial<AdapterUser> & Pick<AdapterUser, "id">) => {
+      const revokeSessionsOnEmailChange = signOutOn.includes("emailChange")
+      const answer = await users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
+      return convert.userFromWire(answer.user)
+    }),
 
     /** Deletes a user with all its accounts, sessions and authenticators. Returns it as it was, null if it was not. */
-    deleteUser: (userId: string) =>
-      find("deleteUser", "USER_NOT_FOUND", async () => {
-        const answer = await users.deleteUser({ id: text("userId", userId) })
-        return convert.userFromWire(answer.user)
-      }),
+    deleteUser: finding("deleteUser", "USER_NOT_FOUND", async (userId: string) => {
+      const answer = await users.deleteUser({ id: text("userId", userId) })
+      return convert.userFromWire(answer.user)
+    }),
 
     /** Links an account to a user, or updates its tokens if it is linked to that user already. */
-    linkAccount: (account: AdapterAccount) =>
-      call("linkAccount", async () => {
-        const answer = await accounts.linkAccount(convert.accountToWire(account))
-        return convert.accountFromWire(answer.account)
-      }),
+    linkAccount: calling("linkAccount", async (account: AdapterAccount) => {
+      const answer = await accounts.linkAccount(convert.accountToWire(account))
+      return convert.accountFromWire(answer.account)
+    }),
 
     /** Unlinks an account from its user. Returns it as it was, undefined if it was not linked. */
-    unlinkAccount: async (account: AccountKey) => {
-      const unlinked = await find("unlinkAccount", "ACCOUNT_NOT_FOUND", async () => {
-        const revokeSessions = signOutOn.includes("unlinkAccount")
-        const answer = await accounts.unlinkAccount({ ...accountKey(account), revokeSessions })
-        return convert.accountFromWire(answer.account)
-      })
-      return unlinked ?? undefined
-    },
+    unlinkAccount: async (account: AccountKey) => (await unlinkAccount(account)) ?? undefined,
 
     /** The account with this id at this provider, or null. */
-    getAccount: (providerAccountId: string, provider: string) =>
-      find("getAccount", "ACCOUNT_NOT_FOUND", async () => {
-        const answer = await accounts.getAccount(accountKey({ provider, providerAccountId }))
-        return convert.accountFromWire(answer.account)
-      }),
+    getAccount: finding("getAccount", "ACCOUNT_NOT_FOUND", async (providerAccountId: string, provider: string) => {
+      const answer = await accounts.getAccount(accountKey({ provider, providerAccountId }))
+      return convert.accountFromWire(answer.account)
+    }),
 
     /** Creates a session for a user. */
-    createSession: (session: AdapterSession) =>
-      call("createSession", async () => {
-        const request = convert.sessionToWire(session)
-        const origin = options.context && contextToWire(await options.context())
-        const answer = await sessions.createSession({ ...request, ...origin })
-        return convert.sessionFromWire(answer.session)
-      }),
+    createSession: calling("createSession", async (session: AdapterSession) => {
+      const request = convert.sessionToWire(session)
+      const origin = options.context && contextToWire(await options.context())
+      const answer = await sessions.createSession({ ...request, ...origin })
+      return convert.sessionFromWire(answer.session)
+    }),
 
     /** A session that has not expired and its user, or null. With the option `sessions` it is extended if that is due. */
-    getSessionAndUser: (sessionToken: string) =>
-      find("getSessionAndUser", "SESSION_NOT_FOUND", async () => {
-        if (access !== undefined) return access.get(text("sessionToken", sessionToken))
-        const answer = await sessions.getSessionAndUser({ sessionToken: text("sessionToken", sessionToken) })
-        return { session: convert.sessionFromWire(answer.session), user: convert.userFromWire(answer.user) }
-      }),
+    getSessionAndUser: finding("getSessionAndUser", "SESSION_NOT_FOUND", async (sessionToken: string) => {
+      if (access !== undefined) return access.get(text("sessionToken", sessionToken))
+      const answer = await sessions.getSessionAndUser({ sessionToken: text("sessionToken", sessionToken) })
+      return { session: convert.sessionFromWire(answer.session), user: convert.userFromWire(answer.user) }
+    }),
 
     /** Changes the properties given, an undefined one is left alone. Null if the session was deleted or has expired. */
-    updateSession: (session: Partial<AdapterSession> & Pick<AdapterSession, "sessionToken">) =>
-      find("updateSession", "SESSION_NOT_FOUND", async () => {
+    updateSession: finding(
+      "updateSession",
+      "SESSION_NOT_FOUND",
+      async (session: Partial<AdapterSession> & Pick<AdapterSession, "sessionToken">) => {
         const extended = access?.extended(session)
         if (extended !== undefined) return extended
         const answer = await sessions.updateSession(convert.sessionUpdateToWire(session))
         return convert.sessionFromWire(answer.session)
-      }),
+      },
+    ),
 
     /** Deletes a session. Returns it as it was, null if it was not. */
-    deleteSession: (sessionToken: string) =>
-      find("deleteSession", "SESSION_NOT_FOUND", async () => {
-        const answer = await sessions.deleteSession({ sessionToken: text("sessionToken", sessionToken) })
-        return convert.sessionFromWire(answer.session)
-      }),
+    deleteSession: finding("deleteSession", "SESSION_NOT_FOUND", async (sessionToken: string) => {
+      const answer = await sessions.deleteSession({ sessionToken: text("sessionToken", sessionToken) })
+      return convert.sessionFromWire(answer.session)
+    }),
 
     /** Stores a verification token. */
-    createVerificationToken: (verificationToken: VerificationToken) =>
-      call("createVerificationToken", async () => {
-        const request = convert.verificationTokenToWire(verificationToken)
-        const answer = await verificationTokens.createVerificationToken(request)
-        return convert.verificationTokenFromWire(answer.verificationToken)
-      }),
+    createVerificationToken: calling("createVerificationToken", async (verificationToken: VerificationToken) => {
+      const request = convert.verificationTokenToWire(verificationToken)
+      const answer = await verificationTokens.createVerificationToken(request)
+      return convert.verificationTokenFromWire(answer.verificationToken)
+    }),
 
     /** Deletes a verification token and returns it, expired or not; null if there is none or it was used. */
-    useVerificationToken: (key: { identifier: string; token: string }) =>
-      find("useVerificationToken", "VERIFICATION_TOKEN_NOT_FOUND", async () => {
+    useVerificationToken: finding(
+      "useVerificationToken",
+      "VERIFICATION_TOKEN_NOT_FOUND",
+      async (key: { identifier: string; token: string }) => {
         // A link that lost its address: Auth.js passes on what stood there, and tells the visitor that the link is bad.
         if (!key.identifier || !key.token) return null
         const answer = await verificationTokens.useVerificationToken({
@@ -188,53 +186,57 @@ export function createAdapter(clients: ServiceClients, address: string, options:
           token: text("token", key.token),
         })
         return convert.verificationTokenFromWire(answer.verificationToken)
-      }),
+      },
+    ),
 
     /** The authenticator with a credential id (Base64), or null. */
-    getAuthenticator: (credentialID: string) =>
-      find("getAuthenticator", "AUTHENTICATOR_NOT_FOUND", async () => {
-        const answer = await authenticators.getAuthenticator({ credentialId: text("credentialID", credentialID) })
-        return convert.authenticatorFromWire(answer.authenticator)
-      }),
+    getAuthenticator: finding("getAuthenticator", "AUTHENTICATOR_NOT_FOUND", async (credentialID: string) => {
+      const answer = await authenticators.getAuthenticator({ credentialId: text("credentialID", credentialID) })
+      return convert.authenticatorFromWire(answer.authenticator)
+    }),
 
     /** Stores an authenticator of a user. */
-    createAuthenticator: (authenticator: AdapterAuthenticator) =>
-      call("createAuthenticator", async () => {
-        const answer = await authenticators.createAuthenticator(convert.authenticatorToWire(authenticator))
-        return convert.authenticatorFromWire(answer.authenticator)
-      }),
+    createAuthenticator: calling("createAuthenticator", async (authenticator: AdapterAuthenticator) => {
+      const answer = await authenticators.createAuthenticator(convert.authenticatorToWire(authenticator))
+      return convert.authenticatorFromWire(answer.authenticator)
+    }),
 
     /** All authenticators of a user; of an unknown user none. */
-    listAuthenticatorsByUserId: (userId: string) =>
-      call("listAuthenticatorsByUserId", async () => {
-        const answer = await authenticators.listAuthenticatorsByUserId({ userId: text("userId", userId) })
-        return answer.authenticators.map(convert.authenticatorFromWire)
-      }),
+    listAuthenticatorsByUserId: calling("listAuthenticatorsByUserId", async (userId: string) => {
+      const answer = await authenticators.listAuthenticatorsByUserId({ userId: text("userId", userId) })
+      return answer.authenticators.map(convert.authenticatorFromWire)
+    }),
 
     /** Sets the counter of an authenticator. Throws if there is no such authenticator or its counter is higher. */
-    updateAuthenticatorCounter: (credentialID: string, newCounter: number) =>
-      call("updateAuthenticatorCounter", async () => {
+    updateAuthenticatorCounter: calling(
+      "updateAuthenticatorCounter",
+      async (credentialID: string, newCounter: number) => {
         const answer = await authenticators.updateAuthenticatorCounter({
           credentialId: text("credentialID", credentialID),
           newCounter: counter("newCounter", newCounter),
         })
         return convert.authenticatorFromWire(answer.authenticator)
-      }),
+      },
+    ),
   } satisfies Required<Adapter>
 }
 
 /**
- * Makes the function that runs the calls of an adapter: what a call throws comes out as AuthwireError, with the name of
- * the method.
+ * Finds what makes the methods of an adapter: what they throw comes out as AuthwireError, with the name of the method.
  *
  * @param address - Where the service is, for error messages.
  */
-export function caller(address: string) {
-  return async function call<T>(method: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (error) {
-      throw callError(method, address, error)
+export function callsOf(address: string) {
+  return function calling<A extends unknown[], T>(
+    method: string,
+    work: (...given: A) => Promise<T>,
+  ): (...given: A) => Promise<T> {
+    return async (...given) => {
+      try {
+        return await work(...given)
+      } catch (error) {
+        throw callError(method, address, error)
+      }
     }
   }
 }

@@ -2,7 +2,7 @@ import type { TokenService } from "@authwire/proto/slim"
 import type { JWT, JWTDecodeParams, JWTEncodeParams } from "@authwire/token"
 import type { Client } from "@connectrpc/connect"
 import { invalid } from "../error.js"
-import { caller } from "./adapter.js"
+import { callsOf } from "./adapter.js"
 import { jsonObject } from "./extra.js"
 import { text } from "./field.js"
 
@@ -20,30 +20,28 @@ export type RemoteJwtMethods = ReturnType<typeof createRemoteJwt>
  * @param address - Where the service is, for error messages.
  */
 export function createRemoteJwt(tokens: Client<typeof TokenService>, address: string) {
-  const call = caller(address)
+  const calling = callsOf(address)
 
   return {
     /** Issues a token. `maxAge` is in seconds; default 2,592,000 (30 days). */
-    encode: (params: JWTEncodeParams): Promise<string> =>
-      call("encode", async () => {
-        const { token = {}, maxAge, salt } = params
-        if (maxAge !== undefined && !Number.isFinite(maxAge))
-          throw invalid("maxAge", "must be a finite number of seconds")
-        const answer = await tokens.encode({
-          payload: jsonObject("token", token ?? {}),
-          salt: text("salt", salt),
-          maxAge,
-        })
-        return answer.token
-      }),
+    encode: calling("encode", async (params: JWTEncodeParams): Promise<string> => {
+      const { token = {}, maxAge, salt } = params
+      if (maxAge !== undefined && !Number.isFinite(maxAge))
+        throw invalid("maxAge", "must be a finite number of seconds")
+      const answer = await tokens.encode({
+        payload: jsonObject("token", token ?? {}),
+        salt: text("salt", salt),
+        maxAge,
+      })
+      return answer.token
+    }),
 
     /** The claims of a token; null if there is no token. */
-    decode: (params: JWTDecodeParams): Promise<JWT | null> =>
-      call("decode", async () => {
-        const { token, salt } = params
-        if (!token) return null
-        const answer = await tokens.decode({ token: text("token", token), salt: text("salt", salt) })
-        return answer.payload ?? {}
-      }),
+    decode: calling("decode", async (params: JWTDecodeParams): Promise<JWT | null> => {
+      const { token, salt } = params
+      if (!token) return null
+      const answer = await tokens.decode({ token: text("token", token), salt: text("salt", salt) })
+      return answer.payload ?? {}
+    }),
   }
 }

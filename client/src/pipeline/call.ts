@@ -50,8 +50,8 @@ export class PipelinedCall {
   readonly #end: number | undefined
   readonly #onAbort: (() => void) | undefined
   readonly #timer: NodeJS.Timeout | undefined
-  #resolve!: (response: UnaryResponse) => void
-  #reject!: (error: unknown) => void
+  readonly #resolve: (response: UnaryResponse) => void
+  readonly #reject: (error: unknown) => void
 
   /** @throws ConnectError with INVALID_ARGUMENT if the message breaks the schema. */
   constructor(options: PipelinedCallOptions) {
@@ -64,10 +64,10 @@ export class PipelinedCall {
     // Names and values are ASCII; each pair has a frame.
     for (const name in options.header) size += name.length + (options.header[name]?.length ?? 0) + 10
     this.size = size
-    this.response = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<UnaryResponse>()
+    this.response = promise
+    this.#resolve = resolve
+    this.#reject = reject
     if (timeoutMs !== undefined && timeoutMs > 0) {
       this.#end = performance.now() + timeoutMs
       this.#timer = setTimeout(() => this.#expire(timeoutMs), Math.min(timeoutMs, 0x7fffffff))

@@ -32,8 +32,10 @@ export interface Member {
 
 /** What its owner hears of a member. */
 export interface MemberEvents {
-  /** There is space for calls, or an end to the hope for it. `unsent` calls must go elsewhere. */
+  /** A stream takes calls, or there is an end to the hope for one. `unsent` calls must go elsewhere. */
   changed(unsent: PipelinedCall[]): void
+  /** Calls have ended. */
+  space(): void
   /** A stream is about to be left. */
   leaving(): void
   /** The endpoint failed: perhaps there are others by now. */
@@ -165,7 +167,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
       draining() {
         if (stream === opening) moveOn()
       },
-      space: () => events.changed([]),
+      space: events.space,
       closed(unsent, cause) {
         clearTimeout(timer)
         if (stream === opening) stream = undefined

@@ -95,7 +95,7 @@ describe("createPipelinePool", () => {
     expect(stream!.calls).toEqual(["1", "2"])
     giveUp.abort()
     stream!.calls = []
-    members[0]!.events.changed([])
+    members[0]!.events.space()
     expect(stream!.calls).toEqual(["3", "5"])
     await Promise.resolve()
     expect(given.code).toBe(Code.Canceled)

@@ -77,7 +77,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     }
     for (const endpoint of found) {
       if (membersOf.has(endpoint.target)) continue
-      const events: MemberEvents = { changed: retry, leaving: hurry, failed: () => look(relookMs) }
+      const events: MemberEvents = { changed: retry, space: placeWaiting, leaving: hurry, failed: () => look(relookMs) }
       membersOf.set(
         endpoint.target,
         Array.from({ length: connections }, () => member(endpoint, events)),
@@ -113,7 +113,8 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     for (let i = 0; i < members.length; i++) {
       const one = members[(turn + i) % members.length] as Member
       if (one.stream === undefined && !one.isResting) one.open()
-      const load = one.isResting ? 0 : one.stream?.hasSpace ? one.stream.load : Number.POSITIVE_INFINITY
+      const { stream } = one
+      const load = one.isResting ? 0 : stream?.hasSpace ? stream.load : Number.POSITIVE_INFINITY
       if (load < leastLoad) {
         best = one
         leastLoad = load
@@ -147,14 +148,19 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     waiting.add(call.slot)
   }
 
-  /** Something changed: those who wait may have their turn, in order. */
+  /** Something changed: those who wait may have their turn. */
   function retry(unsent: readonly PipelinedCall[]): void {
     for (const call of unsent) if (!place(call)) wait(call)
+    placeWaiting()
+    leaveDrained()
+  }
+
+  /** In order. */
+  function placeWaiting(): void {
     for (const slot of waiting) {
       if (slot.call !== undefined && !place(slot.call)) break
       waiting.delete(slot)
     }
-    leaveDrained()
   }
 
   function unavailable(): ConnectError {

@@ -1,5 +1,7 @@
 import { scope as scopeOption } from "@authwire/proto"
 import { type DescMethod, getOption } from "@bufbuild/protobuf"
+import { Failure } from "../rpc/errors.js"
+import type { Identity } from "../rpc/identity.js"
 import { isOwnMethod, ownMethods } from "../rpc/own-methods.js"
 
 /** Methods that ask for this one are open to every key. */
@@ -16,6 +18,12 @@ export function scopeOf(method: DescMethod): string | undefined {
     throw new Error(`${method.parent.typeName}/${method.name} has no option (scope)`)
   }
   return undefined
+}
+
+/** Throws SCOPE_MISSING unless the caller's key has the scope. */
+export function requireScope(identity: Identity | undefined, scope: string): void {
+  if (identity?.hasScope(scope) === true) return
+  throw new Failure("SCOPE_MISSING", { metadata: { scope }, message: `the API key lacks the scope ${scope}` })
 }
 
 /** Every scope that a key can have, beside `all`. */

@@ -78,13 +78,9 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
     })
   }
 
-  const schedule = (): void => {
-    if (isWriting || isScheduled) return
-    isScheduled = true
-    setImmediate(() => {
-      isScheduled = false
-      if (!isWriting) writeNext()
-    })
+  const writeWaiting = (): void => {
+    isScheduled = false
+    if (!isWriting) writeNext()
   }
 
   const push = (text: string, size: number, isUrgent = false): void => {
@@ -95,8 +91,12 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
       last.bytes += size
     } else waiting.push({ text, bytes: size })
     bytes += size
-    if (!isUrgent) schedule()
-    else if (!isWriting) writeNext()
+    if (isWriting) return
+    if (isUrgent) writeNext()
+    else if (!isScheduled) {
+      isScheduled = true
+      setImmediate(writeWaiting)
+    }
   }
 
   process.on("exit", () => {

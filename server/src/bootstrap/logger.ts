@@ -20,14 +20,14 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
   const lines = boundedLines(standardError(), {
     onLost: (count) => log.error({ lines: count }, "lines of the log are lost: it could not be written"),
   })
-  const shown =
+  const pretty =
     options.format === "text"
       ? prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
-      : (line: string) => line
+      : undefined
   const destination = {
     [metadata]: true,
     lastLevel: 0,
-    write: (line: string) => lines.write(shown(line), destination.lastLevel >= warn),
+    write: (line: string) => lines.write(pretty === undefined ? line : pretty(line), destination.lastLevel >= warn),
   }
   const log = pino({ level: options.level, base, timestamp }, destination)
   return log

@@ -124,10 +124,13 @@ export function createService(options: ServiceOptions): Router {
   const rejected = rejections(options.log)
   const { audit, metrics, tracing } = options
   const spans = tracing && callSpans(tracing)
-  const logger = logging(options.log, options.clock, rejected, (method, call, failure, ms, end) => {
-    spans?.ended(call, failure, end)
-    audit?.ended(method, call, failure)
-    metrics?.ended(method, call.transport, failure, ms)
+  const logger = logging(options.log, options.clock, rejected, (method) => {
+    const audited = audit?.of(method)
+    return (call, failure, ms, end) => {
+      spans?.ended(call, failure, end)
+      audited?.(call, failure)
+      metrics?.ended(method, call.transport, failure, ms)
+    }
   })
   const rejectOnRecord = rejecter({ rejections: rejected, observer: logger, audit: audit?.rejected })
   const reject: Rejecter = (failure, method, transport, givenId) => {

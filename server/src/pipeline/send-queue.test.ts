@@ -2,12 +2,12 @@ import { describe, expect, test } from "@jest/globals"
 import { outbox } from "./send-queue.js"
 
 /** Whether a promise is settled when everything else has had its turn. */
-async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+async function isSettled(promise: Promise<unknown> | undefined): Promise<boolean> {
   let settled = false
   const settle = () => {
     settled = true
   }
-  promise.then(settle, settle)
+  Promise.resolve(promise).then(settle, settle)
   await new Promise((resolve) => setImmediate(resolve))
   await new Promise((resolve) => setImmediate(resolve))
   return settled

@@ -9,8 +9,8 @@ export interface Outbox<T> {
   close(): void
   /** Ends the outbox with an error, whatever waits. */
   fail(error: unknown): void
-  /** Resolves while little enough waits. */
-  space(): Promise<void>
+  /** Undefined where little enough waits; else resolves when that is so. */
+  space(): Promise<void> | undefined
   /** What waits, in order and at the most about a batch of it; undefined at the end. */
   take(): Promise<T[] | undefined>
 }
@@ -23,7 +23,7 @@ const itemBytes = 128
 
 /** Collects what comes at about the same time, so that it can travel together. */
 export function outbox<T>(): Outbox<T> {
-  let waiting: { item: T; bytes: number }[] = []
+  const waiting: { items: T[]; bytes: number }[] = []
   let bytes = 0
   let ended: { error: unknown } | "closed" | undefined
   let wakeReader: (() => void) | undefined
@@ -37,10 +37,14 @@ export function outbox<T>(): Outbox<T> {
   return {
     put(item, ownBytes, more) {
       const size = ownBytes + itemBytes
-      waiting.push({ item, bytes: size })
+      const last = waiting.at(-1)
+      if (last !== undefined && last.bytes + size <= batchBytes) {
+        last.items.push(item)
+        last.bytes += size
+      } else waiting.push({ items: [item], bytes: size })
       bytes += size
       if (!more) wake()
-      else if (waiting.length === 1 && wakeReader !== undefined) setImmediate(wake)
+      else if (last === undefined && wakeReader !== undefined) setImmediate(wake)
     },
     close() {
       ended ??= "closed"
@@ -51,33 +55,27 @@ export function outbox<T>(): Outbox<T> {
       wake()
       wakeWriter?.()
     },
-    async space() {
-      if (bytes < waitingBytes || ended !== undefined) return
-      await new Promise<void>((resolve) => {
+    space() {
+      if (bytes < waitingBytes || ended !== undefined) return undefined
+      return new Promise((resolve) => {
         wakeWriter = resolve
       })
     },
     async take() {
-      while (waiting.length === 0 && ended === undefined)
-        await new Promise<void>((resolve) => {
-          wakeReader = resolve
-        })
-      if (typeof ended === "object") throw ended.error
-      if (waiting.length === 0) return undefined
-      let count = 0
-      let taken = 0
-      while (count < waiting.length && (count === 0 || taken + (waiting[count]?.bytes ?? 0) <= batchBytes)) {
-        taken += waiting[count]?.bytes ?? 0
-        count++
+      while (waiting.length === 0 && ended === undefined) {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        wakeReader = resolve
+        await promise
       }
-      const batch = waiting.slice(0, count).map(({ item }) => item)
-      waiting = waiting.slice(count)
-      bytes -= taken
+      if (typeof ended === "object") throw ended.error
+      const batch = waiting.shift()
+      if (batch === undefined) return undefined
+      bytes -= batch.bytes
       if (bytes < waitingBytes) {
         wakeWriter?.()
         wakeWriter = undefined
       }
-      return batch
+      return batch.items
     },
   }
 }

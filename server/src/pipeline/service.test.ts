@@ -12,7 +12,7 @@ import { pipelineService } from "./service.js"
 test("who is rejected much is read again only after a pause", async () => {
   const pauses: { workMs: number; end(): void }[] = []
   const service = pipelineService({
-    find: () => ({ desc: UserService.method.getUser as DescMethod }) as Method,
+    methods: new Map([["any", { desc: UserService.method.getUser as DescMethod } as Method]]),
     draining: new AbortController().signal,
     maxInFlight: 0,
     maxMessageBytes: 1_000,

@@ -64,7 +64,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 
 /** The calls that one stream carries. */
 function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
-  const { find, maxInFlight, pauseAfter } = options
+  const { methods, maxInFlight, pauseAfter } = options
   // A Map may hold on to what has left it (see rpc/active-calls.ts): so it has no call itself.
   const active = new Map<number, { running: Running | undefined }>()
   const budgets = stream.connection
@@ -89,7 +89,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   const begin = (frame: PipelineCall): void => {
     const { id, header } = frame
     if (active.has(id)) throw brokenRule("calls.id", "must not be that of an active call")
-    const method = find(frame.method)
+    const method = methods.get(frame.method)
     if (method === undefined) {
       reject(frame, stream.method, unknown())
       return
@@ -176,7 +176,8 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
             justRejected = 0
           }
           // Whoever does not read its answers is not listened to.
-          await answers.space()
+          const space = answers.space()
+          if (space !== undefined) await space
         }
       }
       reading().then(finish, answers.fail)

@@ -188,13 +188,6 @@ export class ActiveCall implements Call {
     this.carrier = incoming.carrier
     this.#incoming = incoming
     this.connection = incoming.connection
-    this.identity = undefined
-    this.subject = undefined
-    this.told = undefined
-    this.wrote = undefined
-    this.unit = undefined
-    this.traceId = undefined
-    this.spans = undefined
   }
 
   abort(reason: unknown): void {

@@ -13,7 +13,10 @@ async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise
   const [access, ...interceptors] = admissions.map((admit): Interceptor => ({ admit: () => admit }))
   const router = createRouter({
     services: [register(UserService, implementation as never)],
-    observer: { unary: (_, next) => next, stream: (_, next) => next, rejected: () => {} },
+    observer: {
+      of: () => ({ begun: () => 0, answered() {}, failed: (_call, _begun, thrown) => thrown }),
+      rejected() {},
+    },
     access: access as Interceptor,
     interceptors,
     maxDeadlineMs: 1_000,

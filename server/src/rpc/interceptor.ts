@@ -20,6 +20,7 @@ export interface Interceptor {
   /** Looks at each request, inside of what `unary` and `stream` of all interceptors do. Undefined where it has no rule. */
   check?(method: DescMethod): Check | undefined
   unary?(method: DescMethod, next: Unary): Unary
+  /** Answers are here as the handler has made them: they become messages outside of all interceptors. */
   stream?(method: DescMethod, next: Stream): Stream
 }
 
@@ -29,10 +30,19 @@ export type Admission = (call: Call) => Promise<void> | undefined
 /** Throws if a request breaks a rule. */
 export type Check = (request: Message) => void
 
-/** Sees every call, whole, in whatever form its request and answer are. */
+/** Hears of every call. */
 export interface Observer {
-  unary<I, O>(method: DescMethod, next: (request: I, call: Call) => Promise<O>): (request: I, call: Call) => Promise<O>
-  stream(method: DescMethod, next: Stream): Stream
+  /** What hears of the calls of a method: made once, so work that depends on the method alone belongs there. */
+  of(method: DescMethod): CallObserver
   /** A call that a listener had to reject before it could begin. */
   rejected(method: DescMethod, transport: string, requestId: string, code: number): void
+}
+
+/** Hears of the calls of one method, from their beginning to their end, decoding and encoding included. */
+export interface CallObserver {
+  /** @returns when the call began, for its end */
+  begun(): number
+  answered(call: Call, begun: number): void
+  /** @returns what the caller is told of what was thrown */
+  failed(call: Call, begun: number, thrown: unknown): unknown
 }

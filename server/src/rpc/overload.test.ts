@@ -5,7 +5,10 @@ import { Failure } from "./errors.js"
 import type { Observer } from "./interceptor.js"
 import { createRouter, type Method, register } from "./router.js"
 
-const asIs: Observer = { unary: (_, next) => next, stream: (_, next) => next, rejected: () => {} }
+const asIs: Observer = {
+  of: () => ({ begun: () => 0, answered() {}, failed: (_call, _begun, thrown) => thrown }),
+  rejected() {},
+}
 const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }
 
 /** UserService behind a concurrency limit, whose only method fails. */

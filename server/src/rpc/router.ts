@@ -5,7 +5,7 @@ import { orAborted, waitsUntil } from "../util/abort.js"
 import { activeCalls, type Incoming, type Running } from "./active-calls.js"
 import type { Call, Implementation } from "./call.js"
 import { Failure } from "./errors.js"
-import type { Admission, Check, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
+import type { Check, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 
 /** Fields that the schema does not know have no bound, and nobody would read them. */
 const withoutUnknown = { readUnknownFields: false }
@@ -58,7 +58,6 @@ export interface RouterOptions {
   services: readonly Registration[]
   /** Makes a service whose streams carry calls of the other services. */
   carrier?: (inside: Inside) => Registration
-  /** Sees every call from its beginning to its end, decoding and encoding included. */
   observer: Observer
   /** Lets calls in. */
   access: Interceptor
@@ -74,8 +73,8 @@ export interface RouterOptions {
 
 /** What a service needs to carry the calls of others. */
 export interface Inside {
-  /** The unary method with a full name: `authwire.v1.SessionService/GetSessionAndUser`. */
-  find(name: string): Method | undefined
+  /** The unary methods by their full names: `authwire.v1.SessionService/GetSessionAndUser`. */
+  readonly methods: ReadonlyMap<string, Method>
   /** See ActiveCalls. */
   readonly draining: AbortSignal
 }
@@ -109,31 +108,35 @@ export function createRouter(options: RouterOptions): Router {
         unary = interceptor.unary?.(method, unary) ?? unary
         stream = interceptor.stream?.(method, stream) ?? stream
       }
-      const admit = allOf(interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? []))
+      const admissions = interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? [])
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
+      const away = limit && (<T>(call: Call, waited: Promise<T>) => limit.away(keyOf(call), waited))
+      const kind = { carries, away }
+      const observed = observer.of(method)
       // At once where nobody has to be waited for: so the next call of the same message finds the place taken.
-      const letIn: Admission = (call) => {
-        if (call.signal.aborted) throw call.signal.reason
-        const asking = admit(call)
-        return asking === undefined ? call.turn?.() : asking.then(() => call.turn?.())
+      const letIn = (call: Call, first = 0): Promise<void> | undefined => {
+        call.signal.throwIfAborted()
+        for (let at = first; at < admissions.length; at++) {
+          const asking = admissions[at]?.(call)
+          if (asking !== undefined) return asking.then(() => letIn(call, at + 1))
+        }
+        return call.turn?.()
       }
       /** The place of a call whose request is still to arrive is others': it is decided again when it is there. */
       const making =
         <I, O>(decode: (input: I) => Message, encode: (answer: Message) => O) =>
         async (read: Read<I>, call: Call): Promise<O> => {
-          const letting = letIn(call)
-          if (letting !== undefined) await letting
-          // The request would have no space, and be cut.
-          if (call.connection?.requests.isTight === true) throw requestsNotWhole()
-          // The answer would wait behind those that are not taken, or be thrown away.
-          if (call.connection?.answers.isTight === true) throw answersNotTaken()
-          const key = keyOf(call)
-          let hasPlace = false
-          const leave = () => {
-            if (hasPlace) limit?.leave(key)
-            hasPlace = false
-          }
+          const begun = observed.begun()
+          /** The key of which it has a place. */
+          let place: string | undefined
           try {
+            const letting = letIn(call)
+            if (letting !== undefined) await letting
+            // The request would have no space, and be cut.
+            if (call.connection?.requests.isTight === true) throw requestsNotWhole()
+            // The answer would wait behind those that are not taken, or be thrown away.
+            if (call.connection?.answers.isTight === true) throw answersNotTaken()
+            const key = keyOf(call)
             try {
               const waiting = limit?.enter(key, call.signal)
               if (waiting !== undefined) await waiting
@@ -143,40 +146,55 @@ export function createRouter(options: RouterOptions): Router {
               if (pauses) await pauseAfter(rejectionMs.unary)
               throw error
             }
-            hasPlace = true
+            place = key
             let input: I | Promise<I> | undefined = read()
             if (input instanceof Promise) {
-              leave()
+              limit?.leave(key)
+              place = undefined
               input = await orAborted<I>(input, call.signal)
               const again = limit?.enter(key, call.signal)
               if (again !== undefined) await again
-              hasPlace = true
+              place = key
             }
             const request = decode(input as I)
             // What it was made of is not kept for as long as the call takes.
             input = undefined
             // A caller is answered when its deadline passes, even if what makes the answer cannot stop at once: its outcome is
             // then nobody's, and its transaction ends by itself.
-            return encode(await orAborted(unary(request, call), call.signal))
+            const answer = encode(await orAborted(unary(request, call), call.signal))
+            observed.answered(call, begun)
+            return answer
+          } catch (error) {
+            throw observed.failed(call, begun, error)
           } finally {
-            leave()
+            if (place !== undefined) limit?.leave(place)
           }
         }
       const codec = codecOf(method)
       return {
         desc: method,
         isOpen: access.admit?.(method) === undefined,
-        rejects: (key) => limit?.rejects(key) === true,
-        begin: (incoming) => {
-          const away = limit && (<T>(call: Call, waited: Promise<T>) => limit.away(keyOf(call), waited))
-          return active.begin(method, incoming, { carries, away })
+        rejects: limit === undefined ? () => false : limit.rejects,
+        begin: (incoming) => active.begin(method, incoming, kind),
+        unary: making(asIs, asIs),
+        unaryBytes: making(codec.decode, codec.encode),
+        async *stream(requests, call) {
+          const begun = observed.begun()
+          let hasFailed = false
+          try {
+            await letIn(call)
+            call.signal.throwIfAborted()
+            for await (const answer of stream(requests, call)) yield create(method.output, answer)
+            // A stream that ends because it was aborted ends with the reason.
+            call.signal.throwIfAborted()
+          } catch (error) {
+            hasFailed = true
+            throw observed.failed(call, begun, error)
+          } finally {
+            // Also when who reads the answers ends early.
+            if (!hasFailed) observed.answered(call, begun)
+          }
         },
-        unary: observer.unary(method, making(asIs, asIs)),
-        unaryBytes: observer.unary(method, making(codec.decode, codec.encode)),
-        stream: observer.stream(method, async function* (requests, call) {
-          await letIn(call)
-          yield* stream(requests, call)
-        }),
         codec,
       }
     }),
@@ -185,9 +203,9 @@ export function createRouter(options: RouterOptions): Router {
   const services = options.services.map((registration) => serve(registration, false))
   if (options.carrier !== undefined) {
     const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
-    const byName = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
+    const methods = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
     const { draining } = active
-    services.push(serve(options.carrier({ find: (name) => byName.get(name), draining }), true))
+    services.push(serve(options.carrier({ methods, draining }), true))
   }
   return { services, maxDeadlineMs, rejected: observer.rejected, drain: active.drain }
 }
@@ -212,17 +230,6 @@ function asIs(message: Message): Message {
   return message
 }
 
-function allOf(admissions: readonly Admission[]): Admission {
-  const from = (index: number, call: Call): Promise<void> | undefined => {
-    for (let at = index; at < admissions.length; at++) {
-      const asking = admissions[at]?.(call)
-      if (asking !== undefined) return asking.then(() => from(at + 1, call))
-    }
-    return undefined
-  }
-  return (call) => from(0, call)
-}
-
 function unaryHandler(method: DescMethod, handler: Unary, checks: readonly Check[]): Unary {
   return async (request, call) => {
     for (const check of checks) check(request)
@@ -232,19 +239,14 @@ function unaryHandler(method: DescMethod, handler: Unary, checks: readonly Check
 }
 
 function streamHandler(
-  method: DescMethod,
+  { methodKind }: DescMethod,
   handler: (request: never, call: Call) => AsyncIterable<Message>,
   checks: readonly Check[],
 ): Stream {
+  if (methodKind !== "server_streaming")
+    return (requests, call) => handler(untilAborted(requests, call.signal, checks) as never, call)
   return async function* (requests, call) {
-    call.signal.throwIfAborted()
-    const argument =
-      method.methodKind === "server_streaming"
-        ? await first(requests, checks)
-        : untilAborted(requests, call.signal, checks)
-    for await (const answer of handler(argument as never, call)) yield create(method.output, answer)
-    // A stream that ends because it was aborted ends with the reason.
-    call.signal.throwIfAborted()
+    yield* handler((await first(requests, checks)) as never, call)
   }
 }
 

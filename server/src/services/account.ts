@@ -1,5 +1,5 @@
 import type { AccountService } from "@authwire/proto"
-import { requireScope } from "../auth/require-scope.js"
+import { requireScope } from "../auth/scopes.js"
 import type { AccessTokens } from "../provider-tokens/access-tokens.js"
 import type { Implementation } from "../rpc/call.js"
 import type { AccountStore } from "../store/store.js"

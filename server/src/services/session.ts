@@ -1,10 +1,9 @@
 import type { SessionService } from "@authwire/proto"
-import { requireScope } from "../auth/require-scope.js"
+import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
 import {
   found,
-  fromListedSession,
   fromSession,
   fromUser,
   required,
@@ -45,14 +44,14 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
     },
     async listSessions(request, call) {
       const { items, nextToken } = await sessions.list(call, toSessionFilter(request), toPage(request))
-      return { sessions: items.map((item) => fromListedSession(item)), nextPageToken: nextToken ?? "" }
+      return { sessions: items.map(fromSession), nextPageToken: nextToken ?? "" }
     },
     async getSession(request, call) {
-      return { session: fromListedSession(found(await sessions.get(call, request.id), "SESSION_NOT_FOUND")) }
+      return { session: fromSession(found(await sessions.get(call, request.id), "SESSION_NOT_FOUND")) }
     },
     async revokeSession(request, call) {
       const session = await sessions.revoke(call, request.id, request.userId)
-      return { session: session === null ? undefined : fromListedSession(session) }
+      return { session: session === null ? undefined : fromSession(session) }
     },
     async revokeUserSessions(request, call) {
       return { revoked: BigInt(await sessions.revokeOfUser(call, request.userId, toKeptSessions(request))) }

@@ -1,5 +1,5 @@
 import type { UserService } from "@authwire/proto"
-import { requireScope } from "../auth/require-scope.js"
+import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
 import { found, fromUser, toPage, toUser, toUserFilter, toUserPatch } from "./wire.js"

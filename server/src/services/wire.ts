@@ -233,17 +233,13 @@ export function toSessionExtension(extension: SessionExtension): Whole<domain.Se
   }
 }
 
-export function fromSession(session: domain.Session): WholeMessage<typeof SessionSchema> {
-  return fromListedSession(session, session.sessionToken)
-}
-
-/** A session without its token, unless that is given. */
-export function fromListedSession(
-  session: Partial<Omit<domain.ListedSession, "id">> & Omit<domain.Session, "sessionToken">,
-  sessionToken = "",
+/** One that is listed has no token. */
+export function fromSession(
+  session: Omit<domain.Session, "sessionToken"> &
+    Partial<Pick<domain.Session, "sessionToken"> & Omit<domain.ListedSession, "id">>,
 ): WholeMessage<typeof SessionSchema> {
   return {
-    sessionToken,
+    sessionToken: session.sessionToken ?? "",
     userId: session.userId,
     expires: timestampFromDate(session.expires),
     extra: fromExtra(session.extra),

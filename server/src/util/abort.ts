@@ -4,22 +4,14 @@
  */
 export function orAborted<T>(waited: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return waited
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    signal.addEventListener("abort", onAbort, { once: true })
-    const over = () => signal.removeEventListener("abort", onAbort)
-    waited.then(
-      (value) => {
-        over()
-        resolve(value)
-      },
-      (reason) => {
-        over()
-        reject(reason)
-      },
-    )
-  })
+  const { promise, resolve, reject } = Promise.withResolvers<T>()
+  const onAbort = () => reject(signal.reason)
+  const over = () => signal.removeEventListener("abort", onAbort)
+  if (signal.aborted) onAbort()
+  signal.addEventListener("abort", onAbort, { once: true })
+  waited.then(resolve, reject)
+  promise.then(over, over)
+  return promise
 }
 
 /** Waits for one promise after the other, none longer than a signal lets it. */
@@ -38,12 +30,13 @@ export function waitsUntil(signal: AbortSignal): Waits {
   const onAbort = () => giveUp?.(signal.reason)
   signal.addEventListener("abort", onAbort, { once: true })
   return {
-    for: (waited) =>
-      new Promise((resolve, reject) => {
-        giveUp = reject
-        if (signal.aborted) onAbort()
-        waited.then(resolve, reject)
-      }),
+    for<T>(waited: Promise<T>) {
+      const { promise, resolve, reject } = Promise.withResolvers<T>()
+      giveUp = reject
+      if (signal.aborted) onAbort()
+      waited.then(resolve, reject)
+      return promise
+    },
     end: () => signal.removeEventListener("abort", onAbort),
   }
 }

@@ -12,8 +12,8 @@ import type { Interceptor } from "../interceptor.js"
 export interface Audit {
   /** Finds whose data the writes are about, and rejects them while they may not be. */
   readonly interceptor: Interceptor
-  /** Hears of a call that is over; with a failure if it failed. */
-  ended(method: DescMethod, call: Call, failure: Failure | undefined): void
+  /** What hears of the calls of a method that are over; with a failure if they failed. Made once. */
+  of(method: DescMethod): (call: Call, failure: Failure | undefined) => void
   /** Hears of a call that failed before it began: whose it is, nobody has asked. */
   rejected(method: DescMethod, failure: Failure, requestId: string): void
   /** Tells of lines that are not there, where they would be. */
@@ -55,7 +55,6 @@ interface Rejected {
  * by one, for each key and reason; the rest of them is one line with their number. Writes are told of one by one.
  */
 export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
-  const writes = new Map<DescMethod, boolean>()
   const rejected = new Map<string, Rejected>()
   let timer: NodeJS.Timeout | undefined
 
@@ -115,32 +114,31 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
       },
     },
 
-    ended(method, call, failure) {
-      const isRejected = failure !== undefined && rejections.has(failure.reason)
-      let isTold = writes.get(method)
-      if (isTold === undefined) {
-        isTold = isWrite(method)
-        writes.set(method, isTold)
+    of(method) {
+      const isTold = isWrite(method)
+      const name = nameOf(method)
+      return (call, failure) => {
+        const isRejected = failure !== undefined && rejections.has(failure.reason)
+        if ((!isTold || call.wrote === false) && !isRejected) return
+        const { identity, told } = call
+        const who = { key: identity?.keyId, tenant: identity?.tenant }
+        const outcome =
+          failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
+        const entry = (subject?: string) => ({
+          ...who,
+          // Who still comes with a key that was revoked is worth knowing. Anybody can say so.
+          claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
+          method: name,
+          subject: subject === undefined ? undefined : shownSubject(subject),
+          ...told,
+          ...outcome,
+          request_id: call.requestId,
+          trace_id: call.traceId,
+        })
+        const subjects = [call.subject].flat()
+        if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, () => entry(subjects[0]))
+        else for (const subject of subjects) writeOfWrite(lineOf(entry(subject)))
       }
-      if ((!isTold || call.wrote === false) && !isRejected) return
-      const { identity, told } = call
-      const who = { key: identity?.keyId, tenant: identity?.tenant }
-      const outcome =
-        failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
-      const entry = (subject?: string) => ({
-        ...who,
-        // Who still comes with a key that was revoked is worth knowing. Anybody can say so.
-        claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
-        method: nameOf(method),
-        subject: subject === undefined ? undefined : shownSubject(subject),
-        ...told,
-        ...outcome,
-        request_id: call.requestId,
-        trace_id: call.traceId,
-      })
-      const subjects = [call.subject].flat()
-      if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, () => entry(subjects[0]))
-      else for (const subject of subjects) writeOfWrite(lineOf(entry(subject)))
     },
 
     rejected(method, { reason }, requestId) {

@@ -1,8 +1,7 @@
 import { claimsKey, parseKey } from "../../auth/api-key.js"
 import { Key } from "../../auth/key.js"
 import type { Keyring } from "../../auth/keyring.js"
-import { requireScope } from "../../auth/require-scope.js"
-import { anyScope, scopeOf } from "../../auth/scopes.js"
+import { anyScope, requireScope, scopeOf } from "../../auth/scopes.js"
 import { orAborted } from "../../util/abort.js"
 import type { Call } from "../call.js"
 import { Failure } from "../errors.js"
@@ -63,26 +62,18 @@ export function access(options: AccessOptions): Interceptor {
 
   /** The key of who was let in before: it may have been revoked or have expired since. */
   const again = (identity: Key): Key | Promise<Key> => {
-    const still = (key: Key | undefined) => valid(key, key?.letsInAs(identity) ?? false)
     const key = keyring.get(identity.keyId)
-    return key === undefined ? keyring.seek(identity.keyId).then(still) : still(key)
-  }
-
-  // The stream was let in when it began.
-  const byCarrier = (carrier: Call): Identity | Promise<Identity> => {
-    const { identity } = carrier
-    if (identity === undefined) throw new Error("a stream that was not let in carries calls")
-    if (!(identity instanceof Key)) return identity
-    const current = (key: Key): Key => {
-      carrier.identity = key
-      return key
-    }
-    const key = again(identity)
-    return key instanceof Promise ? key.then(current) : current(key)
+    if (key !== undefined) return valid(key, key.letsInAs(identity))
+    return keyring.seek(identity.keyId).then((found) => valid(found, found?.letsInAs(identity) === true))
   }
 
   const authenticate = (call: Call): Identity | Promise<Identity> => {
-    if (call.carrier !== undefined) return byCarrier(call.carrier)
+    if (call.carrier !== undefined) {
+      // The stream was let in when it began.
+      const { identity } = call.carrier
+      if (identity === undefined) throw new Error("a stream that was not let in carries calls")
+      return identity instanceof Key ? again(identity) : identity
+    }
     const header = call.header("authorization")
     if (keyless && (header === undefined || !claimsKey(header))) return anybody
     return header === undefined ? byCertificate(call) : byKey(header)
@@ -94,6 +85,8 @@ export function access(options: AccessOptions): Interceptor {
       if (scope === undefined) return undefined
       const authorize = (call: Call, identity: Identity): void => {
         call.identity = identity
+        // What is known of its key by now.
+        if (call.carrier !== undefined) call.carrier.identity = identity
         if (scope !== anyScope) requireScope(identity, scope)
       }
       return (call) => {

@@ -11,77 +11,56 @@ import type { Rejections } from "../rejection-log.js"
  * the status that the caller sees. Calls that are rejected because there are too many are only counted. What the service
  * did not expect is in the log with its stack, and only there.
  *
- * @param ended hears of each call, how many milliseconds it took and when by `clock` it ended, when its line is written,
- *   or it is counted
+ * @param endedOf finds what hears of each call of a method, when its line is written or it is counted: how many
+ *   milliseconds it took, and when by `clock` it ended
  */
 export function logging(
   log: Logger,
   clock: () => number,
   rejections: Rejections,
-  ended: (method: DescMethod, call: Call, failure: Failure | undefined, ms: number, end: number) => void = () => {},
+  endedOf: (method: DescMethod) => (call: Call, failure: Failure | undefined, ms: number, end: number) => void,
 ): Observer {
-  const record = (method: DescMethod, call: Call, start: number, end: number, failure: Failure | undefined): void => {
-    ended(method, call, failure, end - start, end)
-    if (failure !== undefined && rejections.count(method, call.transport, failure.reason)) return
-    const entry = {
-      method: nameOf(method),
-      transport: call.transport,
-      code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
-      reason: failure?.reason,
-      key: call.identity?.keyId,
-      tenant: call.identity?.tenant,
-      duration_ms: Math.round((end - start) * 1000) / 1000,
-      request_id: call.requestId,
-      trace_id: call.traceId,
-    }
-    if (failure?.reason === "INTERNAL" || failure?.reason === "ENCRYPTION_KEY_MISSING")
-      log.error({ ...entry, err: failure.cause }, "call failed")
-    else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
-    else log.info(entry, "call")
-  }
-
   return {
+    of: (method) => {
+      const name = nameOf(method)
+      const ended = endedOf(method)
+      const record = (call: Call, start: number, end: number, failure: Failure | undefined): void => {
+        ended(call, failure, end - start, end)
+        if (failure !== undefined && rejections.count(method, call.transport, failure.reason)) return
+        const entry = {
+          method: name,
+          transport: call.transport,
+          code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
+          reason: failure?.reason,
+          key: call.identity?.keyId,
+          tenant: call.identity?.tenant,
+          duration_ms: Math.round((end - start) * 1000) / 1000,
+          request_id: call.requestId,
+          trace_id: call.traceId,
+        }
+        if (failure?.reason === "INTERNAL" || failure?.reason === "ENCRYPTION_KEY_MISSING")
+          log.error({ ...entry, err: failure.cause }, "call failed")
+        else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
+        else log.info(entry, "call")
+      }
+      // The answer goes first: nobody waits for the log.
+      return {
+        begun: clock,
+        answered: (call, begun) => void setImmediate(record, call, begun, clock(), undefined),
+        failed(call, begun, thrown) {
+          const failure = toFailure(thrown)
+          setImmediate(record, call, begun, clock(), failure)
+          return toStatus(failure, call.requestId)
+        },
+      }
+    },
     rejected: (method, transport, requestId, code) => {
       log.info({ method: nameOf(method), transport, code: status[code], request_id: requestId }, "call rejected")
     },
-    unary: (method, next) => async (request, call) => {
-      const start = clock()
-      try {
-        const answer = await next(request, call)
-        const end = clock()
-        // The answer goes first: nobody waits for the log.
-        setImmediate(record, method, call, start, end, undefined)
-        return answer
-      } catch (error) {
-        const failure = toFailure(error)
-        setImmediate(record, method, call, start, clock(), failure)
-        throw toStatus(failure, call.requestId)
-      }
-    },
-    stream: (method, next) =>
-      async function* (requests, call) {
-        const start = clock()
-        let failure: Failure | undefined
-        try {
-          yield* next(requests, call)
-        } catch (error) {
-          failure = toFailure(error)
-          throw toStatus(failure, call.requestId)
-        } finally {
-          record(method, call, start, clock(), failure)
-        }
-      },
   }
 }
 
-const names = new WeakMap<DescMethod, string>()
-
-/** `authwire.v1.UserService/GetUser`, as the same text every time. */
-function nameOf(method: DescMethod): string {
-  let name = names.get(method)
-  if (name === undefined) {
-    name = `${method.parent.typeName}/${method.name}`
-    names.set(method, name)
-  }
-  return name
+/** `authwire.v1.UserService/GetUser`. */
+function nameOf({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`
 }

@@ -6,15 +6,10 @@ type Count = (value: never, end: number) => number
 const counts = new Map<DescMessage, Count | undefined>()
 
 /**
- * How many entries the lists and maps in a message have, at any depth; not counted much further than `end`. Fields are not
- * counted: the schema bounds them. What cannot have any costs nothing.
+ * What counts the entries that the lists and maps in a message of a type have, at any depth; not much further than `end`.
+ * Fields are not counted: the schema bounds them. Undefined for a type in which there is nothing to count.
  */
-export function countParts(desc: DescMessage, message: object, end: number): number {
-  return countOf(desc)?.(message as never, end) ?? 0
-}
-
-/** Undefined for a type in which there is nothing to count. */
-function countOf(desc: DescMessage): Count | undefined {
+export function countOf(desc: DescMessage): Count | undefined {
   if (counts.has(desc)) return counts.get(desc)
   // Protobuf-ES has plain JSON for these.
   if (desc.typeName === "google.protobuf.Struct") return countJson

@@ -1,7 +1,7 @@
 import { createValidator, type Violation } from "@bufbuild/protovalidate"
 import { Failure, type FieldViolation } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
-import { countParts } from "./parts.js"
+import { countOf } from "./parts.js"
 
 /** How many broken rules an error names at the most: it travels in a header, and each entry of a list may break one. */
 const maxViolations = 20
@@ -16,10 +16,10 @@ export function validation(): Interceptor {
   const whole = createValidator()
 
   return {
-    check:
-      ({ input }) =>
-      (request) => {
-        const parts = countParts(input, request, maxParts)
+    check({ input }) {
+      const count = countOf(input)
+      return (request) => {
+        const parts = count?.(request as never, maxParts) ?? 0
         if (parts > maxParts) throw tooManyParts()
         // An entry each that breaks a rule: to tell of all of them would take gigabytes.
         const result = (parts > smallParts ? untilFirst : whole).validate(input, request)
@@ -27,7 +27,8 @@ export function validation(): Interceptor {
         if (result.kind === "error") throw result.error
         const violations = result.violations.slice(0, maxViolations).map(toFieldViolation)
         throw new Failure("INVALID_FIELD", { violations })
-      },
+      }
+    },
   }
 }
 

@@ -52,10 +52,12 @@ export class Share {
     this.#chunks++
     if (envelopes === undefined) this.#bytes += chunk.length
     else this.#readMessages(envelopes, chunk)
+    const held = this.#bytes + this.#chunks * limits.chunkBytes
+    // The messages of a stream that came whole: most do.
+    if (held === 0 && this.#requestBytes === 0) return
     const length = envelopes === undefined ? this.#bytes : envelopes.length
     requests.give(this.#requestBytes)
     this.#requestBytes = 0
-    const held = this.#bytes + this.#chunks * limits.chunkBytes
     if ((this.#isOpen && length > limits.openRequestBytes) || !requests.take(held)) this.cut()
     else this.#requestBytes = held
   }

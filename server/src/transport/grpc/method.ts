@@ -87,10 +87,14 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   let last: Promise<void> | undefined
   try {
     for await (const answer of method.stream(requests(), running.call)) {
-      const to = await call()
+      const to = handed ?? (await call())
       const bytes = codec.encode(answer)
       share.sent()
-      const sent = new Promise<void>((resolve) => to.write(bytes, () => resolve())).then(() => share.taken())
+      const { promise: sent, resolve } = Promise.withResolvers<void>()
+      to.write(bytes, () => {
+        share.taken()
+        resolve()
+      })
       // One on its way, one that waits. The stream would take sixteen, of any size, from those who do not read.
       // Once the call is over, the method says why.
       if (last !== undefined) await waits.for(last).catch(() => {})
