@@ -5,11 +5,11 @@ import { locator } from "./locate.js"
 const at = (url: string) => parseDatabaseUrl(url) as ServerLocation
 const named = at("mysql://authwire@members.test:3307/authwire")
 const both = [{ address: "192.0.2.1" }, { address: "192.0.2.2" }]
-const placesOf = (places: readonly ServerLocation[]) => places.map(({ host, address }) => address ?? host)
+const addressesOf = (addresses: readonly ServerLocation[]) => addresses.map(({ host, address }) => address ?? host)
 const never = () => new Promise<never>(() => {})
 
 test("a name has the place of each of its addresses, or, of one, its own", async () => {
-  expect(placesOf(await locator([named], async () => both).one(named, 60_000))).toEqual(["192.0.2.1", "192.0.2.2"])
+  expect(addressesOf(await locator([named], async () => both).one(named, 60_000))).toEqual(["192.0.2.1", "192.0.2.2"])
   const one = await locator([named], async () => both.slice(1)).one(named, 60_000)
   expect(one).toEqual([named])
 })
@@ -36,10 +36,10 @@ test("one that nobody tells the addresses of in time is not taken for one server
 test("later it stands for the addresses that it had last, while nobody tells them", async () => {
   const [other, isSilent] = [at("mysql://authwire@other.test/authwire"), new Set(["other.test"])]
   let found = both
-  const places = locator([named, other], async (host) => (isSilent.has(host) ? never() : found))
-  expect(placesOf(await places.all())).toEqual(["192.0.2.1", "192.0.2.2", "other.test"])
+  const addresses = locator([named, other], async (host) => (isSilent.has(host) ? never() : found))
+  expect(addressesOf(await addresses.all())).toEqual(["192.0.2.1", "192.0.2.2", "other.test"])
   found = [{ address: "192.0.2.3" }, ...both]
-  expect(placesOf(await places.all())).toEqual(["192.0.2.3", "192.0.2.1", "192.0.2.2", "other.test"])
+  expect(addressesOf(await addresses.all())).toEqual(["192.0.2.3", "192.0.2.1", "192.0.2.2", "other.test"])
   isSilent.add("members.test")
-  expect(placesOf(await places.all())).toEqual(["192.0.2.3", "192.0.2.1", "192.0.2.2", "other.test"])
+  expect(addressesOf(await addresses.all())).toEqual(["192.0.2.3", "192.0.2.1", "192.0.2.2", "other.test"])
 })

@@ -35,9 +35,9 @@ export function locator(named: readonly ServerLocation[], lookup: Lookup = lookU
     const late = AbortSignal.timeout(waitMs)
     try {
       const found = await orAborted(lookup(host, { all: true }), late)
-      const places = found.length === 1 ? [location] : found.map(({ address }) => ({ ...location, address }))
-      last.set(location, places)
-      return places
+      const locations = found.length === 1 ? [location] : found.map(({ address }) => ({ ...location, address }))
+      last.set(location, locations)
+      return locations
     } catch (error) {
       if (late.aborted) {
         throw new StatementError(

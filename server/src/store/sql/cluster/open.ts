@@ -13,13 +13,13 @@ export type ClusterOptions = ServerOptions & Pick<MembersOptions, "onChange">
  * StatementError.
  */
 export async function openWriter(named: readonly ServerLocation[], options: ClusterOptions): Promise<SqlEngine> {
-  const places = locator(named)
+  const addresses = locator(named)
   const [first, ...further] = named
   if (first !== undefined && further.length === 0) {
-    const [only, ...others] = await places.one(first, options.connectTimeoutMs)
+    const [only, ...others] = await addresses.one(first, options.connectTimeoutMs)
     if (only !== undefined && others.length === 0) return openServer(only, options)
   }
-  const members = await follow(places, options, {
+  const members = await follow(addresses, options, {
     unfit: ({ noWrites }) => noWrites,
     isOnlyFit: ({ cluster }) => cluster === "single-primary",
     waitMs: options.connectTimeoutMs,
@@ -52,13 +52,13 @@ export async function openReader(
 }
 
 async function follow(
-  places: Locator,
+  addresses: Locator,
   options: ClusterOptions,
   fitness: Pick<MembersOptions, "unfit" | "isOnlyFit" | "waitMs">,
 ) {
   let suspect = () => {}
   const open = (location: ServerLocation) => openServer(location, { ...options, onTrouble: () => suspect() })
-  const members = await followMembers({ locate: places.all, ...fitness, open, onChange: options.onChange })
+  const members = await followMembers({ locate: addresses.all, ...fitness, open, onChange: options.onChange })
   suspect = members.suspect
   return members
 }
