@@ -8,7 +8,7 @@ import { checkJsonSize, mergeExtra } from "./extra.js"
 import type { PageTokens } from "./page-tokens.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
 import { sharedLookup } from "./query/batched-lookup.js"
-import type { Cell } from "./query/statement.js"
+import type { Cell, Statements } from "./query/statement.js"
 import type { SessionRow } from "./schema/entities.js"
 import { sessionAccess } from "./session-access.js"
 import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
@@ -119,7 +119,7 @@ export function sessionStore(
       const key = keyOf(caller, sessionToken)
       const read = await sessionByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
       if (read === undefined) return null
-      return database.writes(caller, [sessions.nameOf(key)], async (sql) => {
+      const deleteIt = async (sql: Statements) => {
         for (let cells: Cell[] | undefined = read; cells !== undefined; [cells] = await sql.read(sessions.byKey, key)) {
           const session = { sessionToken, ...sessions.row(cells) }
           try {
@@ -131,7 +131,8 @@ export function sessionStore(
           }
         }
         return null
-      })
+      }
+      return database.writes(caller, [sessions.nameOf(key)], deleteIt, { readsBefore: true })
     },
 
     access: sessionAccess(database, { clock, getWithUser, eventOf }),

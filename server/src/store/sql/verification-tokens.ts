@@ -6,6 +6,7 @@ import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import type { EventOf } from "./event-rows.js"
 import { sharedLookup } from "./query/batched-lookup.js"
+import type { Statements } from "./query/statement.js"
 
 export function verificationTokenStore(database: Database, eventOf: EventOf): VerificationTokenStore {
   const { verificationTokens } = database.tables
@@ -39,7 +40,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
         verificationTokens.cell("tokenHash", key.tokenHash),
       ])
       if (cells === undefined) return null
-      return database.writes(caller, [verificationTokens.nameOf(key)], async (sql) => {
+      const deleteIt = async (sql: Statements) => {
         try {
           await sql.change([deletedAsRead({ ...key, cells }), ...eventOf(caller, "verification_token.used")])
           return { identifier, token, expires: verificationTokens.row(cells).expires }
@@ -47,7 +48,8 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
           if (failsBy(error, "unmatched")) return null
           throw error
         }
-      })
+      }
+      return database.writes(caller, [verificationTokens.nameOf(key)], deleteIt, { readsBefore: true })
     },
   }
 }

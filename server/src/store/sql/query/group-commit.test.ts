@@ -1,3 +1,4 @@
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises"
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { until } from "@authwire/test-support/until.js"
@@ -234,6 +235,30 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(await stored(ids)).toMatchObject({ users: 20, events: 20 })
   })
 
+  test("who deletes what somebody else is deleting undoes nobody else's work", async () => {
+    const user = newUser()
+    await store.users.create(anyone, user)
+    for (let round = 0; round < 10; round++) {
+      const sessionToken = newId()
+      await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken }))
+      let runs = 0
+      const others = range(20).map(() =>
+        create(newId(), newId(), async () => {
+          runs++
+        }),
+      )
+      const same = range(4).map(() =>
+        store.once(anyone, request(newId()), async (unit) => {
+          const session = await store.sessions.delete({ ...anyone, unit }, sessionToken)
+          return Buffer.from(session?.sessionToken ?? "")
+        }),
+      )
+      await Promise.all(others)
+      const found = (await Promise.all(same)).map(String).filter((token) => token !== "")
+      expect({ found, runs }).toEqual({ found: [sessionToken], runs: 20 })
+    }
+  })
+
   test("sessions that are deleted together, or created, have few statements", async () => {
     const user = newUser()
     await store.users.create(anyone, user)
@@ -316,6 +341,47 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
       expect(over).toBe(0)
       await database.sql("COMMIT")
       expect(await outcomes(waiting)).toEqual({ ok: 6 })
+    })
+
+    test("who gives up after its work is done keeps its turn until the transaction of all has ended", async () => {
+      const user = newUser()
+      await store.users.create(anyone, user)
+      /** Whether the two came into one transaction: on a slow machine the other one may have begun its own. */
+      const round = async (sessionToken: string): Promise<boolean> => {
+        await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken }))
+        const opened = Promise.withResolvers<void>()
+        let runs = 0
+        const held = () =>
+          create(newId(), newId(), async () => {
+            runs++
+            await opened.promise
+          })
+        // Two transactions that nobody can join yet: who comes now has to wait, and then begins one that others may join.
+        const before = [held(), held()]
+        await until(() => runs === 2)
+        const leaving = new AbortController()
+        const given = { ...anyone, signal: leaving.signal }
+        const beside: Promise<unknown>[] = []
+        const left = store.once(given, request(newId()), async (unit) => {
+          await store.sessions.delete({ ...given, unit }, sessionToken)
+          beside.push(held())
+          while (store.database.load().waiting === 0) await nextTurn()
+          return Buffer.from("")
+        })
+        const isJoined = await Promise.race([left.then(() => false), delay(300, true)])
+        leaving.abort(new Error("gone"))
+        if (isJoined) await expect(left).rejects.toThrow("gone")
+        const next = store.once(anyone, request(newId()), async (unit) => {
+          const session = await store.sessions.delete({ ...anyone, unit }, sessionToken)
+          return Buffer.from(session?.sessionToken ?? "")
+        })
+        await delay(20)
+        opened.resolve()
+        await Promise.all([...before, ...beside])
+        expect({ next: String(await next), runs }).toEqual({ next: "", runs: 3 })
+        return isJoined
+      }
+      while (!(await round(newId())));
     })
 
     test("of those who come with one that loses its connection, all others are done", async () => {

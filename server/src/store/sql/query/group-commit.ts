@@ -34,8 +34,10 @@ export interface Member {
   change(changes: readonly Change[]): Promise<void>
   /** Makes a change when the transaction is committed, by one statement with those of the others. */
   changeLast(change: Change): void
-  /** Lets the next one go on. Resolves when the transaction is committed. */
+  /** Lets the next one go on. Resolves when the transaction is committed, and throws the signal's reason when that comes first. */
   commit(): Promise<void>
+  /** Resolves when the transaction has ended in which the work was to be committed; at once if it was not. */
+  readonly ended: Promise<void>
   /**
    * Gives up what is not committed, and lets the next one go on. Resolves when nothing of it is there any more, also no lock.
    */
@@ -130,6 +132,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       let isOver = false
       /** Whether some of them are made as far as the work knows: its next statement must find them. */
       let hasLateChanges = false
+      let ended: Promise<void> = Promise.resolve()
       const running = async <T>(statements: () => Promise<T>): Promise<T> => {
         signal?.throwIfAborted()
         hasRun = true
@@ -166,6 +169,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           return result
         },
         change: async (changes) => {
+          if (changes.length === 0) return
           if (this.#most > 1) {
             signal?.throwIfAborted()
             late.push(...changes)
@@ -177,12 +181,16 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           hasWritten = true
         },
         changeLast: (change) => late.push(change),
+        get ended() {
+          return ended
+        },
         commit: async () => {
           signal?.throwIfAborted()
           isOver = true
           this.#last.push(...late)
           this.#hasLateChanges ||= hasLateChanges
           const committed = new Promise<void>((resolve, reject) => this.#done.push({ resolve, reject }))
+          ended = committed.catch(() => {})
           this.#goOn()
           await orAborted(committed, signal)
         },

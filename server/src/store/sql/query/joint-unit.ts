@@ -34,6 +34,7 @@ export class JointUnit {
         return matched
       },
       change: async (changes) => {
+        if (changes.length === 0) return
         await this.#start(() => member.change(changes))
         this.#hasWritten = true
       },

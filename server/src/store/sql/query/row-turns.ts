@@ -6,6 +6,8 @@ import type { Line, Queue } from "./queue.js"
  * those of this process never conflict with each other.
  */
 export interface Turns {
+  /** Whether who takes the turns of these rows now has to wait for one of them. */
+  areTaken(rows: readonly string[]): boolean
   /**
    * Waits for the turns of all rows.
    *
@@ -24,6 +26,8 @@ export function turns(queue: Queue, most: number): Turns {
   }
 
   return {
+    areTaken: (rows) => rows.some((row) => taken.has(row)),
+
     async take(rows, { signal, aside }) {
       signal?.throwIfAborted()
       queue.throwIfClosed()

@@ -26,11 +26,13 @@ export interface Change extends Bound {
   readonly rank: number
   /** Whether it fails by "unmatched" where there is no such row. */
   readonly mustMatch: boolean
+  /** Whether a statement that has it twice does the same as one that has it once. */
+  readonly mayStandTwice: boolean
   /** The statement for so many of a kind, whose cells follow each other. */
   sqlOf(count: number): string
 }
 
-/** How many changes one statement makes: each number of them is a statement of its own to prepare. */
+/** How many changes one statement makes, a power of two: each number of them is a statement of its own to prepare. */
 const changesAtOnce = 16
 
 /** A statement that makes several changes of a kind. */
@@ -47,8 +49,12 @@ export function joined(changes: readonly Change[]): Joined[] {
     Array.from({ length: Math.ceil(all.length / changesAtOnce) }, (_, index) => {
       const some = all.slice(index * changesAtOnce, (index + 1) * changesAtOnce)
       const [first] = some as [Change]
-      const sql = some.length === 1 ? first.sql : first.sqlOf(some.length)
-      return { sql, cells: some.flatMap(({ cells }) => cells), least: first.mustMatch ? some.length : 0 }
+      const least = first.mustMatch ? some.length : 0
+      // Few statements to prepare: for 1, 2, 4, 8 and 16, where the last change can stand for those that lack.
+      const width = first.mayStandTwice ? 2 ** Math.ceil(Math.log2(some.length)) : some.length
+      while (some.length < width) some.push(some.at(-1) as Change)
+      const sql = width === 1 ? first.sql : first.sqlOf(width)
+      return { sql, cells: some.flatMap(({ cells }) => cells), least }
     }),
   )
 }
@@ -74,8 +80,9 @@ export interface Statements {
    */
   write<Values>(statement: Statement<Values>, values: Values, also?: readonly Change[]): Promise<number>
   /**
-   * Makes changes, all or none. Throws StatementError "duplicate", "no-parent" and "unmatched". In a transaction that is shared
-   * with others it may come with theirs and throw nothing: then all is undone at the commit, and the work runs again by itself.
+   * Makes changes. Throws StatementError "duplicate", "no-parent" and "unmatched": then none of them is made, unless this is a
+   * transaction of several steps, which has to fail with it. In a transaction that is shared with others it may come with theirs
+   * and throw nothing: then all is undone at the commit, and the work runs again by itself.
    */
   change(changes: readonly Change[]): Promise<void>
 }

@@ -56,6 +56,11 @@ export type Enter = (rows: readonly string[], mayLeave: () => void, options?: En
 export interface EnterOptions {
   /** Whether the work may take long: then nobody else's is committed with it. */
   isLong?: boolean
+  /**
+   * Whether the work goes by what it read before it had its turns. If it had to wait for them that is most likely out of date, and
+   * nobody else's is committed with it, which would be undone with it.
+   */
+  readsBefore?: boolean
 }
 
 /** Where there is one lock for everything, everybody who writes waits for it in one line. */
@@ -156,6 +161,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       }
       let hasMetLock = false
       let isAlone = false
+      /** When the transaction has ended in which the work is. */
+      let ended: Promise<void> = Promise.resolve()
       const place = async (): Promise<Place> => {
         const entered = await enter(unit, hasMetLock)
         try {
@@ -172,18 +179,21 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           const left = member
           member = undefined
           await left?.leave()
+          if (left !== undefined) ended = left.ended
         }
-        const enterOnce: Enter = async (more, mayLeave, { isLong = false } = {}) => {
+        const enterOnce: Enter = async (more, mayLeave, { isLong = false, readsBefore = false } = {}) => {
           const turns = engine.locksRows ? [...rows, ...more] : everything
           const missing = turns.filter((row) => !taken.has(row))
+          let isStale = false
           if (missing.length > 0) {
             if (member !== undefined) mayLeave()
             await leave()
+            isStale = readsBefore && rowTurns.areTaken(missing)
             await takeTurns(missing)
           }
           if (member !== undefined) return member
           const begun = performance.now()
-          member = await groups.join(unit, place, isAlone || isLong)
+          member = await groups.join(unit, place, isAlone || isLong || isStale)
           waited(begun, unit, observation)
           return member
         }
@@ -219,7 +229,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       } catch (error) {
         throw storeError(error)
       } finally {
-        endTurns()
+        // Who has given up after its work was done is still in the transaction of others, and so are its changes.
+        ended.finally(endTurns)
       }
     },
 

@@ -234,7 +234,10 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
       return sql
     }
     const kind = `${name} ${tableName}`
-    return (values) => ({ kind, rank, mustMatch, sql: one.sql, cells: one.cells([values]), sqlOf })
+    return (values) => ({
+      ...{ kind, rank, mustMatch, mayStandTwice: true },
+      ...{ sql: one.sql, cells: one.cells([values]), sqlOf },
+    })
   }
 
   const alias = tableName.slice(0, 1)
@@ -247,7 +250,9 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert,
-    inserted: (row) => ({ kind, rank, mustMatch: false, sql: insert.sql, cells: insert.cells(row), sqlOf }),
+    inserted(row) {
+      return { kind, rank, mustMatch: false, mayStandTwice: false, sql: insert.sql, cells: insert.cells(row), sqlOf }
+    },
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
@@ -257,7 +262,8 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
       const mayChange = selected.filter((column) => column.isUpdate)
       const nullable = mayChange.find((column) => column.isNullable)
       if (nullable !== undefined) throw new TypeError(`${name}.${nullable.propertyName} may be null`)
-      // Inside of a CASE, where no index but that of the key finds anything: the row of another one may be locked.
+      // Inside of a CASE, where no index but that of the key finds anything: the row of another one may be locked. A table of a
+      // few dozen rows is read whole all the same, by a statement for several.
       const isAsRead = (suffix: string) =>
         `CASE WHEN ${mayChange.map(({ propertyName: name }) => `${name} = :${name}AsRead${suffix}`).join(" AND ")} THEN 1 END = 1`
       const cells = mayChange.map((column) => [
@@ -274,7 +280,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     },
     cleared: (property) =>
       changesOf<Pick<Row, Key>>(
-        "clear",
+        `clear ${property} of`,
         (suffix) => `${keyIs(undefined, suffix)} AND ${property} IS NOT NULL`,
         parametersOf(key),
         (condition) => query().update<Row>(name).set(nullOf(property)).where(condition),
