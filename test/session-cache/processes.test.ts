@@ -54,8 +54,8 @@ describeServers("session caches in processes that are frozen and killed, on %s",
   }
 
   /** Starts a client, and waits until it answers from memory. */
-  async function reader(server: ServerProcess, sessionToken: string): Promise<Reader> {
-    const args = ["--no-warnings", program, server.grpcUrl, sessionToken]
+  async function reader(server: ServerProcess, sessionToken: string, maxStaleMs = 1_000): Promise<Reader> {
+    const args = ["--no-warnings", program, server.grpcUrl, sessionToken, String(maxStaleMs)]
     const child = spawn(process.execPath, args, {
       stdio: ["ignore", "pipe", "inherit"],
       env: { ...process.env, NODE_OPTIONS: "" },
@@ -150,10 +150,11 @@ describeServers("session caches in processes that are frozen and killed, on %s",
 
   test("a deadline that comes before is told as what it is: done, and not confirmed", async () => {
     const sessionToken = await signedIn()
-    const frozen = await reader(two, sessionToken)
+    // Its lease lasts longer than the deadline, and that longer than the deletion takes.
+    const frozen = await reader(two, sessionToken, 4_000)
     frozen.child.kill("SIGSTOP")
     const error = await client.sessions
-      .deleteSession({ sessionToken, awaitCaches: true }, { timeoutMs: 2_000 })
+      .deleteSession({ sessionToken, awaitCaches: true }, { timeoutMs: 1_500 })
       .catch((error: unknown) => error)
     expect(error).toMatchObject({ message: expect.stringContaining("it is done, but not every client has confirmed") })
     expect(await database.query("SELECT * FROM sessions WHERE user_id = ?", [userId])).toEqual([])

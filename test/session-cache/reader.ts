@@ -2,8 +2,8 @@
 // which the read began.
 import { createAuthwireClient } from "@authwire/client"
 
-const [url = "", sessionToken = ""] = process.argv.slice(2)
-const client = createAuthwireClient({ url, sessionCache: { maxStaleMs: 1_000 }, timeoutMs: 2_000 })
+const [url = "", sessionToken = "", maxStaleMs = ""] = process.argv.slice(2)
+const client = createAuthwireClient({ url, sessionCache: { maxStaleMs: Number(maxStaleMs) }, timeoutMs: 2_000 })
 let fromMemory = 0
 for (;;) {
   const begun = Date.now()
