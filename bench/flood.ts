@@ -2,7 +2,10 @@
 // what an application with another key notices meanwhile, and writes bench/results/flood.json and its section of
 // docs/performance.md. Needs what bench/wire.ts needs.
 //
-//   node bench/flood.ts [--seconds 60] [--times 20] [--users 10000] [--dry]
+//   node bench/flood.ts [--seconds 60] [--times 20] [--users 10000] [--memory 768] [--dry]
+//
+// The service has `--memory` MiB, as the Helm chart gives it, where this process may make a cgroup: Node makes its heap
+// smaller then. With 0 it has all.
 
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
@@ -12,6 +15,7 @@ import { readFacts } from "./facts.ts"
 import { startChild } from "./load/child.ts"
 import { cpuSeconds, residentBytes } from "./load/cpu.ts"
 import type { FloodRequest, Sent } from "./load/flood-side.ts"
+import { memoryGroup } from "./load/memory-group.ts"
 import { type Probe, seen, type Way, watched, ways } from "./load/probes.ts"
 import { startSide } from "./load/start-side.ts"
 import { floodReport } from "./report/flood.ts"
@@ -26,6 +30,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "60" },
     times: { type: "string", default: "20" },
     users: { type: "string", default: "10000" },
+    memory: { type: "string", default: "768" },
     dry: { type: "boolean", default: false },
   },
 })
@@ -38,17 +43,23 @@ const senders = 2
 const [known, unknown] = [staticKey(["all"]), staticKey(["all"])]
 const env = { AUTHWIRE_API_KEYS: JSON.stringify([...JSON.parse(apiKeyEntry), known.entry]) }
 
+const memory = Number(values.memory)
+const group = memory === 0 ? undefined : memoryGroup(memory * 2 ** 20)
+const memoryMib = group === undefined ? undefined : memory
+
 const mysql = await openMysqlServer()
 const stage = openStage(mysql)
 try {
   const database = await stage.database("authwire", users)
-  const server = await startAuthwire(database.url, { env })
+  const start = () => startAuthwire(database.url, { env })
+  const server = await (group === undefined ? start() : group.within(start))
   const sustainable = await sustainableCalls(server)
   stage.say(`sustainable: ${sustainable} calls/s`)
   const offered = times * sustainable
   const floods = [await flood(server, known.text, offered), await flood(server, unknown.text, offered)]
   await server.stop()
-  const results: FloodResults = { facts: readFacts(mysql), seconds, times, offered, sustainable, floods }
+  group?.remove()
+  const results: FloodResults = { facts: readFacts(mysql), memoryMib, seconds, times, offered, sustainable, floods }
   const report = floodReport(results)
   process.stdout.write(`${report}\n`)
   writeResults("flood", results, values.dry ? trialFolder : resultsFolder)

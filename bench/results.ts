@@ -35,6 +35,8 @@ export interface SoakResults {
 /** What `make flood` measured. */
 export interface FloodResults {
   facts: Facts
+  /** What the service has, if that is bounded. */
+  memoryMib?: number | undefined
   seconds: number
   /** How many times the sustainable calls of the pipeline are offered, and how many calls a second that is. */
   times: number

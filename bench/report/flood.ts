@@ -5,13 +5,15 @@ import { atMost, type Goal, goalsTable } from "./goals.ts"
 import { count, factsText, mebibytes, short, table } from "./markdown.ts"
 
 /** The tables of `make flood`. */
-export function floodReport({ facts, seconds, times, offered, sustainable, floods }: FloodResults): string {
+export function floodReport(results: FloodResults): string {
+  const { facts, memoryMib, seconds, times, offered, sustainable, floods } = results
+  const memory = memoryMib === undefined ? "" : ` The service has ${memoryMib} MiB of memory.`
   return [
     factsText(facts),
     `${times} times the calls that the service can answer through the pipeline (${count(sustainable)} a second), that is ` +
       `${count(offered)} a second for ${seconds} seconds over 20 connections, whatever is answered. Senders, service and ` +
       "MySQL share the two cores. What the service does not read stays with the sender, as HTTP/2 and TCP have it: those " +
-      "calls are held back.",
+      `calls are held back.${memory}`,
     ...floods.flatMap(figureText),
   ].join("\n\n")
 }
