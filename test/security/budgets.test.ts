@@ -48,6 +48,11 @@ const bounds = [
   ["time in which nothing is taken of what waits", "socket of HTTP/1.1", seconds(limits.socketMs)],
   ["time to answer a PING, while there are streams", "connection of HTTP/2", seconds(limits.pingMs)],
   ["requests of HTTP/1.1 before the first is answered", "connection", count(limits.pipelinedRequests)],
+  [
+    "calls without a valid key, and requests for nothing that there is, before a call with a valid key",
+    "connection",
+    count(limits.strangerRequests),
+  ],
   ["streams of HTTP/2", "connection", count(limits.maxConcurrentStreams)],
   ["unary calls whose requests are read and answered; others wait", "connection", count(limits.streamsAtWork)],
   ["pipelines", "connection", count(limits.pipelines)],

@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto"
 import { setMaxListeners } from "node:events"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Span } from "@opentelemetry/api"
-import type { Budgets } from "../overload/budget.js"
-import type { Call } from "./call.js"
+import type { Call, CallConnection } from "./call.js"
 import { Failure } from "./errors.js"
 import type { Identity } from "./identity.js"
 
@@ -20,8 +19,8 @@ export interface Incoming {
   certificateNames?: readonly string[] | undefined
   /** Why the transport rejects the call; undefined if it does not. */
   rejection?: Failure | undefined
-  /** What the connection may hold; undefined where a test has none. */
-  connection?: Budgets | undefined
+  /** Undefined where a test has none. */
+  connection?: CallConnection | undefined
   /**
    * Waits until the connection has a place for a call that was let in; undefined where it need not wait. Throws why it has
    * none. Absent where there is no such bound.
@@ -158,7 +157,7 @@ export class ActiveCall implements Call {
   readonly aside: Call["aside"]
   readonly turn: Call["turn"]
   readonly carrier: Call | undefined
-  readonly connection: Budgets | undefined
+  readonly connection: CallConnection | undefined
   readonly #incoming: Incoming
   readonly #abort: AbortController
   identity: Identity | undefined

@@ -4,6 +4,12 @@ import type { Budgets } from "../overload/budget.js"
 import type { Caller } from "../store/store.js"
 import type { Identity } from "./identity.js"
 
+/** The connection that a call came over, and what it may hold. */
+export interface CallConnection extends Budgets {
+  /** Counts a request that nobody may make, or that is for nothing that there is. */
+  turnAway(): void
+}
+
 /** One call of one method, the same through every listener. */
 export interface Call extends Caller {
   readonly method: DescMethod
@@ -23,8 +29,7 @@ export interface Call extends Caller {
   readonly certificateNames: readonly string[]
   /** The stream that carries the call, if one does. */
   readonly carrier: Call | undefined
-  /** What the connection that the call came over may hold. */
-  readonly connection: Budgets | undefined
+  readonly connection: CallConnection | undefined
   /** See Incoming. */
   readonly turn: (() => Promise<void> | undefined) | undefined
   /** Who makes the call, once it was let in. */

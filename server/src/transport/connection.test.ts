@@ -2,7 +2,9 @@ import { EventEmitter } from "node:events"
 import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
-import { Connection, closeWhenIdle, keyBudgets } from "./connection.js"
+import type { Identity } from "../rpc/identity.js"
+import { Connection, closeUnneeded, keyBudgets } from "./connection.js"
+import { limits } from "./limits.js"
 
 const idleMs = 1_000
 
@@ -12,6 +14,8 @@ beforeEach(() => {
 afterEach(() => {
   jest.useRealTimers()
 })
+
+const identity: Identity = { keyId: "key", tenant: "default", hasScope: () => true }
 
 function connect() {
   const session = Object.assign(new EventEmitter(), { close: jest.fn() })
@@ -23,13 +27,13 @@ function connect() {
     },
   })
   const known = new Connection(1_000_000, undefined, keyBudgets(1_000_000))
-  closeWhenIdle(session as unknown as ServerHttp2Session, socket as unknown as Socket, known, idleMs)
+  closeUnneeded(session as unknown as ServerHttp2Session, socket as unknown as Socket, known, idleMs)
   const open = () => {
     const stream = new EventEmitter()
     session.emit("stream", stream)
     return stream
   }
-  return { session, socket, open }
+  return { session, socket, open, known }
 }
 
 test("a connection is closed when it has had no stream for a while, and cut if its client does not read that", () => {
@@ -52,4 +56,26 @@ test("of a connection that is gone no timer is left, though its streams end afte
   socket.destroy()
   stream.emit("close")
   expect(jest.getTimerCount()).toBe(0)
+})
+
+test("a connection without a valid key is closed after a few calls, once, and cut if its client sends on", () => {
+  const { session, socket, open, known } = connect()
+  const stream = open()
+  for (let call = 1; call < limits.strangerRequests; call++) known.turnAway()
+  expect([session.close.mock.calls.length, known.isUnwelcome]).toEqual([0, false])
+  for (let call = 0; call < 3; call++) known.turnAway()
+  expect([session.close.mock.calls.length, known.isUnwelcome]).toEqual([1, true])
+  stream.emit("close")
+  open().emit("close")
+  jest.advanceTimersByTime(5_000)
+  expect([session.close.mock.calls.length, socket.destroyed]).toEqual([1, true])
+  expect(jest.getTimerCount()).toBe(0)
+})
+
+test("a connection that has made a call with a valid key is not", () => {
+  const { session, known } = connect()
+  for (let call = 1; call < limits.strangerRequests; call++) known.turnAway()
+  known.letIn(identity, new EventEmitter())
+  for (let call = 0; call < 1_000; call++) known.turnAway()
+  expect([session.close.mock.calls.length, known.isUnwelcome]).toEqual([0, false])
 })

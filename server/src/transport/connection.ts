@@ -2,7 +2,7 @@ import type { EventEmitter } from "node:events"
 import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
 import { Budget, type Budgets } from "../overload/budget.js"
-import type { Call } from "../rpc/call.js"
+import type { Call, CallConnection } from "../rpc/call.js"
 import { Failure } from "../rpc/errors.js"
 import type { Identity } from "../rpc/identity.js"
 import { bucket } from "../rpc/interceptors/rate-limit.js"
@@ -10,7 +10,7 @@ import { Slots } from "./budgets/slots.js"
 import { limits } from "./limits.js"
 
 /** What is known of a connection, and what it may hold. */
-export class Connection implements Budgets {
+export class Connection implements CallConnection {
   readonly requests: Budget
   readonly answers: Budget
   /** For the unary calls of methods that need a key. */
@@ -22,6 +22,9 @@ export class Connection implements Budgets {
   /** Takes one of the requests that it may make in a second without a key; 0, or for how many milliseconds there is none. */
   readonly takeOpenRequest = bucket(limits.openRequestsPerSecond, () => performance.now())
   #isKnown = false
+  #turnedAway = 0
+  /** Called when the connection is to be closed, see `isUnwelcome`. */
+  onUnwelcome: (() => void) | undefined
 
   readonly #keys: KeyBudgets | undefined
 
@@ -36,6 +39,16 @@ export class Connection implements Budgets {
   /** Whether a call that came over it was let in. */
   get isKnown(): boolean {
     return this.#isKnown
+  }
+
+  /** Whether its client makes nothing but requests that are turned away. */
+  get isUnwelcome(): boolean {
+    return !this.#isKnown && this.#turnedAway >= limits.strangerRequests
+  }
+
+  turnAway(): void {
+    this.#turnedAway++
+    if (this.isUnwelcome) this.onUnwelcome?.()
   }
 
   /**
@@ -115,20 +128,30 @@ function tooMany(whose: string, what: string): Failure {
 /** How long a client may take to read that its connection is closed, in milliseconds. */
 const farewellMs = 5_000
 
-/** Closes a connection of HTTP/2 that has had no stream for `idleMs`, with a GOAWAY: its client may connect again. */
-export function closeWhenIdle(session: ServerHttp2Session, socket: Socket, known: Connection, idleMs: number): void {
+/**
+ * Closes a connection of HTTP/2 that has had no stream for `idleMs`, or that is unwelcome, with a GOAWAY: its client may connect
+ * again. What was begun is answered; what comes after that is refused by Node, before anything is made of it.
+ */
+export function closeUnneeded(session: ServerHttp2Session, socket: Socket, known: Connection, idleMs: number): void {
   let streams = 0
   let timer: NodeJS.Timeout
+  let isClosing = false
   const close = () => {
-    if (streams > 0) return
+    if (isClosing) return
+    isClosing = true
+    clearTimeout(timer)
     session.close()
     timer = setTimeout(() => socket.destroy(), farewellMs).unref()
   }
+  known.onUnwelcome = close
+  const closeIdle = () => {
+    if (streams === 0) close()
+  }
   const wait = () => {
-    clearTimeout(timer)
     // The streams of a connection that is gone end after it.
-    if (socket.destroyed) return
-    timer = setTimeout(close, known.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()
+    if (isClosing || socket.destroyed) return
+    clearTimeout(timer)
+    timer = setTimeout(closeIdle, known.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()
   }
   wait()
   session.on("stream", (stream) => {

@@ -4,7 +4,7 @@ import type { Keyring } from "../../auth/keyring.js"
 import { anyScope, requireScope, scopeOf } from "../../auth/scopes.js"
 import { orAborted } from "../../util/abort.js"
 import type { Call } from "../call.js"
-import { Failure } from "../errors.js"
+import { Failure, type Reason } from "../errors.js"
 import type { Identity } from "../identity.js"
 import type { Interceptor } from "../interceptor.js"
 
@@ -21,6 +21,8 @@ export interface AccessOptions {
  * was let in by one that is revoked is to be told within 5.
  */
 const askAgainMs = 400
+
+const strangers: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID"])
 
 const anybody: Identity = { keyId: undefined, tenant: "default", hasScope: () => true }
 
@@ -79,6 +81,19 @@ export function access(options: AccessOptions): Interceptor {
     return header === undefined ? byCertificate(call) : byKey(header)
   }
 
+  const authenticated = (call: Call): Identity | Promise<Identity> => {
+    const turnAway = (error: unknown): never => {
+      if (error instanceof Failure && strangers.has(error.reason)) call.connection?.turnAway()
+      throw error
+    }
+    try {
+      const identity = authenticate(call)
+      return identity instanceof Promise ? identity.catch(turnAway) : identity
+    } catch (error) {
+      return turnAway(error)
+    }
+  }
+
   return {
     admit(method) {
       const scope = scopeOf(method)
@@ -90,7 +105,7 @@ export function access(options: AccessOptions): Interceptor {
         if (scope !== anyScope) requireScope(identity, scope)
       }
       return (call) => {
-        const identity = authenticate(call)
+        const identity = authenticated(call)
         if (identity instanceof Promise) return orAborted(identity, call.signal).then((one) => authorize(call, one))
         authorize(call, identity)
         return undefined

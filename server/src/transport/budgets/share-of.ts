@@ -36,5 +36,7 @@ export function shareOf(
     share.end()
     openMethods.leave(desc, connection, place)
   })
-  return { share, rejection: openMethods.enter(desc, connection, place) }
+  const rejection = openMethods.enter(desc, connection, place)
+  if (rejection !== undefined) connection.turnAway()
+  return { share, rejection }
 }

@@ -36,8 +36,8 @@ export interface ConnectHandlerOptions {
   router: Router
   maxMessageBytes: number
   openMethods: OpenMethods
-  /** Answers requests for paths that are no method's. */
-  otherwise: (request: NodeRequest, response: NodeResponse) => void
+  /** Answers requests for paths that are no method's. @returns whether there is something at the path. */
+  otherwise: (request: NodeRequest, response: NodeResponse) => boolean
   /** The connection that a request came over. */
   connectionOf: (request: NodeRequest) => Connection
 }
@@ -71,6 +71,13 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     ]),
   )
 
+  /** Ends a request that is for no method. */
+  const reject = (request: NodeRequest, response: NodeResponse, how: () => void): void => {
+    limitTime(closingOf(request, response), cutOf(request))
+    options.connectionOf(request).turnAway()
+    how()
+  }
+
   return (request, response) => {
     // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
     request.on("error", () => {})
@@ -79,23 +86,19 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     const path = request.url?.split("?", 1)[0] ?? ""
     if (path === authorizePath && check !== undefined) {
       if (request.method === "GET" || request.method === "HEAD") return authorize(check, request, response)
-      limitTime(closingOf(request, response), cutOf(request))
-      return rejectMethod(response, "GET, HEAD")
+      return reject(request, response, () => rejectMethod(response, "GET, HEAD"))
     }
     const found = handlers.get(path)
     if (found === undefined) {
       limitTime(closingOf(request, response), cutOf(request))
-      return options.otherwise(request, response)
+      if (!options.otherwise(request, response)) options.connectionOf(request).turnAway()
+      return
     }
     // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
     // into the URL, and that into the logs of proxies.
-    if (request.method !== "POST") {
-      limitTime(closingOf(request, response), cutOf(request))
-      return rejectMethod(response, "POST")
-    }
+    if (request.method !== "POST") return reject(request, response, () => rejectMethod(response, "POST"))
     if (!found.handler.supportedContentType(request.headers["content-type"] ?? "")) {
-      limitTime(closingOf(request, response), cutOf(request))
-      return rejectType(response)
+      return reject(request, response, () => rejectType(response))
     }
     serve(found.handler, found.method, request, response)
   }

@@ -4,7 +4,7 @@ import https from "node:https"
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 import type { Readiness } from "../../health/readiness.js"
-import { Connection, closeWhenIdle } from "../connection.js"
+import { Connection, closeUnneeded } from "../connection.js"
 import { cutSilent } from "../cut/cut-silent.js"
 import { limits } from "../limits.js"
 import { listen } from "../listen.js"
@@ -92,7 +92,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
         const remember = (session: http2.ServerHttp2Session) => {
           connections.set(session, connection)
           outliveStreams(session)
-          closeWhenIdle(session, socket, connection, idleTimeoutMs)
+          closeUnneeded(session, socket, connection, idleTimeoutMs)
           cutSilent(session, socket)
         }
         http2Server.once("session", remember)
@@ -106,8 +106,8 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     })
   })
   let closing = false
-  http1.prependListener("request", (_request, response) => {
-    if (closing) response.setHeader("connection", "close")
+  http1.prependListener("request", ({ socket }, response) => {
+    if (closing || connections.get(socket)?.isUnwelcome) response.setHeader("connection", "close")
   })
   const listener = await listen(http1, options)
   return {
@@ -157,14 +157,18 @@ function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "h1" |
 }
 
 function probes(readiness: Readiness) {
-  return (request: { url?: string | undefined; method?: string | undefined }, response: ProbeResponse): void => {
+  return (request: { url?: string | undefined; method?: string | undefined }, response: ProbeResponse): boolean => {
     const path = request.url?.split("?", 1)[0]
     const isGet = request.method === "GET" || request.method === "HEAD"
     if (path === "/healthz" && isGet) answer(response, 200, "ok")
     else if (path === "/readyz" && isGet) {
       if (readiness.ready) answer(response, 200, "ready")
       else answer(response, 503, "not ready")
-    } else answer(response, 404, "not found")
+    } else {
+      answer(response, 404, "not found")
+      return false
+    }
+    return true
   }
 }
 

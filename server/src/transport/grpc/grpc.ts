@@ -1,4 +1,4 @@
-import type { Http2Server, ServerHttp2Session } from "node:http2"
+import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2"
 import { createServer, type Socket } from "node:net"
 import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from "node:tls"
 import type { DescMethod } from "@bufbuild/protobuf"
@@ -12,9 +12,10 @@ import {
 } from "@grpc/grpc-js"
 import type { Readiness } from "../../health/readiness.js"
 import type { Incoming } from "../../rpc/active-calls.js"
+import type { Method } from "../../rpc/router.js"
 import { shareOf } from "../budgets/share-of.js"
 import { openHttpListener } from "../connect/http.js"
-import { Connection, closeWhenIdle, turnOf } from "../connection.js"
+import { Connection, closeUnneeded, turnOf } from "../connection.js"
 import { cut } from "../cut/cut.js"
 import { cutSilent } from "../cut/cut-silent.js"
 import { limits } from "../limits.js"
@@ -68,9 +69,10 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
     maxHeaderListSize: limits.maxHeaderBytes,
   })
   const connections = new WeakMap<ServerHttp2Session, Connection>()
+  const connectionOf = ({ session }: ServerHttp2Stream) => session && connections.get(session as ServerHttp2Session)
   const { maxDeadlineMs } = router
-  takeStreams(http2Server, router, (method, stream) => {
-    const connection = stream.stream.session && connections.get(stream.stream.session as ServerHttp2Session)
+  const onStream = (method: Method, stream: GrpcStream) => {
+    const connection = connectionOf(stream.stream)
     // The connection went in the same moment.
     if (connection === undefined) return
     const { share, rejection } = shareOf(stream.stream, {
@@ -87,7 +89,8 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
     const arrival = { method, incoming, connection, stream, share, handover: calls, openMethods }
     if (method.desc.methodKind === "unary") serveUnary(arrival)
     else serveStream(arrival)
-  })
+  }
+  takeStreams(http2Server, router, onStream, (stream) => connectionOf(stream)?.turnAway())
   const asksClients = certificate?.asksClients === true
   const accept = (socket: Socket) => {
     // A connection that does not say in time that it speaks HTTP/2 is closed.
@@ -98,7 +101,7 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
       const connection = new Connection(maxMessageBytes, names, keyBudgets)
       connections.set(session, connection)
       outliveStreams(session)
-      closeWhenIdle(session, socket, connection, options.idleTimeoutMs)
+      closeUnneeded(session, socket, connection, options.idleTimeoutMs)
       cutSilent(session, socket)
     }
     http2Server.once("session", remember)

@@ -22,6 +22,8 @@ export function takeStreams(
   server: Http2Server,
   { services }: Router,
   onStream: (method: Method, stream: GrpcStream) => void,
+  /** Hears of those that are for no method. */
+  onRejected: (stream: ServerHttp2Stream) => void,
 ): void {
   const methods = new Map(
     services.flatMap(({ methods }) => methods).map((one) => [`/${one.desc.parent.typeName}/${one.desc.name}`, one]),
@@ -33,16 +35,17 @@ export function takeStreams(
     closeWhenAnswered(stream)
     stream.once("close", letGo)
     const method = methods.get(headers[":path"] ?? "")
-    if (!isGrpc(headers)) end(stream, unsupported)
-    else if (isCompressed(headers)) endWithStatus(stream, notDecompressed)
-    // A path may hold anything, a key too: it is not repeated.
-    else if (method === undefined) endWithStatus(stream, noSuchMethod)
-    else {
+    if (isGrpc(headers) && !isCompressed(headers) && method !== undefined) {
       const toGrpcJs = () => {
         for (const listener of serve) Reflect.apply(listener, server, [stream, headers, ...rest])
       }
       onStream(method, { stream, headers, serve: toGrpcJs })
+      return
     }
+    if (!isGrpc(headers)) end(stream, unsupported)
+    // A path may hold anything, a key too: it is not repeated.
+    else endWithStatus(stream, method === undefined ? noSuchMethod : notDecompressed)
+    onRejected(stream)
   })
 }
 
