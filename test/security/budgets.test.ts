@@ -50,9 +50,10 @@ const bounds = [
   ["requests of HTTP/1.1 before the first is answered", "connection", count(limits.pipelinedRequests)],
   [
     "calls without a valid key, and requests for nothing that there is, before a call with a valid key",
-    "connection",
+    "connection of HTTP/2",
     count(limits.strangerRequests),
   ],
+  ["the same", "connection of HTTP/2", count(limits.strangerRequestsAtMost)],
   ["streams of HTTP/2", "connection", count(limits.maxConcurrentStreams)],
   ["unary calls whose requests are read and answered; others wait", "connection", count(limits.streamsAtWork)],
   ["pipelines", "connection", count(limits.pipelines)],

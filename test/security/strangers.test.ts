@@ -1,4 +1,3 @@
-import http from "node:http"
 import { checkRequest, getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { type AttackConnection, attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
@@ -50,16 +49,17 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
     }
   })
 
-  test("is closed so too when all calls come at once: those that were not begun are refused, so that they may be made again", async () => {
+  test("is not closed before calls that come at once are answered, but for very many: those may be made again", async () => {
     const connection = attackConnection(target.url(listener))
-    const calls = Array.from({ length: 5 * few }, () => connection.open(header(paths.getUser, { key: unknown }), body))
+    const most = limits.strangerRequestsAtMost
+    const calls = Array.from({ length: 2 * most }, () => connection.open(header(paths.getUser, { key: unknown }), body))
     const seen = await Promise.all(calls.map((call) => endOf(call)))
     const count = (end: string) => seen.filter((one) => one === end).length
     const answered = count("16 NO_ERROR")
-    expect(answered + count("REFUSED_STREAM")).toBe(5 * few)
+    expect(answered + count("REFUSED_STREAM")).toBe(2 * most)
     // Connect makes something of what has come before it rejects the first.
-    if (listener === "grpc") expect(answered).toBe(few)
-    else expect(answered).toBeGreaterThanOrEqual(few)
+    if (listener === "grpc") expect(answered).toBe(most)
+    else expect(answered).toBeGreaterThanOrEqual(most)
     await isOver(connection)
   })
 
@@ -75,46 +75,5 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
     const connection = attackConnection(target.url(listener))
     expect(await ends(connection, 3 * few, paths.check, undefined, checkRequest(""))).toEqual({ "0 NO_ERROR": 3 * few })
     connection.close()
-  })
-})
-
-describe("a connection of HTTP/1.1", () => {
-  async function asked(agent: http.Agent, path: string, key?: string): Promise<{ status: number; closes: boolean }> {
-    const headers = { "content-type": "application/json", ...(key !== undefined && { authorization: `Bearer ${key}` }) }
-    return new Promise((resolve, reject) => {
-      const method = path === "/healthz" ? "GET" : "POST"
-      const request = http.request(target.server.httpUrl + path, { agent, method, headers }, (response) => {
-        const { statusCode = 0, headers } = response
-        response.resume()
-        response.on("end", () => resolve({ status: statusCode, closes: headers.connection === "close" }))
-      })
-      request.on("error", reject)
-      request.end(method === "GET" ? undefined : '{"id":"nobody"}')
-    })
-  }
-
-  test("is closed after a few calls without a valid key, or for nothing that there is", async () => {
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-    for (const [path, key, status] of [
-      [paths.getUser, unknown, 401],
-      [paths.getUser, undefined, 401],
-      ["/none", undefined, 404],
-    ] as const) {
-      for (let call = 0; call < few; call++) expect(await asked(agent, path, key)).toEqual({ status, closes: false })
-      expect(await asked(agent, path, key)).toEqual({ status, closes: true })
-    }
-    agent.destroy()
-  })
-
-  test("stays with one call by a valid key, and for probes", async () => {
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-    for (let call = 0; call < 3 * few; call++) {
-      expect(await asked(agent, "/healthz")).toEqual({ status: 200, closes: false })
-    }
-    expect(await asked(agent, paths.getUser, target.keys.all)).toEqual({ status: 404, closes: false })
-    for (let call = 0; call < 3 * few; call++) {
-      expect(await asked(agent, paths.getUser, unknown)).toEqual({ status: 401, closes: false })
-    }
-    agent.destroy()
   })
 })

@@ -39,19 +39,42 @@ function endOfHeaders(headers: http2.IncomingHttpHeaders): RawOutcome {
 const authorization = (apiKey: string | undefined) =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
 
+/** A connection that is made again when the service has closed it. */
+function lastingConnection(url: string) {
+  let isClosed = false
+  const connect = (): http2.ClientHttp2Session => {
+    const session = http2.connect(url)
+    session.on("error", () => {})
+    session.once("close", () => {
+      if (!isClosed) current = connect()
+    })
+    return session
+  }
+  let current = connect()
+  return {
+    /** Undefined while the service closes it. */
+    get session(): http2.ClientHttp2Session | undefined {
+      return current.closed || current.destroyed ? undefined : current
+    },
+    close() {
+      isClosed = true
+      current.destroy()
+    },
+  }
+}
+
 /**
  * Calls through one pipeline on a connection of its own: message after message, whatever the service says of its limits. A
- * pipeline that the service has ended is opened again.
+ * pipeline or a connection that the service has ended is opened again.
  */
 export function rawPipelineCalls(url: string, tokens: readonly string[], heard: Heard, apiKey?: string): RawCalls {
-  const session = http2.connect(url)
-  session.on("error", () => {})
+  const connection = lastingConnection(url)
   const frames = tokens.map((token) => callFrame(messageOf(token)))
   const sent = new Map<number, number>()
   let id = firstId
   let next = 0
   let full = false
-  const open = () => {
+  const open = (session: http2.ClientHttp2Session) => {
     full = false
     const stream = session.request({
       ":method": "POST",
@@ -86,11 +109,12 @@ export function rawPipelineCalls(url: string, tokens: readonly string[], heard: 
     })
     return stream
   }
-  let stream = open()
+  let stream: http2.ClientHttp2Stream | undefined
   return {
     send(count) {
-      if (session.destroyed || count === 0) return 0
-      if (stream.closed) stream = open()
+      const { session } = connection
+      if (session === undefined || count === 0) return 0
+      if (stream === undefined || stream.closed) stream = open(session)
       if (full) return 0
       const now = performance.now()
       const parts: Buffer[] = [Buffer.alloc(5)]
@@ -110,7 +134,7 @@ export function rawPipelineCalls(url: string, tokens: readonly string[], heard: 
     get waiting() {
       return sent.size
     },
-    close: () => session.destroy(),
+    close: connection.close,
   }
 }
 
@@ -181,10 +205,9 @@ function readFrames(stream: http2.ClientHttp2Stream, onMessage: (bytes: Buffer) 
   })
 }
 
-/** Unary calls over one connection, as many at a time as the service lets a connection have. */
+/** Unary calls over one connection, which is made again if the service closes it: as many at a time as the service lets a connection have. */
 export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Heard, apiKey?: string): RawCalls {
-  const session = http2.connect(url)
-  session.on("error", () => {})
+  const connection = lastingConnection(url)
   const bodies = tokens.map((token) => {
     const message = messageOf(token)
     return Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message])
@@ -194,8 +217,9 @@ export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Hea
   return {
     send(count) {
       let sending = 0
-      const most = Math.min(session.remoteSettings?.maxConcurrentStreams ?? 100, 100)
-      for (; sending < count && waiting < most && !session.destroyed; sending++) {
+      const { session } = connection
+      const most = Math.min(session?.remoteSettings?.maxConcurrentStreams ?? 100, 100)
+      for (; sending < count && waiting < most && session !== undefined; sending++) {
         const start = performance.now()
         waiting++
         const stream = session.request({
@@ -227,7 +251,7 @@ export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Hea
     get waiting() {
       return waiting
     },
-    close: () => session.destroy(),
+    close: connection.close,
   }
 }
 

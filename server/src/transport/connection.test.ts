@@ -18,7 +18,13 @@ afterEach(() => {
 const identity: Identity = { keyId: "key", tenant: "default", hasScope: () => true }
 
 function connect() {
-  const session = Object.assign(new EventEmitter(), { close: jest.fn() })
+  const session = Object.assign(new EventEmitter(), {
+    closed: false,
+    goaway: jest.fn(),
+    close: jest.fn(() => {
+      session.closed = true
+    }),
+  })
   const socket = Object.assign(new EventEmitter(), {
     destroyed: false,
     destroy() {
@@ -58,24 +64,28 @@ test("of a connection that is gone no timer is left, though its streams end afte
   expect(jest.getTimerCount()).toBe(0)
 })
 
-test("a connection without a valid key is closed after a few calls, once, and cut if its client sends on", () => {
+test("whoever has no valid key is told after a few calls to connect again, closed after more, and cut if it sends on", () => {
   const { session, socket, open, known } = connect()
+  const calls = () => [session.goaway.mock.calls.length, session.close.mock.calls.length]
   const stream = open()
   for (let call = 1; call < limits.strangerRequests; call++) known.turnAway()
-  expect([session.close.mock.calls.length, known.isUnwelcome]).toEqual([0, false])
+  expect(calls()).toEqual([0, 0])
+  for (let call = limits.strangerRequests; call < limits.strangerRequestsAtMost; call++) known.turnAway()
+  expect(calls()).toEqual([1, 0])
   for (let call = 0; call < 3; call++) known.turnAway()
-  expect([session.close.mock.calls.length, known.isUnwelcome]).toEqual([1, true])
+  expect(calls()).toEqual([1, 1])
   stream.emit("close")
   open().emit("close")
   jest.advanceTimersByTime(5_000)
-  expect([session.close.mock.calls.length, socket.destroyed]).toEqual([1, true])
+  expect(socket.destroyed).toBe(true)
   expect(jest.getTimerCount()).toBe(0)
 })
 
-test("a connection that has made a call with a valid key is not", () => {
+test("a connection that has made a call with a valid key stays, whatever follows", () => {
   const { session, known } = connect()
   for (let call = 1; call < limits.strangerRequests; call++) known.turnAway()
   known.letIn(identity, new EventEmitter())
   for (let call = 0; call < 1_000; call++) known.turnAway()
-  expect([session.close.mock.calls.length, known.isUnwelcome]).toEqual([0, false])
+  expect(session.goaway).not.toHaveBeenCalled()
+  expect(session.close).not.toHaveBeenCalled()
 })

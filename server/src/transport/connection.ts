@@ -1,5 +1,5 @@
 import type { EventEmitter } from "node:events"
-import type { ServerHttp2Session } from "node:http2"
+import { constants, type ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
 import { Budget, type Budgets } from "../overload/budget.js"
 import type { Call, CallConnection } from "../rpc/call.js"
@@ -23,8 +23,11 @@ export class Connection implements CallConnection {
   readonly takeOpenRequest = bucket(limits.openRequestsPerSecond, () => performance.now())
   #isKnown = false
   #turnedAway = 0
-  /** Called when the connection is to be closed, see `isUnwelcome`. */
-  onUnwelcome: (() => void) | undefined
+  /**
+   * Called when a client that has made nothing but requests that were turned away is to connect again; and when it has gone on,
+   * with true. Only for HTTP/2: over HTTP/1.1 a connection has one request at a time.
+   */
+  onUnwelcome: ((hasGoneOn: boolean) => void) | undefined
 
   readonly #keys: KeyBudgets | undefined
 
@@ -41,14 +44,10 @@ export class Connection implements CallConnection {
     return this.#isKnown
   }
 
-  /** Whether its client makes nothing but requests that are turned away. */
-  get isUnwelcome(): boolean {
-    return !this.#isKnown && this.#turnedAway >= limits.strangerRequests
-  }
-
   turnAway(): void {
     this.#turnedAway++
-    if (this.isUnwelcome) this.onUnwelcome?.()
+    if (this.#isKnown || this.#turnedAway < limits.strangerRequests) return
+    this.onUnwelcome?.(this.#turnedAway >= limits.strangerRequestsAtMost)
   }
 
   /**
@@ -128,28 +127,39 @@ function tooMany(whose: string, what: string): Failure {
 /** How long a client may take to read that its connection is closed, in milliseconds. */
 const farewellMs = 5_000
 
+/** The last stream that there can be: a GOAWAY with it refuses none (RFC 9113, section 6.8). */
+const lastStreamId = 2 ** 31 - 1
+
 /**
- * Closes a connection of HTTP/2 that has had no stream for `idleMs`, or that is unwelcome, with a GOAWAY: its client may connect
- * again. What was begun is answered; what comes after that is refused by Node, before anything is made of it.
+ * Closes a connection of HTTP/2 that has had no stream for `idleMs`, or whose client shows no valid key, with a GOAWAY: it may
+ * connect again. Who shows no key is told so first, for what is on its way is answered; what comes after the connection was closed
+ * is refused by Node, before anything is made of it.
  */
 export function closeUnneeded(session: ServerHttp2Session, socket: Socket, known: Connection, idleMs: number): void {
   let streams = 0
   let timer: NodeJS.Timeout
-  let isClosing = false
-  const close = () => {
-    if (isClosing) return
-    isClosing = true
+  let isEnding = false
+  const cutLater = () => {
+    if (isEnding) return
+    isEnding = true
     clearTimeout(timer)
-    session.close()
     timer = setTimeout(() => socket.destroy(), farewellMs).unref()
   }
-  known.onUnwelcome = close
+  const close = () => {
+    if (!session.closed) session.close()
+    cutLater()
+  }
+  known.onUnwelcome = (hasGoneOn) => {
+    if (hasGoneOn) close()
+    else if (!isEnding) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamId)
+    cutLater()
+  }
   const closeIdle = () => {
     if (streams === 0) close()
   }
   const wait = () => {
     // The streams of a connection that is gone end after it.
-    if (isClosing || socket.destroyed) return
+    if (isEnding || socket.destroyed) return
     clearTimeout(timer)
     timer = setTimeout(closeIdle, known.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()
   }

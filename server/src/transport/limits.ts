@@ -67,10 +67,12 @@ export const limits = {
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
   /**
-   * Requests without a valid key, or for nothing that there is, after which a connection is closed that has not made a call with
-   * one: who has no key has to connect again for each few.
+   * Requests without a valid key, or for nothing that there is, after which the client of a connection that has not made a call
+   * with one is told to connect again: who has no key has to do so for each few.
    */
   strangerRequests: 20,
+  /** After so many the connection is closed, whether its client has heard that or not. */
+  strangerRequestsAtMost: 100,
   /** Requests of HTTP/1.1 that a connection may send before the first of them is answered. */
   pipelinedRequests: 16,
   /** How long a connection of HTTP/1.1 stays open between two requests, in milliseconds. */

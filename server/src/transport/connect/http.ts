@@ -106,8 +106,8 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     })
   })
   let closing = false
-  http1.prependListener("request", ({ socket }, response) => {
-    if (closing || connections.get(socket)?.isUnwelcome) response.setHeader("connection", "close")
+  http1.prependListener("request", (_request, response) => {
+    if (closing) response.setHeader("connection", "close")
   })
   const listener = await listen(http1, options)
   return {
