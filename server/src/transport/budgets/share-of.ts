@@ -36,7 +36,5 @@ export function shareOf(
     share.end()
     openMethods.leave(desc, connection, place)
   })
-  const rejection = openMethods.enter(desc, connection, place)
-  if (rejection !== undefined) connection.turnAway()
-  return { share, rejection }
+  return { share, rejection: openMethods.enter(desc, connection, place) }
 }
