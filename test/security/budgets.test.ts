@@ -49,7 +49,7 @@ const bounds = [
   ["time to answer a PING, while there are streams", "connection of HTTP/2", seconds(limits.pingMs)],
   ["requests of HTTP/1.1 before the first is answered", "connection", count(limits.pipelinedRequests)],
   [
-    "calls without a valid key, and requests for nothing that there is, before a call with a valid key",
+    "calls without a valid key, and requests for no method, before a call with a valid key",
     "connection of HTTP/2",
     count(limits.strangerRequests),
   ],

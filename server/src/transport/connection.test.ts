@@ -89,3 +89,16 @@ test("a connection that has made a call with a valid key stays, whatever follows
   expect(session.goaway).not.toHaveBeenCalled()
   expect(session.close).not.toHaveBeenCalled()
 })
+
+test("a call by a valid key that came before the client has gone is not cut", () => {
+  const { socket, open, known } = connect()
+  for (let call = 0; call < limits.strangerRequests; call++) known.turnAway()
+  const stream = open()
+  known.letIn(identity, stream)
+  jest.advanceTimersByTime(60_000)
+  expect(socket.destroyed).toBe(false)
+  stream.emit("close")
+  jest.advanceTimersByTime(5_000)
+  expect(socket.destroyed).toBe(true)
+  expect(jest.getTimerCount()).toBe(0)
+})

@@ -139,11 +139,16 @@ export function closeUnneeded(session: ServerHttp2Session, socket: Socket, known
   let streams = 0
   let timer: NodeJS.Timeout
   let isEnding = false
+  const cut = () => {
+    // A proxy may have sent calls of somebody who has a key over the same connection.
+    if (known.isKnown && streams > 0) timer = setTimeout(cut, farewellMs).unref()
+    else socket.destroy()
+  }
   const cutLater = () => {
     if (isEnding) return
     isEnding = true
     clearTimeout(timer)
-    timer = setTimeout(() => socket.destroy(), farewellMs).unref()
+    timer = setTimeout(cut, farewellMs).unref()
   }
   const close = () => {
     if (!session.closed) session.close()

@@ -67,7 +67,7 @@ export const limits = {
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
   /**
-   * Requests without a valid key, or for nothing that there is, after which the client of a connection that has not made a call
+   * Requests without a valid key, or for no method, after which the client of a connection that has not made a call
    * with one is told to connect again: who has no key has to do so for each few.
    */
   strangerRequests: 20,
