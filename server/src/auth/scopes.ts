@@ -30,3 +30,10 @@ export function requireScope(identity: Identity | undefined, scope: string): voi
 export const scopes: readonly string[] = [...new Set(ownMethods.map((method) => getOption(method, scopeOption)))]
   .filter((scope) => scope !== anyScope && scope !== "")
   .sort()
+
+/** The first of the scopes that no method asks for, or that there are none; undefined if all are known. */
+export function unknownScope(wanted: readonly unknown[]): string | undefined {
+  if (wanted.length === 0) return ""
+  const unknown = wanted.find((scope) => scope !== "all" && !scopes.includes(scope as string))
+  return unknown === undefined ? undefined : String(unknown)
+}

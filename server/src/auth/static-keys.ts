@@ -1,16 +1,11 @@
 import type { ApiKey } from "../store/types.js"
 import { InvalidValueError } from "../util/invalid-value-error.js"
 import { isKeyId } from "./api-key.js"
-import { scopes } from "./scopes.js"
+import { certificateNameForm, isKeyName, parseDate, tenantName } from "./key-fields.js"
+import { scopes, unknownScope } from "./scopes.js"
 
 /** A key as it was given in the configuration. */
 export type StaticKey = Omit<ApiKey, "created" | "revoked">
-
-/** The name that a tenant may have. */
-export const tenantName = /^[a-z0-9][a-z0-9-]{0,62}$/
-
-/** What a certificate may be named by: the kind of the name, and the name. */
-export const certificateNameForm = /^[A-Za-z][A-Za-z ]{1,15}:[\x21-\x7e]{1,490}$/
 
 const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateName", "expires"]
 
@@ -75,28 +70,4 @@ function readEntry(entry: unknown, index: number): StaticKey {
     certificateName: certificateName as string | undefined,
     expires: parseDate(expires),
   }
-}
-
-/** Whether people can call a key so. */
-export function isKeyName(name: string): boolean {
-  return name.length > 0 && name.length <= 255 && !/\p{Cc}/u.test(name)
-}
-
-/** The first of the scopes that no method asks for, or that there are none; undefined if all are known. */
-export function unknownScope(wanted: readonly unknown[]): string | undefined {
-  if (wanted.length === 0) return ""
-  const unknown = wanted.find((scope) => scope !== "all" && !scopes.includes(scope as string))
-  return unknown === undefined ? undefined : String(unknown)
-}
-
-/** A date of ISO 8601, with or without its time; undefined for anything else. */
-export function parseDate(text: unknown): Date | undefined {
-  if (
-    typeof text !== "string" ||
-    !/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
-  ) {
-    return undefined
-  }
-  const date = new Date(text)
-  return Number.isNaN(date.getTime()) ? undefined : date
 }

@@ -1,5 +1,5 @@
 import { InvalidValueError } from "../util/invalid-value-error.js"
-import { tenantName } from "./static-keys.js"
+import { tenantName } from "./key-fields.js"
 
 /** The shortest secret, in bytes. */
 const minBytes = 32

@@ -1,5 +1,6 @@
+import { createRequire } from "node:module"
 import { type Logger, pino } from "pino"
-import { prettyFactory } from "pino-pretty"
+import type PinoPretty from "pino-pretty"
 import { boundedLines } from "./bounded-lines.js"
 import { standardError } from "./line-sink.js"
 
@@ -20,10 +21,7 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
   const lines = boundedLines(standardError(), {
     onLost: (count) => log.error({ lines: count }, "lines of the log are lost: it could not be written"),
   })
-  const pretty =
-    options.format === "text"
-      ? prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
-      : undefined
+  const pretty = options.format === "text" ? prettyLine() : undefined
   const destination = {
     [metadata]: true,
     lastLevel: 0,
@@ -31,6 +29,12 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
   }
   const log = pino({ level: options.level, base, timestamp }, destination)
   return log
+}
+
+/** Makes text of a line of JSON. Loaded when it is wanted, which in production it is not. */
+function prettyLine() {
+  const { prettyFactory }: typeof PinoPretty = createRequire(import.meta.url)("pino-pretty")
+  return prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
 }
 
 let time = 0

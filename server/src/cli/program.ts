@@ -1,10 +1,5 @@
 import { Command as CommanderCommand, CommanderError, Option as CommanderOption } from "commander"
-import { cleanup } from "./commands/cleanup.js"
-import { createKey, listKeys, revokeKey } from "./commands/keys.js"
-import { migrate } from "./commands/migrate.js"
 import type { CommandOutput } from "./commands/output.js"
-import { rekey } from "./commands/rekey.js"
-import { createTenant, listTenants } from "./commands/tenants.js"
 import { type Configuration, readConfiguration } from "./config/configuration.js"
 import { ConfigurationError } from "./config/error.js"
 import type { Command, Group } from "./config/option.js"
@@ -13,7 +8,11 @@ import { shown } from "./config/values.js"
 import { describe, helpConfiguration, pathOf } from "./help.js"
 
 /** Does what a command was told. Returns the exit code, 0 if nothing. */
-type Work<C extends Command> = (configuration: Configuration<C>, argument: string) => Promise<number | undefined>
+type Work<C extends Command> = (
+  configuration: Configuration<C>,
+  output: CommandOutput,
+  argument: string,
+) => Promise<number | undefined>
 
 /**
  * Runs the command that the arguments name.
@@ -32,64 +31,67 @@ export async function runProgram(args: readonly string[], { environment, version
       .configureHelp(helpConfiguration),
   )
   const addGroup = (name: Group, description: string) => void group(program.command(name).description(description))
-  const add = <C extends Command>(path: C, description: string, work: Work<C>, argument = "") => {
+  const add = <C extends Command>(path: C, description: string, load: () => Promise<Work<C>>, argument = "") => {
     const [first, second = first] = path.split(" ")
     const parent = program.commands.find((one) => one.name() === first) ?? program
     const command = parent.command(`${second} ${argument}`.trim()).description(description).allowExcessArguments(false)
     addOptions(command)
     inOurWords(command)
     command.action(async () => {
-      const configuration = readConfiguration(path, command.optsWithGlobals(), environment)
-      exitCode = await work(configuration, command.args[0] ?? "")
+      const configuration = await readConfiguration(path, command.optsWithGlobals(), environment)
+      const work = await load()
+      exitCode = await work(configuration, output, command.args[0] ?? "")
     })
   }
 
-  add("serve", "Serve until SIGTERM or SIGINT.", async (configuration) => {
-    // It loads the transports, which takes longer than all that the other commands do.
-    const { serve } = await import("./commands/serve.js")
-    return serve(configuration, output)
-  })
+  // Each is loaded when it runs: most of the time that a command takes is that of loading what it needs.
+  add("serve", "Serve until SIGTERM or SIGINT.", async () => (await import("./commands/serve.js")).serve)
   addGroup("migrate", "Migrate the database: up, down or status.")
-  add("migrate up", "Apply the pending migrations.", (configuration) => migrate("up", configuration, output))
-  add("migrate down", "Take the last migration back.", (configuration) => migrate("down", configuration, output))
-  add("migrate status", "List what is applied and what is pending.", (configuration) =>
-    migrate("status", configuration, output),
+  add("migrate up", "Apply the pending migrations.", async () => (await import("./commands/migrate.js")).migrateUp)
+  add("migrate down", "Take the last migration back.", async () => (await import("./commands/migrate.js")).migrateDown)
+  add(
+    "migrate status",
+    "List what is applied and what is pending.",
+    async () => (await import("./commands/migrate.js")).migrationsOf,
   )
-  add("rekey", "Encrypt everything with the first of the encryption keys.", (configuration) =>
-    rekey(configuration, output),
+  add(
+    "rekey",
+    "Encrypt everything with the first of the encryption keys.",
+    async () => (await import("./commands/rekey.js")).rekey,
   )
-  add("cleanup", "Delete expired sessions and verification tokens now, as a replica does by itself.", (configuration) =>
-    cleanup(configuration, output),
+  add(
+    "cleanup",
+    "Delete expired sessions and verification tokens now, as a replica does by itself.",
+    async () => (await import("./commands/cleanup.js")).cleanup,
   )
-  // These load a converter for every kind of database, which nobody else needs.
   add(
     "import",
     "Bring over what an adapter of Auth.js has written; a dry run unless --apply.",
-    async (configuration) => {
-      const { importPeer } = await import("./commands/import.js")
-      return importPeer(configuration, output)
-    },
+    async () => (await import("./commands/import.js")).importPeer,
   )
-  add("export", "Print everything that a tenant has, as JSON lines.", async (configuration) => {
-    const { exportTenant } = await import("./commands/export.js")
-    return exportTenant(configuration)
-  })
-  add("doctor", "Say what is wrong with an installation, or with an adapter's database.", async (configuration) => {
-    const { doctor } = await import("./commands/doctor.js")
-    return doctor(configuration, output)
-  })
+  add(
+    "export",
+    "Print everything that a tenant has, as JSON lines.",
+    async () => (await import("./commands/export.js")).exportTenant,
+  )
+  add(
+    "doctor",
+    "Say what is wrong with an installation, or with an adapter's database.",
+    async () => (await import("./commands/doctor.js")).doctor,
+  )
   addGroup("keys", "API keys: create, list or revoke ID.")
-  add("keys create", "Make an API key. It is printed once.", (configuration) => createKey(configuration, output))
-  add("keys list", "List the API keys.", (configuration) => listKeys(configuration, output))
-  add("keys revoke", "End an API key.", (configuration, id) => revokeKey(configuration, id, output), "<ID>")
+  add("keys create", "Make an API key. It is printed once.", async () => (await import("./commands/keys.js")).createKey)
+  add("keys list", "List the API keys.", async () => (await import("./commands/keys.js")).listKeys)
+  add("keys revoke", "End an API key.", async () => (await import("./commands/keys.js")).revokeKey, "<ID>")
   addGroup("tenants", "Tenants: create NAME or list.")
-  add("tenants create", "Make a tenant.", (configuration, name) => createTenant(configuration, name, output), "<NAME>")
-  add("tenants list", "List the tenants.", (configuration) => listTenants(configuration, output))
+  add("tenants create", "Make a tenant.", async () => (await import("./commands/tenants.js")).createTenant, "<NAME>")
+  add("tenants list", "List the tenants.", async () => (await import("./commands/tenants.js")).listTenants)
   addGroup("events", "Events: tail.")
-  add("events tail", "Print what is written, as it is committed, until SIGINT.", async (configuration) => {
-    const { tailEvents } = await import("./commands/events.js")
-    return tailEvents(configuration, output)
-  })
+  add(
+    "events tail",
+    "Print what is written, as it is committed, until SIGINT.",
+    async () => (await import("./commands/events.js")).tailEvents,
+  )
 
   try {
     await program.parseAsync([...args], { from: "user" })

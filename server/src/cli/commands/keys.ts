@@ -62,8 +62,8 @@ export async function listKeys(
 /** `authwire keys revoke ID`. Throws ConfigurationError and StartError. */
 export async function revokeKey(
   configuration: Configuration<"keys revoke">,
-  id: string,
   { print }: CommandOutput,
+  id: string,
 ): Promise<undefined> {
   // What is no id may be a whole key, which is not to be repeated.
   if (!isKeyId(id)) throw new ConfigurationError("keys revoke: must be the id of a key, as authwire keys list shows it")

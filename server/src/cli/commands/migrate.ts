@@ -13,10 +13,23 @@ import type { CommandOutput } from "./output.js"
 
 type Direction = "up" | "down" | "status"
 
-/** `authwire migrate up|down|status`. Throws StartError when the database cannot be reached. */
-export async function migrate(
+type MigrateConfiguration = Configuration<`migrate ${Direction}`>
+
+/** `authwire migrate up`. Throws StartError, as the other two do, when the database cannot be reached. */
+export const migrateUp = (configuration: MigrateConfiguration, output: CommandOutput) =>
+  migrate("up", configuration, output)
+
+/** `authwire migrate down`. */
+export const migrateDown = (configuration: MigrateConfiguration, output: CommandOutput) =>
+  migrate("down", configuration, output)
+
+/** `authwire migrate status`. */
+export const migrationsOf = (configuration: MigrateConfiguration, output: CommandOutput) =>
+  migrate("status", configuration, output)
+
+async function migrate(
   direction: Direction,
-  configuration: Configuration<`migrate ${Direction}`>,
+  configuration: MigrateConfiguration,
   output: CommandOutput,
 ): Promise<undefined> {
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })

@@ -1,4 +1,4 @@
-import { tenantName } from "../../auth/static-keys.js"
+import { tenantName } from "../../auth/key-fields.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { StoreError } from "../../store/error.js"
 import type { Configuration } from "../config/configuration.js"
@@ -9,8 +9,8 @@ import { withStore } from "./with-store.js"
 /** `authwire tenants create NAME`. Throws ConfigurationError and StartError. */
 export async function createTenant(
   configuration: Configuration<"tenants create">,
-  name: string,
   { print }: CommandOutput,
+  name: string,
 ): Promise<undefined> {
   if (!tenantName.test(name)) {
     throw new ConfigurationError("tenants create: a name is 1 to 63 of a-z, 0-9 and -, and does not begin with -")

@@ -9,19 +9,19 @@ const secret = "x".repeat(32)
 const environment = { AUTHWIRE_DATABASE_URL: "mysql://h/d", AUTH_SECRET: secret }
 
 describe("readConfiguration", () => {
-  test("a flag wins over its variable, that over the default of --dev, and that over the default", () => {
+  test("a flag wins over its variable, that over the default of --dev, and that over the default", async () => {
     const variable = { AUTHWIRE_LOG_FORMAT: "json", AUTHWIRE_LOG_LEVEL: "" }
-    const read = (flags: object, more = {}) => {
-      const { logFormat, logLevel } = readConfiguration("serve", flags, { ...environment, ...more })
+    const read = async (flags: object, more = {}) => {
+      const { logFormat, logLevel } = await readConfiguration("serve", flags, { ...environment, ...more })
       return [logFormat, logLevel]
     }
-    expect(read({})).toEqual(["json", "info"])
-    expect(read({ dev: true })).toEqual(["text", "info"])
-    expect(read({ dev: true }, variable)).toEqual(["json", "info"])
-    expect(read({ dev: true, logFormat: "text", logLevel: "warn" }, variable)).toEqual(["text", "warn"])
+    expect(await read({})).toEqual(["json", "info"])
+    expect(await read({ dev: true })).toEqual(["text", "info"])
+    expect(await read({ dev: true }, variable)).toEqual(["json", "info"])
+    expect(await read({ dev: true, logFormat: "text", logLevel: "warn" }, variable)).toEqual(["text", "warn"])
   })
 
-  test("every kind of value", () => {
+  test("every kind of value", async () => {
     const given = {
       AUTHWIRE_MIGRATE: "1",
       AUTHWIRE_HTTP_ADDR: "off",
@@ -32,7 +32,7 @@ describe("readConfiguration", () => {
       SERVICE_AUTH_URL: "https://app.example.com",
     }
     const flags = { grpcAddr: "[::1]:0", workers: "4", rateLimitOverrides: "UserService.GetUser=5", reflection: "off" }
-    expect(readConfiguration("serve", flags, { ...environment, ...given })).toMatchObject({
+    expect(await readConfiguration("serve", flags, { ...environment, ...given })).toMatchObject({
       dev: false,
       migrate: true,
       grpcAddr: { host: "::1", port: 0 },
@@ -48,7 +48,7 @@ describe("readConfiguration", () => {
       secrets: [secret.toUpperCase(), secret],
       secureCookie: true,
     })
-    const { expires, ...key } = readConfiguration(
+    const { expires, ...key } = await readConfiguration(
       "keys create",
       { offline: true, name: "n", scopes: "users:read, users:write,users:read", expires: "2d" },
       {},
@@ -57,9 +57,9 @@ describe("readConfiguration", () => {
     expect((expires as Date).getTime() - Date.now()).toBeGreaterThan(2 * 86_400_000 - 60_000)
   })
 
-  test("a command has its own options, and none of the others'", () => {
+  test("a command has its own options, and none of the others'", async () => {
     const wrong = { ...environment, AUTHWIRE_GRPC_ADDR: "nonsense", AUTHWIRE_API_KEYS: "nonsense" }
-    const configuration = readConfiguration("migrate up", {}, wrong)
+    const configuration = await readConfiguration("migrate up", {}, wrong)
     expect(configuration).toMatchObject({ databaseUrl: "mysql://h/d", databaseConnectTimeoutMs: 5000, secrets: [] })
     expect(configuration).not.toHaveProperty("grpcAddr")
   })
@@ -96,17 +96,17 @@ describe("readConfiguration", () => {
     [{ dev: true, metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: with --dev only a loopback address"],
     [{ metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: without TLS only a loopback address"],
     [{}, { AUTH_SECRET_1: "short" }, "AUTH_SECRET_1: must have at least 32 bytes"],
-  ])("%j and %j: %s", (flags, variables, message) => {
-    const read = () => readConfiguration("serve", flags, { ...environment, ...variables })
-    expect(read).toThrow(ConfigurationError)
-    expect(read).toThrow(message)
+  ])("%j and %j: %s", async (flags, variables, message) => {
+    const reading = readConfiguration("serve", flags, { ...environment, ...variables })
+    await expect(reading).rejects.toThrow(ConfigurationError)
+    await expect(reading).rejects.toThrow(message)
   })
 
-  test("what is given and cannot be read is never repeated: it may be a secret in the wrong place", () => {
+  test("what is given and cannot be read is never repeated: it may be a secret in the wrong place", async () => {
     const nonsense = "hunter2 \n hunter2"
     let count = 0
     for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
-      if (value.safeParse(nonsense).success) continue
+      if ((await value.safeParseAsync(nonsense)).success) continue
       const own = (["serve", "import", "export", "cleanup", "events tail"] as const).find((one) =>
         commands.includes(one),
       )
@@ -115,40 +115,45 @@ describe("readConfiguration", () => {
       const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}
       const valid = { name: "n", scopes: "all", from: "prisma", url: "sqlite:x" }
       const traced = { OTEL_TRACES_EXPORTER: "otlp", ...inherited }
-      const read = () => readConfiguration(command, { ...valid, ...given }, { ...environment, ...traced })
-      expect(read).toThrow(ConfigurationError)
-      expect(read).not.toThrow("hunter2")
-      expect(read).toThrow(flag === undefined ? `${variable}: ` : `--${flag}: `)
+      const reading = readConfiguration(command, { ...valid, ...given }, { ...environment, ...traced })
+      await expect(reading).rejects.toThrow(ConfigurationError)
+      await expect(reading).rejects.not.toThrow("hunter2")
+      await expect(reading).rejects.toThrow(flag === undefined ? `${variable}: ` : `--${flag}: `)
       count++
     }
     expect(count).toBeGreaterThan(25)
     const url = { databaseUrl: "mysql://user:hunter2@host" }
-    expect(() => readConfiguration("serve", url, environment)).toThrow(/^--database-url: must be mysql:/)
-    expect(() => readConfiguration("serve", url, environment)).not.toThrow("hunter2")
+    const reading = readConfiguration("serve", url, environment)
+    await expect(reading).rejects.toThrow(/^--database-url: must be mysql:/)
+    await expect(reading).rejects.not.toThrow("hunter2")
   })
 
-  test("variables that all programs of a platform share count for nothing while nobody asks for traces", () => {
+  test("variables that all programs of a platform share count for nothing while nobody asks for traces", async () => {
     const shared = {
       OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317",
       OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
       OTEL_TRACES_SAMPLER: "xray",
     }
-    const { traceExporter, otlpEndpoint, traceSampler } = readConfiguration("serve", {}, { ...environment, ...shared })
+    const { traceExporter, otlpEndpoint, traceSampler } = await readConfiguration(
+      "serve",
+      {},
+      { ...environment, ...shared },
+    )
     expect([traceExporter, otlpEndpoint, traceSampler]).toEqual([
       "none",
       "http://localhost:4318",
       "parentbased_traceidratio",
     ])
     const asked = { ...environment, ...shared, OTEL_TRACES_EXPORTER: "otlp" }
-    expect(() => readConfiguration("serve", {}, asked)).toThrow(/^OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL/)
+    await expect(readConfiguration("serve", {}, asked)).rejects.toThrow(/^OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL/)
   })
 
-  test("--dev needs no secret, and takes a short one", () => {
-    expect(readConfiguration("serve", { dev: true }, {})).toMatchObject({
+  test("--dev needs no secret, and takes a short one", async () => {
+    expect(await readConfiguration("serve", { dev: true }, {})).toMatchObject({
       databaseUrl: "sqlite:.authwire/authwire.db",
       secrets: [],
     })
-    expect(readConfiguration("serve", { dev: true }, { AUTH_SECRET: "a" }).secrets).toEqual(["a"])
+    expect((await readConfiguration("serve", { dev: true }, { AUTH_SECRET: "a" })).secrets).toEqual(["a"])
   })
 })
 
@@ -164,8 +169,10 @@ test("an option has one name: that of its flag in camel case, and of its variabl
   }
 })
 
-test("every default is one that may be given", () => {
+test("every default is one that may be given", async () => {
   for (const { value, default: preset, devDefault } of Object.values<Option>(options)) {
-    for (const text of [preset, devDefault]) if (text !== undefined) expect(value.safeParse(text).success).toBe(true)
+    for (const text of [preset, devDefault]) {
+      if (text !== undefined) expect((await value.safeParseAsync(text)).success).toBe(true)
+    }
   }
 })

@@ -1,4 +1,3 @@
-import { secretsFromEnvironment, secureCookieFromEnvironment } from "@authwire/token"
 import { ConfigurationError } from "./error.js"
 import type { Command, Option } from "./option.js"
 import { type Name, type NamesOf, optionsOf, type Values } from "./options.js"
@@ -12,7 +11,7 @@ interface Derived {
   databaseUrl: string
   /** The newest first; empty with --dev where none is given, and where the command has no use for them. */
   secrets: readonly string[]
-  /** Whether session cookies have the secure prefix. */
+  /** Whether session cookies have the secure prefix; false where the command has no use for that. */
   secureCookie: boolean
 }
 
@@ -23,11 +22,11 @@ export type Flags = Readonly<Partial<Record<Name, string | boolean>>>
  * Reads the options of a command from its flags and the environment: a flag wins over its variable, and that over the
  * default. A variable that is empty counts as not set. Throws ConfigurationError.
  */
-export function readConfiguration<C extends Command>(
+export async function readConfiguration<C extends Command>(
   command: C,
   flags: Flags,
   environment: Readonly<Record<string, string | undefined>>,
-): Configuration<C> {
+): Promise<Configuration<C>> {
   const values: Partial<Record<Name, unknown>> = {}
   const sources: Partial<Record<Name, string>> = {}
   for (const [name, option] of optionsOf(command)) {
@@ -35,7 +34,7 @@ export function readConfiguration<C extends Command>(
     const { text, source } = findText(option, flags[name], inherited, flags.dev === true)
     sources[name] = source
     if (text === undefined && option.isRequired !== true) continue
-    const { data, error } = option.value.safeParse(text)
+    const { data, error } = await option.value.safeParseAsync(text)
     if (error !== undefined) throw new ConfigurationError(`${source}: ${error.issues[0]?.message}`)
     values[name] = data
   }
@@ -43,10 +42,18 @@ export function readConfiguration<C extends Command>(
   checkRules({ command, values: told, sourceOf: (name) => sources[name] ?? name })
   const derived: Derived = {
     databaseUrl: told.databaseUrl ?? "",
-    secrets: optionsOf(command).some(([name]) => name === "authSecret") ? secretsFromEnvironment(environment) : [],
-    secureCookie: secureCookieFromEnvironment(environment),
+    ...(optionsOf(command).some(([name]) => name === "authSecret")
+      ? await tokenOptions(environment)
+      : { secrets: [], secureCookie: false }),
   }
   return { ...values, ...derived } as Configuration<C>
+}
+
+async function tokenOptions(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<Pick<Derived, "secrets" | "secureCookie">> {
+  const { secretsFromEnvironment, secureCookieFromEnvironment } = await import("@authwire/token")
+  return { secrets: secretsFromEnvironment(environment), secureCookie: secureCookieFromEnvironment(environment) }
 }
 
 /** What an option was given, or is by default, and what gave it. */

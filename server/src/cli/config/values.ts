@@ -1,14 +1,5 @@
 import { z } from "zod"
-import { scopes as knownScopes } from "../../auth/scopes.js"
-import {
-  certificateNameForm,
-  isKeyName,
-  parseDate,
-  parseStaticKeys,
-  tenantName,
-  unknownScope,
-} from "../../auth/static-keys.js"
-import { readRates } from "../../rpc/interceptors/rates.js"
+import { certificateNameForm, isKeyName, parseDate, tenantName } from "../../auth/key-fields.js"
 import { eventKinds } from "../../store/event-kinds.js"
 import type { EventKind } from "../../store/types.js"
 import type { Address } from "../../transport/address.js"
@@ -45,8 +36,11 @@ export const integer = (min: number, max: number) =>
     .transform(Number)
     .register(shown, {
       placeholder: "N",
-      allowed: `From ${min.toLocaleString("en")} to ${max.toLocaleString("en")}.`,
+      allowed: `From ${withCommas(min)} to ${withCommas(max)}.`,
     })
+
+/** As `toLocaleString("en")`, which takes longer than everything else of `authwire --help`. */
+const withCommas = (number: number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",")
 
 export const choice = <const T extends string>(choices: readonly T[], placeholder = choices.join("|")) =>
   z
@@ -105,7 +99,10 @@ export const auditLog = () =>
     .register(shown, { placeholder: "FILE" })
 
 /** Calls a second, by `Service.Method`. */
-export const rates = () => read(readRates, Error).register(shown, { placeholder: "LIST" })
+export const rates = () =>
+  readBySchema(async () => (await import("../../rpc/interceptors/rates.js")).readRates).register(shown, {
+    placeholder: "LIST",
+  })
 
 /** Keys of 32 bytes each, in Base64. */
 export const encryptionKeys = () =>
@@ -126,14 +123,17 @@ export const encryptionKeys = () =>
 
 /** A list of keys in JSON that is known to be well formed, as it was given. */
 export const staticKeys = () =>
-  read((text) => {
-    if (text.trimStart().startsWith("awk_")) {
-      throw new InvalidValueError(
-        "must be a list in JSON, and not a key; a key is AUTHWIRE_API_KEY, for its application",
-      )
+  readBySchema(async () => {
+    const { parseStaticKeys } = await import("../../auth/static-keys.js")
+    return (text: string) => {
+      if (text.trimStart().startsWith("awk_")) {
+        throw new InvalidValueError(
+          "must be a list in JSON, and not a key; a key is AUTHWIRE_API_KEY, for its application",
+        )
+      }
+      parseStaticKeys(text)
+      return text
     }
-    parseStaticKeys(text)
-    return text
   })
 
 /** Whether it is there; what it is is a secret, and of no use here. */
@@ -148,14 +148,15 @@ export const keyName = () =>
     placeholder: "NAME",
   })
 
-export const scopes = () => {
-  const rule = `must be one or more of these, separated by commas: ${["all", ...knownScopes].join(", ")}`
-  return z
-    .string(rule)
-    .transform((text) => [...new Set(text.split(",").map((one) => one.trim()))])
-    .refine((list) => unknownScope(list) === undefined, rule)
-    .register(shown, { placeholder: "a,b|all" })
-}
+export const scopes = () =>
+  readBySchema(async () => {
+    const { scopes, unknownScope } = await import("../../auth/scopes.js")
+    return (text: string | undefined) => {
+      const list = [...new Set((text ?? "").split(",").map((one) => one.trim()))]
+      if (unknownScope(list) === undefined) return list
+      throw new InvalidValueError(`must be one or more of these, separated by commas: ${["all", ...scopes].join(", ")}`)
+    }
+  }).register(shown, { placeholder: "a,b|all" })
 
 export const tenant = () =>
   matching((text) => tenantName.test(text), "must be 1 to 63 of a-z, 0-9 and -, and not begin with -").register(shown, {
@@ -213,15 +214,25 @@ function matching(isRight: (text: string) => boolean, rule: string) {
   return z.string(rule).refine(isRight, rule)
 }
 
-/** What a function makes of a text; an error of the given kind says the rule. */
-function read<T>(make: (text: string) => T, kind: new (...args: never[]) => Error = InvalidValueError) {
-  return z.string().transform((text, context) => {
-    try {
-      return make(text)
-    } catch (error) {
-      if (!(error instanceof kind)) throw error
-      context.issues.push({ code: "custom", message: error.message, input: undefined })
-      return z.NEVER
-    }
-  })
+/** What a function makes of a text; an InvalidValueError says the rule. */
+function read<T>(make: (text: string) => T) {
+  return z.string().transform((text, context) => made(make, text, context))
+}
+
+/**
+ * The same by a function that goes by the schema. That is loaded only for whom such an option is given: it takes longer than all
+ * that most commands do. Where the option is required and lacks, the function gets undefined.
+ */
+function readBySchema<T>(load: () => Promise<(text: string) => T>) {
+  return z.custom<string>().transform(async (text, context) => made(await load(), text, context))
+}
+
+function made<T>(make: (text: string) => T, text: string, context: z.RefinementCtx): T {
+  try {
+    return make(text)
+  } catch (error) {
+    if (!(error instanceof InvalidValueError)) throw error
+    context.issues.push({ code: "custom", message: error.message, input: undefined })
+    return z.NEVER
+  }
 }

@@ -25,10 +25,14 @@ test.each([
   expect(() => readRates(text)).toThrow(rule)
 })
 
-test("the default names methods that there are, and a wrong value is told with its option", () => {
-  const read = (environment: Record<string, string>) =>
-    readConfiguration("serve", { dev: true }, environment).rateLimitOverrides
-  expect(read({})).toEqual({ "VerificationTokenService.UseVerificationToken": 200, "UserService.GetUserByEmail": 1000 })
+test("the default names methods that there are, and a wrong value is told with its option", async () => {
+  const read = async (environment: Record<string, string>) =>
+    (await readConfiguration("serve", { dev: true }, environment)).rateLimitOverrides
+  expect(await read({})).toEqual({
+    "VerificationTokenService.UseVerificationToken": 200,
+    "UserService.GetUserByEmail": 1000,
+  })
   expect(options.rateLimit.default).toBe("20000")
-  expect(() => read({ AUTHWIRE_RATE_LIMIT_OVERRIDES: "x" })).toThrow(/^AUTHWIRE_RATE_LIMIT_OVERRIDES: must be a list/)
+  const wrong = read({ AUTHWIRE_RATE_LIMIT_OVERRIDES: "x" })
+  await expect(wrong).rejects.toThrow(/^AUTHWIRE_RATE_LIMIT_OVERRIDES: must be a list/)
 })

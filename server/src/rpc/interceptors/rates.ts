@@ -1,18 +1,20 @@
+import { InvalidValueError } from "../../util/invalid-value-error.js"
 import { ownMethods } from "../own-methods.js"
 import { nameOf } from "./rate-limit.js"
 
 /**
  * Reads `TokenService.Encode=50,UserService.CreateUser=20`. An empty text has no rates.
  *
- * @throws Error that says which rule is broken
+ * @throws InvalidValueError that says which rule is broken
  */
 export function readRates(text: string): Record<string, number> {
   const rates: Record<string, number> = {}
   for (const part of text.split(",")) {
     if (part.trim() === "") continue
     const [, name = "", rate] = /^\s*(\w+\.\w+)\s*=\s*(\d{1,9})\s*$/.exec(part) ?? []
-    if (rate === undefined) throw new Error("must be a list of Service.Method=CALLS, such as TokenService.Encode=50")
-    if (!known.has(name)) throw new Error(`there is no method ${name}`)
+    if (rate === undefined)
+      throw new InvalidValueError("must be a list of Service.Method=CALLS, such as TokenService.Encode=50")
+    if (!known.has(name)) throw new InvalidValueError(`there is no method ${name}`)
     rates[name] = Number(rate)
   }
   return rates

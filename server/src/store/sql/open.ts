@@ -6,12 +6,8 @@ import { cacheStore } from "./caches.js"
 import { createCipher } from "./cipher.js"
 import { urlsOfHosts } from "./cluster/hosts.js"
 import type { MemberEvent } from "./cluster/members.js"
-import { openReader, openWriter } from "./cluster/open.js"
 import { type Database, database } from "./database.js"
-import { openSqliteDataSource } from "./engine/data-source.js"
 import type { SqlEngine } from "./engine/engine.js"
-import { openPostgresEngine } from "./engine/postgres.js"
-import { sqliteEngine } from "./engine/sqlite.js"
 import { storeError } from "./engine/statement-error.js"
 import { type DatabaseLocation, parseDatabaseUrl } from "./engine/url.js"
 import { eventCursors } from "./event-cursors.js"
@@ -133,7 +129,7 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
     const readPlaces = options.readUrl === undefined ? undefined : serversOf(locationsOf(options.readUrl))
     const writer = await openEngine(places, options)
     const older = { ...limitsOf(options), freshness: "older" } as const
-    const reader = readPlaces && (await openReader(readPlaces, writer, older))
+    const reader = readPlaces && (await (await import("./cluster/open.js")).openReader(readPlaces, writer, older))
     return database(writer, { queueLimit, random, onRetry, reader, observer, tracer })
   } catch (error) {
     throw storeError(error)
@@ -148,10 +144,18 @@ function serversOf(locations: readonly DatabaseLocation[]) {
   return locations.filter((location) => location.kind === "server")
 }
 
+/** Loads the driver of one kind of database, and not those of the others. */
 async function openEngine(locations: readonly DatabaseLocation[], options: SqlDatabaseOptions): Promise<SqlEngine> {
   const [first] = locations
-  if (first?.kind === "sqlite") return sqliteEngine(await openSqliteDataSource(first.path))
-  if (first?.kind === "postgres") return openPostgresEngine(first, limitsOf(options))
+  if (first?.kind === "sqlite") {
+    const { openSqliteEngine } = await import("./engine/sqlite.js")
+    return openSqliteEngine(first.path)
+  }
+  if (first?.kind === "postgres") {
+    const { openPostgresEngine } = await import("./engine/postgres.js")
+    return openPostgresEngine(first, limitsOf(options))
+  }
+  const { openWriter } = await import("./cluster/open.js")
   return openWriter(serversOf(locations), { ...limitsOf(options), freshness: "fresh", onChange: options.onMember })
 }
 

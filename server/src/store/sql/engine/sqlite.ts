@@ -1,11 +1,13 @@
+import { createRequire } from "node:module"
 import type Libsql from "libsql"
-import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import type { Cell } from "../query/statement.js"
+import { common } from "./data-source.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { type Failure, StatementError } from "./statement-error.js"
 
 /** How long SQLite waits for another process's lock. It waits in the event loop's place, so: briefly. */
-export const busyTimeoutMs = 20
+const busyTimeoutMs = 20
 
 const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_CONSTRAINT_PRIMARYKEY", "duplicate"],
@@ -21,8 +23,29 @@ const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_NOTADB", "unavailable"],
 ]
 
+/** Opens a file of SQLite, or `:memory:`. Throws StatementError. */
+export async function openSqliteEngine(path: string): Promise<SqlEngine> {
+  const dataSource = new DataSource({
+    type: "better-sqlite3",
+    driver: createRequire(import.meta.url)("libsql"),
+    database: path,
+    // Turning the write-ahead log on needs the file for a moment without anybody else.
+    timeout: 5000,
+    enableWAL: path !== ":memory:",
+    ...common("sqlite"),
+  })
+  try {
+    await dataSource.initialize()
+  } catch (error) {
+    throw statementError(error)
+  }
+  const database: Libsql.Database = await dataSource.createQueryRunner().connect()
+  database.pragma(`busy_timeout = ${busyTimeoutMs}`)
+  return sqliteEngine(dataSource)
+}
+
 /** SQLite has one connection and answers at once: no statement waits or runs long, and nothing is left to close. */
-export function sqliteEngine(dataSource: DataSource): SqlEngine {
+function sqliteEngine(dataSource: DataSource): SqlEngine {
   const statements = new Map<string, Libsql.Statement>()
 
   function prepared(database: Libsql.Database, sql: string): Libsql.Statement {
@@ -106,7 +129,7 @@ export function sqliteEngine(dataSource: DataSource): SqlEngine {
 }
 
 /** Classifies what libsql threw. Its messages name tables and columns, and quote nothing. */
-export function statementError(error: unknown): StatementError {
+function statementError(error: unknown): StatementError {
   const { message, code } = error as { message: string; code?: string }
   // The code of a file that cannot be opened is the empty string.
   const failure = code === "" ? "unavailable" : failures.find(([prefix]) => code?.startsWith(prefix))?.[1]
