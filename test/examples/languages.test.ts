@@ -101,8 +101,8 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     const tokenOf = (levels: number) =>
       client.tokens.encode({ payload: nested(levels - 1) as { a: number }, salt: sessionCookie })
     const { token } = await tokenOf(32)
-    const { code, stdout } = await run("decode", token)
-    expect(code).toBe(0)
+    const { code, stdout, stderr } = await run("decode", token)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     expect(JSON.parse(stdout)).toMatchObject(nested(31))
     await expect(tokenOf(33)).rejects.toMatchObject({ rawMessage: expect.stringMatching(/nested deeper than 32/) })
   })
@@ -123,8 +123,8 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
 
   test("decode prints the claims of a token, or says why there are none", async () => {
     const token = await client.jwt.encode({ token: { sub: "1", name: "Zoë" }, salt: sessionCookie, secret: "" })
-    const { code, stdout } = await run("decode", token)
-    expect(code).toBe(0)
+    const { code, stdout, stderr } = await run("decode", token)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     expect(JSON.parse(stdout)).toMatchObject({ sub: "1", name: "Zoë", exp: expect.any(Number) })
     expect(await run("decode", "--cookie", "another-cookie", token)).toEqual({
       code: 1,
@@ -141,14 +141,14 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
 
   test("user creates a user, and finds the one that has the address already", async () => {
     const first = await run("user", "Ada@example.com")
-    expect(first.code).toBe(0)
+    expect(first).toMatchObject({ code: 0, stderr: "" })
     const [row] = await database.query("SELECT id, email, name FROM users")
     expect(row).toEqual({ id: expect.anything(), email: "Ada@example.com", name: null })
     const userId = String(row?.id)
     expect(JSON.parse(first.stdout)).toEqual({ userId, name: null, email: "Ada@example.com", created: true })
 
     const second = await run("user", "ada@EXAMPLE.com")
-    expect(second.code).toBe(0)
+    expect(second).toMatchObject({ code: 0, stderr: "" })
     expect(JSON.parse(second.stdout)).toEqual({ userId, name: null, email: "Ada@example.com", created: false })
     expect(await database.query("SELECT id FROM users")).toHaveLength(1)
   })

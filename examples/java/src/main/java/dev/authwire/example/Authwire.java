@@ -24,19 +24,23 @@ import java.time.Duration;
 
 /** The clients of the services that the example uses, over one connection, for any number of threads. */
 final class Authwire implements AutoCloseable {
-  /** How long a call may take. One without a deadline waits for as long as a silent network lets it. */
+  /** How long a call of a server may take. One without a deadline waits for as long as a silent network lets it. */
   static final Duration TIMEOUT = Duration.ofSeconds(2);
 
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
   private final ManagedChannel channel;
+  private final Duration timeout;
 
   /**
    * The API key goes with every call; an Authwire with --dev needs none: null. So is a file of authorities (PEM) that
    * are trusted in place of Java's own.
+   *
+   * @param timeout how long a call may take, the loading of the libraries by the first one included
    */
-  Authwire(String url, String apiKey, String authorities) throws IOException {
+  Authwire(String url, String apiKey, String authorities, Duration timeout) throws IOException {
+    this.timeout = timeout;
     Metadata header = new Metadata();
     if (apiKey != null) header.put(AUTHORIZATION, "Bearer " + apiKey);
     channel =
@@ -55,15 +59,15 @@ final class Authwire implements AutoCloseable {
   // The time of a call begins when its stub is taken: take one for each call.
 
   TokenServiceBlockingStub tokens() {
-    return TokenServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
+    return TokenServiceGrpc.newBlockingStub(channel).withDeadlineAfter(timeout);
   }
 
   IntrospectionServiceBlockingStub introspection() {
-    return IntrospectionServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
+    return IntrospectionServiceGrpc.newBlockingStub(channel).withDeadlineAfter(timeout);
   }
 
   UserServiceBlockingStub users() {
-    return UserServiceGrpc.newBlockingStub(channel).withDeadlineAfter(TIMEOUT);
+    return UserServiceGrpc.newBlockingStub(channel).withDeadlineAfter(timeout);
   }
 
   /**

@@ -9,6 +9,7 @@ import com.google.gson.GsonBuilder;
 import com.google.protobuf.Struct;
 import com.google.protobuf.util.JsonFormat;
 import io.grpc.StatusRuntimeException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -22,6 +23,9 @@ public final class Main {
              example vectors FILE                             run the test vectors of token/vectors.json
       The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.
       With https:// it speaks TLS; AUTHWIRE_TLS_CA is a file of authorities (PEM) to trust in place of Java's own.""";
+
+  /** How long a call of a command may take: its first one loads the libraries, which takes seconds on a busy machine. */
+  private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(10);
 
   /** What the command `user` prints. */
   record FoundUser(String userId, String name, String email, boolean created) {}
@@ -37,8 +41,9 @@ public final class Main {
       System.err.println(USAGE);
       System.exit(2);
     }
+    Duration timeout = command.equals("serve") ? Authwire.TIMEOUT : COMMAND_TIMEOUT;
     Authwire authwire =
-        new Authwire(url, System.getenv("AUTHWIRE_API_KEY"), System.getenv("AUTHWIRE_TLS_CA"));
+        new Authwire(url, System.getenv("AUTHWIRE_API_KEY"), System.getenv("AUTHWIRE_TLS_CA"), timeout);
     if (command.equals("serve")) {
       Server.serve(authwire, listen, cookie);
       return;
