@@ -66,6 +66,13 @@ export interface EnterOptions {
 /** Where there is one lock for everything, everybody who writes waits for it in one line. */
 const everything = ["everything"]
 
+/**
+ * How many transactions there are before the next work waits to share one: each more makes those that are shared smaller. With 1, 2,
+ * 3 and 4 MySQL took 1,450, 1,390, 1,310 and 1,280 creations and deletions of sessions a second from 32 callers, and 980, 820, 750 and
+ * 690 from 8, on two cores. Whoever waits long begins another one anyway.
+ */
+const transactionsAtOnce = 1
+
 const fewOf = (places: number): number => Math.max(1, Math.floor(places / 5))
 
 /** How many of so many places writers may have. */
@@ -83,7 +90,11 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   const few = fewOf(places)
   const entrance = gate(waiting, { places, writers: writersOf(places) })
   const again = gate(waiting, { places: few, writers: few })
-  const groups = groupCommit({ size: engine.lookups, begin: engine.begin, queue: waiting })
+  const groups = groupCommit({
+    size: { limit: engine.lookups.limit, ahead: transactionsAtOnce },
+    begin: engine.begin,
+    queue: waiting,
+  })
   const rowTurns = turns(waiting, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
   /** @param isAgain whether it has met a lock. Who only moves on to another member comes with all the others who do. */
