@@ -73,6 +73,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   const line = queue.line()
   /** The transactions that those may join who have been let go on, in their order; undefined: they begin one. */
   const admitted: (Group | undefined)[] = []
+  /** How many transactions are shared, or may be. */
   let active = 0
   let isTimed = false
 
@@ -105,6 +106,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   class Group {
     readonly #lease: Lease
     readonly #leavePlace: () => Promise<void>
+    readonly #isAlone: boolean
     readonly #most: number
     #members = 0
     /** Those whose work is done. */
@@ -116,10 +118,11 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     #isClosed = false
     readonly #spans: Span[] = []
 
-    constructor({ lease, leave }: Place, most: number) {
+    constructor({ lease, leave }: Place, isAlone: boolean) {
       this.#lease = lease
       this.#leavePlace = leave
-      this.#most = most
+      this.#isAlone = isAlone
+      this.#most = isAlone ? 1 : size.limit
     }
 
     add({ signal, spans = [] }: Waiter): Member {
@@ -261,15 +264,16 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         await this.#undo(isUnknown || isOwn ? error : undefined)
       }
       await this.#leavePlace()
-      active--
+      if (!this.#isAlone) active--
       admitNext()
     }
   }
 
   return {
     async join(waiter, enter, isAlone) {
-      if (active < size.ahead || isAlone) active++
-      else {
+      // What may take long does not count: nobody who shares waits for it.
+      if (!isAlone && active < size.ahead) active++
+      else if (!isAlone) {
         const waited = line.wait(waiter.signal)
         hurryLater()
         await waited
@@ -277,9 +281,9 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         if (group !== undefined) return group.add(waiter)
       }
       try {
-        return new Group(await enter(), isAlone ? 1 : size.limit).add(waiter)
+        return new Group(await enter(), isAlone).add(waiter)
       } catch (error) {
-        active--
+        if (!isAlone) active--
         admitNext()
         throw error
       }
