@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto"
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import { describeServers } from "@authwire/test-support/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import type { StoreDatabase } from "../conformance/context.js"
 import { anyone, day, newSession, newUser, range } from "../conformance/context.js"
 import type { Store } from "../store.js"
 
 // On SQLite one lock is for everything.
-describe.each(databaseTargets().filter((target) => target !== "sqlite"))("on %s", (target) => {
+describeServers("extensions of sessions on %s", (target) => {
   let database: StoreDatabase
   let store: Store
   beforeAll(async () => {

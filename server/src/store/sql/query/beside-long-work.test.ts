@@ -1,19 +1,17 @@
 import { setTimeout as delay } from "node:timers/promises"
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import { describeServers } from "@authwire/test-support/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
-import { afterEach, describe, expect, jest, test } from "@jest/globals"
+import { afterEach, expect, jest, test } from "@jest/globals"
 import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"
 import type { Caller } from "../../store.js"
 import { openSqlStore } from "../index.js"
-
-// On SQLite there is one connection: whoever writes waits for all of it.
-const targets = databaseTargets().filter((target) => target !== "sqlite")
 
 afterEach(() => {
   jest.useRealTimers()
 })
 
-describe.each(targets)("beside work that has a transaction for itself, on %s", (target) => {
+// On SQLite there is one connection: whoever writes waits for all of it.
+describeServers("beside work that has a transaction for itself, on %s", (target) => {
   test("writes wait for no timer", async () => {
     const database = await createStoreDatabase(target)
     const store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
