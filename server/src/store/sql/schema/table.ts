@@ -10,6 +10,7 @@ import type {
 } from "typeorm"
 import type { ApiKey, Tenant } from "../../types.js"
 import { type Cell, type Change, type Statement, statement } from "../query/statement.js"
+import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
 import {
   type AccountRow,
   type AuthenticatorRow,
@@ -92,9 +93,6 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   nameOf(key: Pick<Row, Key>): string
 }
 
-/** Makes a change of the values for it. */
-export type ChangeOf<Values> = (values: Values) => Change
-
 /** The tables of a data source that was opened with the entities of its engine. */
 export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
   return {
@@ -123,20 +121,6 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
 }
 
 export type Tables = ReturnType<typeof tables>
-
-/**
- * In which order the rows of tables change that are committed together: what others refer to comes before them. An event comes
- * after what it tells of, whose lock decides the order of events; and a key last, because nobody waits for a row while it has a key.
- */
-const orderOfChanges = [
-  "users",
-  "accounts",
-  "sessions",
-  "verification_tokens",
-  "authenticators",
-  "events",
-  "idempotency_keys",
-]
 
 /** @param apart columns that `update` leaves alone, because statements of their own change them. */
 function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
@@ -199,47 +183,6 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     const values = indexes.map((index) => expressionsOf(properties, String(index)))
     return statement(query().insert().into<Row>(name).values(values), Object.fromEntries(parameters))
   }
-  const rank = orderOfChanges.indexOf(tableName)
-  const kind = `insert ${tableName}`
-  const insertsOf = new Map<number, string>()
-  const sqlOf = (count: number): string => {
-    const sql = insertsOf.get(count) ?? insertMany(count).sql
-    insertsOf.set(count, sql)
-    return sql
-  }
-  /** Changes of rows that a condition finds, which several of them share as its alternatives. */
-  const changesOf = <Values>(
-    name: string,
-    condition: (suffix: string) => string,
-    makers: Readonly<Record<string, (values: Values) => Cell>>,
-    builderOf: (condition: string) => QueryBuilder<Row>,
-    mustMatch: boolean,
-  ): ChangeOf<Values> => {
-    const statementOf = (count: number) => {
-      const indexes = Array.from({ length: count }, (_, index) => index)
-      const parameters = indexes.flatMap((index) =>
-        Object.entries(makers).map(([name, make]) => [
-          `${name}${index}`,
-          (all: readonly Values[]) => make(all[index] as Values),
-        ]),
-      )
-      const conditions = indexes.map((index) => `(${condition(String(index))})`)
-      return statement<Row, readonly Values[]>(builderOf(conditions.join(" OR ")), Object.fromEntries(parameters))
-    }
-    const one = statementOf(1)
-    const sqls = new Map([[1, one.sql]])
-    const sqlOf = (count: number): string => {
-      const sql = sqls.get(count) ?? statementOf(count).sql
-      sqls.set(count, sql)
-      return sql
-    }
-    const kind = `${name} ${tableName}`
-    return (values) => ({
-      ...{ kind, rank, mustMatch, mayStandTwice: true },
-      ...{ sql: one.sql, cells: one.cells([values]), sqlOf },
-    })
-  }
-
   const alias = tableName.slice(0, 1)
   const selectByKey = () => selectFrom(alias).where(keyIs(alias))
   const byKey = built(selectByKey(), ...key)
@@ -250,9 +193,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert,
-    inserted(row) {
-      return { kind, rank, mustMatch: false, mayStandTwice: false, sql: insert.sql, cells: insert.cells(row), sqlOf }
-    },
+    inserted: insertsInto(tableName, insert, insertMany),
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
@@ -270,22 +211,22 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
         `${column.propertyName}AsRead`,
         (values: { cells: readonly Cell[] }) => values.cells[selected.indexOf(column)] as Cell,
       ])
-      return changesOf<Pick<Row, Key> & { cells: readonly Cell[] }>(
-        "delete",
-        (suffix) => `${keyIs(undefined, suffix)} AND ${isAsRead(suffix)}`,
-        { ...parametersOf(key), ...Object.fromEntries(cells) },
-        (condition) => deleteFrom().where(condition),
-        true,
-      )
+      return changesOfRows<Pick<Row, Key> & { cells: readonly Cell[] }>(tableName, {
+        name: "delete",
+        condition: (suffix) => `${keyIs(undefined, suffix)} AND ${isAsRead(suffix)}`,
+        parameters: { ...parametersOf(key), ...Object.fromEntries(cells) },
+        where: (condition) => deleteFrom().where(condition),
+        mustMatch: true,
+      })
     },
     cleared: (property) =>
-      changesOf<Pick<Row, Key>>(
-        `clear ${property} of`,
-        (suffix) => `${keyIs(undefined, suffix)} AND ${property} IS NOT NULL`,
-        parametersOf(key),
-        (condition) => query().update<Row>(name).set(nullOf(property)).where(condition),
-        false,
-      ),
+      changesOfRows<Pick<Row, Key>>(tableName, {
+        name: `clear ${property} of`,
+        condition: (suffix) => `${keyIs(undefined, suffix)} AND ${property} IS NOT NULL`,
+        parameters: parametersOf(key),
+        where: (condition) => query().update<Row>(name).set(nullOf(property)).where(condition),
+        mustMatch: false,
+      }),
     keyIs,
     columns,
     selectFrom,
