@@ -12,6 +12,7 @@ import {
 import { blocksOf, codeBelow, runBlock } from "@authwire/test-support/pages.js"
 import { type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
 import { mysqlPrograms, postgresPrograms } from "@authwire/test-support/servers.js"
+import { hasTool } from "@authwire/test-support/tools.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { libpqVariables, writeClientOptions } from "./options.js"
@@ -35,9 +36,12 @@ const programs: Partial<Record<DatabaseTarget, string | undefined>> = {
   mysql: mysqlPrograms(),
   postgres: postgresPrograms(),
 }
-const targets = databaseTargets().filter((target) => target !== "mysql" || programs.mysql !== undefined)
+const canRun = (target: DatabaseTarget) =>
+  target === "sqlite" ? hasTool("sqlite3") : target !== "mysql" || programs.mysql !== undefined
+const targets = databaseTargets().filter(canRun)
+const describeEach = targets.length > 0 ? describe.each(targets) : describe.skip.each(databaseTargets())
 
-describe.each(targets)("the commands of docs/backup.md on %s", (target) => {
+describeEach("the commands of docs/backup.md on %s", (target) => {
   let folder: string
   let database: TestDatabase
   let server: ServerProcess

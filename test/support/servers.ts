@@ -94,7 +94,8 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
       execFileSync(program, ["--no-defaults", `--datadir=${data}`, "--initialize-insecure", user], { stdio })
     }
   } catch (cause) {
-    throw new Error(`could not make a data folder:\n${readFileSync(logFile, "utf8").slice(-2000)}`, { cause })
+    // A program that is not there has written nothing.
+    throw new Error(`no data folder for ${engine}: ${cause}\n${readFileSync(logFile, "utf8").slice(-2000)}`, { cause })
   }
   const port = await freePort()
   const options = [

@@ -1,20 +1,23 @@
 import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
-import { createDatabase, databaseTargets } from "@authwire/test-support/databases.js"
-import { earlierCommand, earlierCommit, earlierKnows } from "@authwire/test-support/earlier.js"
+import {
+  createDatabase,
+  databaseTargets,
+  describeServers,
+  type ServerEngine,
+} from "@authwire/test-support/databases.js"
+import { earlierCommand, earlierCommit, earlierKnows, hasEarlierVersion } from "@authwire/test-support/earlier.js"
 import { codeBelow, runBlock } from "@authwire/test-support/pages.js"
 import { pipelineClient } from "@authwire/test-support/pipeline.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
-import { describe, expect, test } from "@jest/globals"
+import { expect, test } from "@jest/globals"
 import { signIns } from "./sign-ins.js"
 
 const page = "docs/upgrading.md"
 // Nobody else listens there: a replica has the same port again after a restart.
 const hosts = ["127.0.0.31", "127.0.0.32"] as const
 
-const targets = databaseTargets().filter((target) => target !== "sqlite" && earlierKnows(target))
-
-describe.each(targets)(`from ${earlierCommit().slice(0, 7)} to this version, on %s`, (target) => {
+const upgrade = (target: ServerEngine) => {
   test("under the load of 16 callers no call fails, and all that was acknowledged is there", async () => {
     const database = await createDatabase(target)
     const env = { AUTHWIRE_DATABASE_URL: database.url }
@@ -69,4 +72,12 @@ describe.each(targets)(`from ${earlierCommit().slice(0, 7)} to this version, on 
     expect(await runBlock(status, tmpdir(), env)).toBe(pending)
     await database.drop()
   }, 180_000)
-})
+}
+
+describeServers(
+  `from ${earlierCommit().slice(0, 7)} to this version, on %s`,
+  upgrade,
+  databaseTargets()
+    .filter((target) => target !== "sqlite")
+    .filter((engine) => hasEarlierVersion() && earlierKnows(engine)),
+)
