@@ -1,3 +1,7 @@
+import { once } from "node:events"
+import http from "node:http"
+import { connect } from "node:net"
+import { http1Request } from "@authwire/test-support/attack/raw-sockets.js"
 import { checkRequest, getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { type AttackConnection, attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
@@ -18,10 +22,15 @@ const unknown = staticKey(["all"]).text
 const body = getUserRequest("nobody")
 
 /** Makes calls one after the other. @returns how often each end was seen. */
-async function ends(connection: AttackConnection, count: number, path: string, key?: string, message = body) {
+async function ends(
+  connection: AttackConnection,
+  count: number,
+  path: string,
+  { key, message = body, ...fields }: { key?: string; message?: Buffer; "grpc-timeout"?: string } = {},
+) {
   const seen: Record<string, number> = {}
   for (let call = 0; call < count; call++) {
-    const end = await endOf(connection.open(header(path, { key }), message))
+    const end = await endOf(connection.open({ ...header(path, { key }), ...fields }, message))
     seen[end] = (seen[end] ?? 0) + 1
   }
   return seen
@@ -31,19 +40,20 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
   const isOver = ({ session }: AttackConnection) => until(() => session.closed || session.destroyed)
 
   test.each([
-    ["without a key", paths.getUser, undefined, "16 NO_ERROR"],
-    ["with an unknown key", paths.getUser, unknown, "16 NO_ERROR"],
-    ["with an unknown key, for pipelines", paths.pipeline, unknown, "16 NO_ERROR"],
+    ["without a key", paths.getUser, {}, "16 NO_ERROR"],
+    ["with an unknown key", paths.getUser, { key: unknown }, "16 NO_ERROR"],
+    ["with an unknown key, for pipelines", paths.pipeline, { key: unknown }, "16 NO_ERROR"],
+    ["without a key and with no time", paths.getUser, { "grpc-timeout": "0S" }, "16 NO_ERROR"],
     [
       "for a method that is none",
       "/authwire.v1.UserService/None",
-      unknown,
+      { key: unknown },
       listener === "grpc" ? "12 NO_ERROR" : "404 NO_ERROR",
     ],
-  ])("is closed after a few calls %s, and another one is answered", async (_, path, key, end) => {
+  ])("is closed after a few calls %s, and another one is answered", async (_, path, how, end) => {
     for (let round = 0; round < 2; round++) {
       const connection = attackConnection(target.url(listener))
-      expect(await ends(connection, few, path, key)).toEqual({ [end]: few })
+      expect(await ends(connection, few, path, how)).toEqual({ [end]: few })
       await isOver(connection)
       connection.close()
     }
@@ -65,15 +75,96 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
 
   test("with one call by a valid key stays, whatever follows", async () => {
     const connection = attackConnection(target.url(listener))
-    expect(await ends(connection, 1, paths.getUser, target.keys.all)).toEqual({ "5 NO_ERROR": 1 })
-    expect(await ends(connection, 3 * few, paths.getUser, unknown)).toEqual({ "16 NO_ERROR": 3 * few })
-    expect(await ends(connection, 1, paths.getUser, target.keys.all)).toEqual({ "5 NO_ERROR": 1 })
+    expect(await ends(connection, 1, paths.getUser, { key: target.keys.all })).toEqual({ "5 NO_ERROR": 1 })
+    expect(await ends(connection, 3 * few, paths.getUser, { key: unknown })).toEqual({ "16 NO_ERROR": 3 * few })
+    expect(await ends(connection, 1, paths.getUser, { key: target.keys.all })).toEqual({ "5 NO_ERROR": 1 })
     connection.close()
   })
 
-  test("stays while it asks for health only", async () => {
+  test("stays while it asks for health as often as it may, and is closed when it asks far more often", async () => {
     const connection = attackConnection(target.url(listener))
-    expect(await ends(connection, 3 * few, paths.check, undefined, checkRequest(""))).toEqual({ "0 NO_ERROR": 3 * few })
+    const message = checkRequest("")
+    const most = limits.strangerHealthAtOnce
+    expect(await ends(connection, most, paths.check, { message })).toEqual({ "0 NO_ERROR": most })
+    const found: string[] = []
+    while (!connection.session.closed && !connection.session.destroyed)
+      found.push(await endOf(connection.open(header(paths.check), message)))
+    expect(found.filter((end) => end === "8 NO_ERROR")).toHaveLength(few)
+    expect(found.length).toBeLessThan(3 * few)
+  })
+
+  test("asks for health as often as anybody when it has made a call with a valid key", async () => {
+    const connection = attackConnection(target.url(listener))
+    await ends(connection, 1, paths.getUser, { key: target.keys.all })
+    const { "0 NO_ERROR": served = 0 } = await ends(connection, 200, paths.check, { message: checkRequest("") })
+    expect(served).toBeGreaterThanOrEqual(limits.healthPerSecond)
+    expect(await ends(connection, 1, paths.getUser, { key: target.keys.all })).toEqual({ "5 NO_ERROR": 1 })
     connection.close()
+  })
+})
+
+describe("a connection of HTTP/1.1", () => {
+  const path = paths.getUser
+  const json = { "content-type": "application/json" }
+
+  /** Makes a request. @returns its status, whether it says that the connection is closed, and the port that it came from. */
+  async function ask(agent: http.Agent, { path: to = path, method = "POST", ...headers }: Record<string, string>) {
+    const request = http.request(`${target.url("http")}${to}`, { agent, method, headers: { ...json, ...headers } })
+    request.end(method === "POST" ? "{}" : undefined)
+    const [response] = (await once(request, "response")) as [http.IncomingMessage]
+    const from = response.socket.localPort
+    await once(response.resume(), "end")
+    return { status: response.statusCode, isLast: response.headers.connection === "close", from }
+  }
+
+  test.each([
+    ["without a key", {}, 401, few],
+    ["with an unknown key", { authorization: `Bearer ${unknown}` }, 401, few],
+    ["without a key, and with no time", { "connect-timeout-ms": "0" }, 401, few],
+    ["by a version of Connect that there is not", { "connect-protocol-version": "9" }, 401, few],
+    ["with an expectation that nobody meets", { expect: "more" }, 417, few],
+    ["for a host that is none", { host: "[" }, 400, few],
+    ["for no path", { path: "/none" }, 404, few + 1],
+    ["by a method that is none", { method: "PUT" }, 405, few],
+    ["for health, more often than it may", { path: "/healthz", method: "GET" }, 200, limits.strangerHealthAtOnce + few],
+  ])("is closed by its client after a few requests %s, which are all answered", async (_, how, status, most) => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const answers = []
+    for (let count = 0; count < 3 * most; count++) answers.push(await ask(agent, how as Record<string, string>))
+    agent.destroy()
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([status]))
+    const byConnection = [...Map.groupBy(answers, ({ from }) => from).values()]
+    expect(byConnection.length).toBeGreaterThan(1)
+    for (const [index, all] of byConnection.entries()) {
+      // Requests for health are let in as time goes by.
+      expect(all.length).toBeLessThanOrEqual(most + 10)
+      if (index < byConnection.length - 1) expect(all.map(({ isLast }) => isLast).indexOf(true)).toBe(all.length - 1)
+    }
+  })
+
+  test("is cut off when its client goes on", async () => {
+    const socket = connect(Number(new URL(target.url("http")).port), "127.0.0.1")
+    let heard = () => {}
+    for (const event of ["error", "data", "close"]) socket.on(event, () => heard())
+    const request = http1Request(path, { method: "POST", key: unknown })
+    let answers = 0
+    for (; !socket.destroyed && answers < 2 * few; answers++) {
+      const answered = new Promise<void>((resolve) => {
+        heard = resolve
+      })
+      socket.write(request)
+      await answered
+    }
+    expect(answers).toBe(few + 1)
+  })
+
+  test("with one call by a valid key stays, whatever follows", async () => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const keys = [target.keys.all, ...Array.from({ length: 3 * few }, () => unknown), target.keys.all]
+    const answers = []
+    for (const key of keys) answers.push(await ask(agent, { authorization: `Bearer ${key}` }))
+    agent.destroy()
+    expect(new Set(answers.map(({ from }) => from)).size).toBe(1)
+    expect(answers.at(-1)).toMatchObject({ status: 400, isLast: false })
   })
 })

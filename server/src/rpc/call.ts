@@ -6,7 +6,7 @@ import type { Identity } from "./identity.js"
 
 /** The connection that a call came over, and what it may hold. */
 export interface CallConnection extends Budgets {
-  /** Counts a request without a valid key, or for no method. */
+  /** Counts a request that made no call, or none that may be made. */
   turnAway(): void
 }
 

@@ -115,11 +115,13 @@ export function createRouter(options: RouterOptions): Router {
       const observed = observer.of(method)
       // At once where nobody has to be waited for: so the next call of the same message finds the place taken.
       const letIn = (call: Call, first = 0): Promise<void> | undefined => {
-        call.signal.throwIfAborted()
         for (let at = first; at < admissions.length; at++) {
+          // Who has no key hears of that, however little time there is.
+          if (at > 0) call.signal.throwIfAborted()
           const asking = admissions[at]?.(call)
           if (asking !== undefined) return asking.then(() => letIn(call, at + 1))
         }
+        call.signal.throwIfAborted()
         return call.turn?.()
       }
       /** The place of a call whose request is still to arrive is others': it is decided again when it is there. */

@@ -9,6 +9,8 @@ import { bucket } from "../rpc/interceptors/rate-limit.js"
 import { Slots } from "./budgets/slots.js"
 import { limits } from "./limits.js"
 
+const now = () => performance.now()
+
 /** What is known of a connection, and what it may hold. */
 export class Connection implements CallConnection {
   readonly requests: Budget
@@ -19,15 +21,12 @@ export class Connection implements CallConnection {
   readonly pipelines = new Slots(limits.pipelines)
   /** Whom the client's certificate names, see Incoming. */
   readonly certificateNames: readonly string[] | undefined
-  /** Takes one of the requests that it may make in a second without a key; 0, or for how many milliseconds there is none. */
-  readonly takeOpenRequest = bucket(limits.openRequestsPerSecond, () => performance.now())
+  readonly #takeHealth = bucket(limits.healthPerSecond, now)
+  readonly #takeHealthOfStranger = bucket(limits.strangerHealthPerSecond, now, limits.strangerHealthAtOnce)
   #isKnown = false
   #turnedAway = 0
-  /**
-   * Called when a client that has made nothing but requests that were turned away is to connect again; and when it has gone on,
-   * with true. Only for HTTP/2: over HTTP/1.1 a connection has one request at a time.
-   */
-  onUnwelcome: ((hasGoneOn: boolean) => void) | undefined
+  /** Called when the client becomes unwelcome, and at each further request that is turned away: for HTTP/2. */
+  onUnwelcome: (() => void) | undefined
 
   readonly #keys: KeyBudgets | undefined
 
@@ -44,10 +43,24 @@ export class Connection implements CallConnection {
     return this.#isKnown
   }
 
+  /** Whether the client has made nothing but requests that were turned away, and is to connect again. */
+  get isUnwelcome(): boolean {
+    return !this.#isKnown && this.#turnedAway >= limits.strangerRequests
+  }
+
+  /** Whether it has gone on, although it was told so. */
+  get hasGoneOn(): boolean {
+    return !this.#isKnown && this.#turnedAway >= limits.strangerRequestsAtMost
+  }
+
+  /** Takes one of the requests for health that it may make; 0, or for how many milliseconds there is none. */
+  takeHealthRequest(): number {
+    return this.#isKnown ? this.#takeHealth() : this.#takeHealthOfStranger()
+  }
+
   turnAway(): void {
     this.#turnedAway++
-    if (this.#isKnown || this.#turnedAway < limits.strangerRequests) return
-    this.onUnwelcome?.(this.#turnedAway >= limits.strangerRequestsAtMost)
+    if (this.isUnwelcome) this.onUnwelcome?.()
   }
 
   /**
@@ -154,8 +167,8 @@ export function closeUnneeded(session: ServerHttp2Session, socket: Socket, known
     if (!session.closed) session.close()
     cutLater()
   }
-  known.onUnwelcome = (hasGoneOn) => {
-    if (hasGoneOn) close()
+  known.onUnwelcome = () => {
+    if (known.hasGoneOn) close()
     else if (!isEnding) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamId)
     cutLater()
   }

@@ -45,8 +45,11 @@ export const limits = {
   reflectionPerSecondInAll: 50,
   /** Bytes of a request to one of these, also in a stream. */
   openRequestBytes: 16 * 1024,
-  /** Requests to them, also in a stream, that a connection may make in a second; as many at once after a pause. */
-  openRequestsPerSecond: 100,
+  /** Requests for health that a connection may make in a second; as many at once after a pause. Those of HTTP are answered beyond it. */
+  healthPerSecond: 100,
+  /** The same of a connection that has not made a call with a valid key, and how many at once after a pause. */
+  strangerHealthPerSecond: 10,
+  strangerHealthAtOnce: 20,
   /**
    * How long a message of a stream may take to arrive whole, and how long the client may take to take one, in
    * milliseconds. For unary calls it is `closeMs` that counts.
@@ -67,11 +70,11 @@ export const limits = {
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
   /**
-   * Requests without a valid key, or for no method, after which the client of a connection that has not made a call
-   * with one is told to connect again: who has no key has to do so for each few.
+   * Requests without a valid key, for no method, or beyond the rate of those that need no key, after which the client of a
+   * connection that has not made a call with a key is told to connect again: who has no key has to do so for each few.
    */
   strangerRequests: 20,
-  /** After so many the connection is closed, whether its client has heard that or not. */
+  /** After so many a connection of HTTP/2 is closed, whether its client has heard that or not. */
   strangerRequestsAtMost: 100,
   /** Requests of HTTP/1.1 that a connection may send before the first of them is answered. */
   pipelinedRequests: 16,

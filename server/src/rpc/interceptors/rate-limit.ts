@@ -49,17 +49,19 @@ export function nameOf({ parent, name }: DescMethod): string {
 export type Take = (key: string) => number
 
 /**
- * A token bucket for each key, kept as one number: when it will be full again (the generic cell rate algorithm). It holds
- * the calls of one second. When there are too many keys the oldest is forgotten, which is worth one second's calls.
+ * A token bucket for each key, kept as one number: when it will be full again (the generic cell rate algorithm). When there
+ * are too many keys the oldest is forgotten, which is worth what a bucket holds.
+ *
+ * @param atOnce how many calls it holds. Default: those of one second.
  */
-export function buckets(perSecond: number, now: () => number): Take {
+export function buckets(perSecond: number, now: () => number, atOnce = perSecond): Take {
   const costMs = 1000 / perSecond
   const fullAt = new Map<string, number>()
   return (key) => {
     const time = now()
     const known = fullAt.get(key)
     const next = Math.max(known ?? 0, time) + costMs
-    const waitMs = next - time - 1000
+    const waitMs = next - time - atOnce * costMs
     // Sums of fractions are not exact.
     if (waitMs > 1e-6) return waitMs
     if (known === undefined && fullAt.size >= maxKeys) {
@@ -72,7 +74,7 @@ export function buckets(perSecond: number, now: () => number): Take {
 }
 
 /** One such bucket. */
-export function bucket(perSecond: number, now: () => number): () => number {
-  const take = buckets(perSecond, now)
+export function bucket(perSecond: number, now: () => number, atOnce = perSecond): () => number {
+  const take = buckets(perSecond, now, atOnce)
   return () => take("")
 }

@@ -43,11 +43,13 @@ test("where there are too many in all, the oldest of the connection that has mos
   expect(small.stream.cut).not.toHaveBeenCalled()
 })
 
-test("a connection may make so many requests that need no key in a second", () => {
+test("a connection may make so many requests that need no key in a second; who makes more becomes unwelcome", () => {
   const { request } = openMethods()
   const one = connection()
-  const outcomes = Array.from({ length: limits.openRequestsPerSecond * 2 }, () => request(watch, one))
-  expect(outcomes.slice(0, limits.openRequestsPerSecond)).toEqual(Array(limits.openRequestsPerSecond).fill(undefined))
+  const most = limits.strangerHealthAtOnce
+  const outcomes = Array.from({ length: most * 2 + limits.strangerRequests }, () => request(watch, one))
+  expect(outcomes.slice(0, most)).toEqual(Array(most).fill(undefined))
+  expect(one.isUnwelcome).toBe(true)
   expect(outcomes.at(-1)).toMatchObject({ reason: "RATE_LIMITED", retryAfterMs: expect.any(Number) })
   expect(request(watch, connection())).toBeUndefined()
   const asked = Array.from({ length: limits.reflectionPerSecondInAll }, () =>

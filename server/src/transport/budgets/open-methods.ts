@@ -31,8 +31,10 @@ export function openMethods(): OpenMethods {
   const placesOf = (method: DescMethod) => (isReflection(method) ? reflection : health)
 
   const request = (method: DescMethod, connection: Connection): Failure | undefined => {
-    const retryAfterMs = connection.takeOpenRequest() || (isReflection(method) ? takeReflection() : 0)
-    return retryAfterMs === 0 ? undefined : new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
+    const retryAfterMs = isReflection(method) ? takeReflection() : connection.takeHealthRequest()
+    if (retryAfterMs === 0) return undefined
+    connection.turnAway()
+    return new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
   }
 
   return {

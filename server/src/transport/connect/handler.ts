@@ -81,6 +81,8 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   return (request, response) => {
     // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
     request.on("error", () => {})
+    // What Node has read at once of a connection of HTTP/1.1 comes also when the connection is cut.
+    if (!("stream" in request) && request.socket.destroyed) return
     if ("stream" in request) closeWhenAnswered(request.stream)
     else endRequest(request, response as ServerResponse)
     const path = request.url?.split("?", 1)[0] ?? ""
@@ -91,7 +93,8 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     const found = handlers.get(path)
     if (found === undefined) {
       limitTime(closingOf(request, response), cutOf(request))
-      if (!options.otherwise(request, response)) options.connectionOf(request).turnAway()
+      const connection = options.connectionOf(request)
+      if (!options.otherwise(request, response) || connection.takeHealthRequest() > 0) connection.turnAway()
       return
     }
     // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
@@ -140,13 +143,14 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     clampTimeouts(request.headers)
     const contextValues = createContextValues()
     const asked = read(request, response, contextValues)
+    const connection = options.connectionOf(request)
     if (asked === undefined) {
+      connection.turnAway()
       response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
       response.end("the request names no host\n")
       request.resume()
       return
     }
-    const connection = options.connectionOf(request)
     const closing = closingOf(request, response)
     const cut = cutOf(request)
     const { share, rejection } = shareOf(closing, {
@@ -164,6 +168,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     handler({ ...asked, body })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
+          if (arrival.call === undefined) connection.turnAway()
           if (failure === undefined) router.rejected(method.desc, "http", requestId, code)
           else arrival.call?.fail(failure)
         })

@@ -38,7 +38,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
   const headers = { ...securityHeaders, ...(certificate && withTls) }
   const http1Options: http.ServerOptions = {
     noDelay: true,
-    ServerResponse: http1Response(headers),
+    ServerResponse: http1Response(headers, (socket) => connections.get(socket)?.isUnwelcome === true),
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: handshakeTimeoutMs,
     // Longer than what balancers and agents keep an idle connection (60 s is common): who closes first must not be us,
@@ -58,6 +58,10 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
         )
   if (http1 instanceof https.Server && certificate !== undefined) followCertificate(http1, certificate, log)
   answerClientErrors(http1, headers)
+  http1.on("checkExpectation", (request, response) => {
+    connections.get(request.socket)?.turnAway()
+    response.writeHead(417).end()
+  })
   const http2Server = http2.createServer(
     {
       settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },

@@ -17,22 +17,45 @@ export const securityHeaders: ResponseHeaders = {
 /** The responses that a connection still has to send. */
 const unfinished = new WeakMap<Duplex, Set<http.ServerResponse>>()
 
+/** Connections whose clients were told to close them. */
+const told = new WeakSet<Duplex>()
+
 /**
  * The class of response for a server of HTTP/1.1. Node answers some requests without asking the handler (no host, an
  * expectation that nobody meets): those answers have the header fields too.
+ *
+ * @param isUnwelcome whether the client of a connection is to close it when it has read an answer, which says so: asked when the
+ *   answer begins. The connection is not closed for it, because a client that still sends could lose the answer with it; who
+ *   makes another request over it is cut off. Default: never.
  */
-export function http1Response(headers: ResponseHeaders): typeof http.ServerResponse {
+export function http1Response(
+  headers: ResponseHeaders,
+  isUnwelcome: (connection: Duplex) => boolean = () => false,
+): typeof http.ServerResponse {
   const fields = new Map(Object.entries(headers))
   return class<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
+    readonly #connection: Duplex
+    /** Node's own, for its `maxRequestsPerSocket`: the header says "Connection: close", and the connection stays open. */
+    maxRequestsOnConnectionReached = false
+
     constructor(...options: ConstructorParameters<typeof http.ServerResponse<Request>>) {
       super(...options)
       this.setHeaders(fields)
       const { socket } = options[0]
+      this.#connection = socket
       const others = unfinished.get(socket) ?? new Set()
       unfinished.set(socket, others.add(this))
       // Node would take as many as there are in what it has read.
-      if (others.size > limits.pipelinedRequests) socket.destroy()
+      if (others.size > limits.pipelinedRequests || told.has(socket)) socket.destroy()
       this.once("close", () => others.delete(this))
+    }
+
+    override writeHead(...status: unknown[]): this {
+      if (isUnwelcome(this.#connection)) {
+        told.add(this.#connection)
+        this.maxRequestsOnConnectionReached = true
+      }
+      return Reflect.apply(super.writeHead, this, status)
     }
   }
 }
