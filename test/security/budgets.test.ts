@@ -54,6 +54,7 @@ const bounds = [
     count(limits.strangerRequests),
   ],
   ["the same", "connection of HTTP/2", count(limits.strangerRequestsAtMost)],
+  ["requests to the metrics listener", "connection", "1"],
   ["streams of HTTP/2", "connection", count(limits.maxConcurrentStreams)],
   ["unary calls whose requests are read and answered; others wait", "connection", count(limits.streamsAtWork)],
   ["pipelines", "connection", count(limits.pipelines)],

@@ -14,7 +14,7 @@ import { limits } from "../../server/src/transport/limits.js"
 const few = limits.strangerRequests
 let target: Target
 beforeAll(async () => {
-  target = await startTarget()
+  target = await startTarget({ args: ["--metrics-addr=127.0.0.1:0"] })
 })
 afterAll(() => target.close())
 
@@ -108,8 +108,11 @@ describe("a connection of HTTP/1.1", () => {
   const json = { "content-type": "application/json" }
 
   /** Makes a request. @returns its status, whether it says that the connection is closed, and the port that it came from. */
-  async function ask(agent: http.Agent, { path: to = path, method = "POST", ...headers }: Record<string, string>) {
-    const request = http.request(`${target.url("http")}${to}`, { agent, method, headers: { ...json, ...headers } })
+  async function ask(
+    agent: http.Agent,
+    { url = target.url("http"), path: to = path, method = "POST", ...headers }: Record<string, string>,
+  ) {
+    const request = http.request(`${url}${to}`, { agent, method, headers: { ...json, ...headers } })
     request.end(method === "POST" ? "{}" : undefined)
     const [response] = (await once(request, "response")) as [http.IncomingMessage]
     const from = response.socket.localPort
@@ -140,6 +143,16 @@ describe("a connection of HTTP/1.1", () => {
       expect(all.length).toBeLessThanOrEqual(most + 10)
       if (index < byConnection.length - 1) expect(all.map(({ isLast }) => isLast).indexOf(true)).toBe(all.length - 1)
     }
+  })
+
+  test("to the metrics listener is closed by its client after each request", async () => {
+    const url = /^authwire: metrics at (\S+)\/metrics$/m.exec(target.server.output())?.[1] as string
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    for (const to of ["/metrics", "/none", "/metrics"]) {
+      const status = to === "/none" ? 404 : 200
+      expect(await ask(agent, { url, path: to, method: "GET" })).toMatchObject({ status, isLast: true })
+    }
+    agent.destroy()
   })
 
   test("is cut off when its client goes on", async () => {

@@ -19,7 +19,8 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
     requestTimeout: handshakeTimeoutMs,
     // Node looks every 30 s by default.
     connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),
-    ServerResponse: http1Response(securityHeaders),
+    // Who asks all the time has to connect again each time: Node accepts one connection in a turn of the event loop.
+    ServerResponse: http1Response(securityHeaders, () => true),
   })
   answerClientErrors(server, securityHeaders)
   // Anybody may ask, as often as they like: who asks at the same time gets the same text.
