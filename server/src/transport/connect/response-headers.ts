@@ -35,8 +35,8 @@ export function http1Response(
   const fields = new Map(Object.entries(headers))
   return class<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
     readonly #connection: Duplex
-    /** Node's own, for its `maxRequestsPerSocket`: the header says "Connection: close", and the connection stays open. */
-    maxRequestsOnConnectionReached = false
+    /** Node's own, for its `maxRequestsPerSocket`: with it the header says "Connection: close", and the connection stays open. */
+    declare maxRequestsOnConnectionReached: boolean | undefined
 
     constructor(...options: ConstructorParameters<typeof http.ServerResponse<Request>>) {
       super(...options)
@@ -53,7 +53,9 @@ export function http1Response(
     override writeHead(...status: unknown[]): this {
       if (isUnwelcome(this.#connection)) {
         told.add(this.#connection)
-        this.maxRequestsOnConnectionReached = true
+        if (this.maxRequestsOnConnectionReached !== undefined) this.maxRequestsOnConnectionReached = true
+        // A version of Node that does not have it: the connection is closed with the answer.
+        else this.shouldKeepAlive = false
       }
       return Reflect.apply(super.writeHead, this, status)
     }
