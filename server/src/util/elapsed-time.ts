@@ -7,13 +7,19 @@ const suspensionMs = 50
  * of day that is set forward counts as well: what was to last is then over too early. It may be late by `suspensionMs`.
  */
 export function elapsedTime(monotonic = () => performance.now(), timeOfDay: () => number = Date.now): () => number {
-  let ahead = timeOfDay() - monotonic()
+  const begun = monotonic()
+  let ahead = timeOfDay() - begun
   let stoodStill = 0
   return () => {
+    // Whoever is held up between two clocks must not take that for a suspension, or leases would be over while clients use them.
+    const before = monotonic()
+    const time = timeOfDay()
     const now = monotonic()
-    const difference = timeOfDay() - now
-    if (difference > ahead + suspensionMs) stoodStill += difference - ahead
-    if (difference > ahead + suspensionMs || difference < ahead) ahead = difference
+    const [least, most] = [time - now, time - before]
+    if (least > ahead + suspensionMs) {
+      stoodStill += least - ahead
+      ahead = least
+    } else if (most < ahead) ahead = most
     return now + stoodStill
   }
 }
