@@ -49,7 +49,7 @@ const bounds = [
   ["time to answer a PING, while there are streams", "connection of HTTP/2", seconds(limits.pingMs)],
   ["requests of HTTP/1.1 before the first is answered", "connection", count(limits.pipelinedRequests)],
   [
-    "requests without a valid key, for no method, or beyond the rate of health, before a call with a valid key",
+    "requests without a valid key, for no method, that cannot be read, or beyond the rate of methods that need no key, before a call with a valid key",
     "connection",
     count(limits.strangerRequests),
   ],

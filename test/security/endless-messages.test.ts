@@ -191,14 +191,16 @@ describe("messages that are never whole", () => {
     ["a method of HTTP that is none of a call", "PUT", paths.getUser, "application/proto"],
     ["a path that is not there", "POST", "/nothing", "application/proto"],
     ["a probe", "POST", "/healthz", "application/proto"],
-  ])("over HTTP/1.1 little is read of the body of %s", async (_, method, path, type) => {
+    ["a call with an expectation that nobody meets", "POST", paths.getUser, "application/proto", "more"],
+  ])("over HTTP/1.1 little is read of the body of %s", async (_, method, path, type, expectation = "") => {
     await target.heldBytes()
     const before = await target.bufferBytes()
     const agent = new http.Agent({ keepAlive: true })
     ends(async () => agent.destroy())
     const calls = 16
     const send = () => {
-      const call = http.request(target.server.httpUrl + path, { method, headers: { "content-type": type }, agent })
+      const headers = { "content-type": type, ...(expectation !== "" && { expect: expectation }) }
+      const call = http.request(target.server.httpUrl + path, { method, headers, agent })
       call.on("error", () => {})
       sendAllButTheLastByte(call, { bytes: 64 * mebibyte, isEnveloped: false })
       return new Promise((resolve) => call.once("close", resolve))

@@ -70,8 +70,8 @@ export const limits = {
   /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
   strangerIdleMs: 30_000,
   /**
-   * Requests without a valid key, for no method, or beyond the rate of those that need no key, after which the client of a
-   * connection that has not made a call with a key is told to connect again: who has no key has to do so for each few.
+   * Requests without a valid key, for no method, that cannot be read, or beyond the rate of methods that need no key, after which
+   * the client of a connection that has made no call with a valid key is told to connect again: who has none does so for each few.
    */
   strangerRequests: 20,
   /** After so many a connection of HTTP/2 is closed, whether its client has heard that or not. */

@@ -1,6 +1,6 @@
 import http from "node:http"
 import { contentType } from "../metrics/metrics.js"
-import { answerClientErrors, http1Response, securityHeaders } from "./connect/response-headers.js"
+import { answerClientErrors, http1Response, rejectExpectations, securityHeaders } from "./connect/response-headers.js"
 import { endRequest } from "./cut/end-request.js"
 import { listen } from "./listen.js"
 import type { Listener, ListenerOptions } from "./transport.js"
@@ -23,6 +23,7 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
     ServerResponse: http1Response(securityHeaders, () => true),
   })
   answerClientErrors(server, securityHeaders)
+  rejectExpectations(server)
   // Anybody may ask, as often as they like: who asks at the same time gets the same text.
   let reading: Promise<string> | undefined
   const readOnce = () => {

@@ -12,7 +12,13 @@ import { outliveStreams } from "../outlive-streams.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
 import type { Listener, ListenerOptions } from "../transport.js"
 import { connectHandler } from "./handler.js"
-import { answerClientErrors, http1Response, http2Response, securityHeaders } from "./response-headers.js"
+import {
+  answerClientErrors,
+  http1Response,
+  http2Response,
+  rejectExpectations,
+  securityHeaders,
+} from "./response-headers.js"
 
 const withTls = { "strict-transport-security": "max-age=31536000" }
 
@@ -58,10 +64,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
         )
   if (http1 instanceof https.Server && certificate !== undefined) followCertificate(http1, certificate, log)
   answerClientErrors(http1, headers)
-  http1.on("checkExpectation", (request, response) => {
-    connections.get(request.socket)?.turnAway()
-    response.writeHead(417).end()
-  })
+  rejectExpectations(http1, ({ socket }) => connections.get(socket)?.turnAway())
   const http2Server = http2.createServer(
     {
       settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },

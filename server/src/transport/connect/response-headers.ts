@@ -1,6 +1,7 @@
 import http from "node:http"
 import http2 from "node:http2"
 import type { Duplex } from "node:stream"
+import { endRequest } from "../cut/end-request.js"
 import { limits } from "../limits.js"
 
 /** Header fields of every answer of a listener. */
@@ -89,5 +90,21 @@ export function answerClientErrors(server: http.Server, headers: ResponseHeaders
     if (socket.writable && !isAnswering)
       socket.write(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${fields.join("")}\r\n`)
     socket.destroy(error)
+  })
+}
+
+/**
+ * Answers requests with an expectation that nobody meets as Node does, but reads little of their bodies.
+ *
+ * @param onRejected Hears of each, before it is answered.
+ */
+export function rejectExpectations(
+  server: http.Server,
+  onRejected: (request: http.IncomingMessage) => void = () => {},
+): void {
+  server.on("checkExpectation", (request, response) => {
+    endRequest(request, response)
+    onRejected(request)
+    response.writeHead(417).end()
   })
 }
