@@ -39,7 +39,10 @@ export function awaitCaches(confirmed: Confirmed): Interceptor {
 
 async function wait({ tenant, signal, deadline, aside }: Call, confirmed: Confirmed): Promise<void> {
   const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - Date.now() - spareMs))
-  const end = leftMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(leftMs)])
+  // Not AbortSignal.timeout(): some versions of Node 22 collect one of which only AbortSignal.any() knows, and it never aborts.
+  const late = new AbortController()
+  const timer = leftMs === undefined ? undefined : setTimeout(() => late.abort(), leftMs)
+  const end = AbortSignal.any([signal, late.signal])
   const waited = confirmed(tenant, end)
   try {
     // Meanwhile the call needs no place among those that are at work.
@@ -47,5 +50,7 @@ async function wait({ tenant, signal, deadline, aside }: Call, confirmed: Confir
   } catch (error) {
     if (!end.aborted || signal.aborted) throw error
     throw new Failure("CACHES_NOT_CONFIRMED", { cause: error })
+  } finally {
+    clearTimeout(timer)
   }
 }
