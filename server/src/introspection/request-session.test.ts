@@ -49,6 +49,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
   }
   const jwt = (sub: string, salt = plain, claims: object = {}, maxAge = 3600) =>
     encode({ token: { sub, ...claims }, secret, salt, maxAge })
+  const pictureOf = (length: number) => ({ picture: "x".repeat(length) })
   const chunks = (name: string, token: string) =>
     (token.match(/.{1,3936}/g) ?? []).map((chunk, index) => `${name}.${index}=${chunk}`)
 
@@ -133,9 +134,6 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     await store.users.delete(caller, "ada")
     expect(await find({ cookie }, { withUser: true })).toBeNull()
     expect(await find({ cookie })).toMatchObject({ kind: "jwt", user: undefined })
-    for (const sub of ["x".repeat(256), "nul\0"]) {
-      expect(await find({ cookie: `${plain}=${await jwt(sub)}` }, { withUser: true })).toBeNull()
-    }
   })
 
   test("the name that is hardest to plant counts, whatever it holds; a cookie counts before Bearer", async () => {
@@ -175,7 +173,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
 
   test("chunks of a JWT that were left over let nobody in beside a database session that was revoked", async () => {
     const { sessionToken, id } = await signIn("ada")
-    const leftOver = chunks(plain, await jwt("grace", plain, { picture: "x".repeat(5000) })).join("; ")
+    const leftOver = chunks(plain, await jwt("grace", plain, pictureOf(5_000))).join("; ")
     const cookie = `${leftOver}; ${plain}=${sessionToken}`
     expect(await find({ cookie })).toMatchObject({ kind: "database", userId: "ada" })
     await store.sessions.revoke(caller, id as string)
@@ -184,10 +182,48 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
 
   test("of JWTs under one name the one that was issued last counts", async () => {
     const earlier = jest.spyOn(Date, "now").mockReturnValue(now - 60_000)
-    const old = await jwt("ada", plain, { picture: "x".repeat(5000) })
+    const old = await jwt("ada", plain, pictureOf(5_000))
     earlier.mockRestore()
     const cookie = `${chunks(plain, old).join("; ")}; ${plain}=${await jwt("grace")}`
     expect(await find({ cookie })).toMatchObject({ userId: "grace" })
+  })
+
+  test("of a JWT in chunks those that are left over of a longer one, with its last dot, are not taken for it", async () => {
+    const [longer, token] = [await jwt("grace", plain, pictureOf(9_000)), await jwt("ada", plain, pictureOf(5_000))]
+    const leftOver = chunks(plain, longer).slice(chunks(plain, token).length)
+    expect(leftOver.join()).toContain(".")
+    expect(await find({ cookie: [...chunks(plain, token), ...leftOver].join("; ") })).toMatchObject({ userId: "ada" })
+  })
+
+  test.each([
+    ["its claim jti", { jti: "of the token" }, "of the token"],
+    ["nothing where that is empty", { jti: "" }, undefined],
+    ["nothing where that is no text", { jti: 7 }, undefined],
+  ])("a session that is a JWT is called by %s", async (_, claims, sessionId) => {
+    // What encode() makes always has one of its own; that of another program may not.
+    const getToken = (async () => ({
+      sub: "ada",
+      exp: now / 1000 + 60,
+      ...claims,
+    })) as RequestSessionDeps["tokens"]["getToken"]
+    deps = { ...deps, tokens: { ...deps.tokens, getToken } }
+    const found = await find({ cookie: `${plain}=${await jwt("ada")}` })
+    expect(found).toMatchObject({ kind: "jwt", userId: "ada" })
+    expect(found?.sessionId).toBe(sessionId)
+  })
+
+  test("what cannot be a token or the id of a user is not looked up", async () => {
+    const get = jest.fn<RequestSessionDeps["users"]["get"]>(() => Promise.reject(new Error("looked up")))
+    const getWithUser = jest.fn<RequestSessionDeps["sessions"]["getWithUser"]>(() =>
+      Promise.reject(new Error("looked up")),
+    )
+    deps = { ...deps, users: { get }, sessions: { getWithUser } }
+    const withUser = async (sub: string) => find({ cookie: `${plain}=${await jwt(sub)}` }, { withUser: true })
+    for (const sub of ["x".repeat(256), "é".repeat(128), "nul\0"]) expect(await withUser(sub)).toBeNull()
+    await expect(withUser("x".repeat(255))).rejects.toThrow("looked up")
+    const byToken = (length: number) => find({ authorization: `Bearer ${"t".repeat(length)}` })
+    expect(await byToken(16_385)).toBeNull()
+    await expect(byToken(16_384)).rejects.toThrow("looked up")
   })
 
   test("strategy: only sessions of that one count", async () => {
