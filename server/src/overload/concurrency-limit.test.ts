@@ -198,6 +198,57 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
+  test("who was let in and gives up then takes nobody's place in the queue", async () => {
+    const limit = limitOf(1)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    const giveUp = new AbortController()
+    enter("a")
+    enter("a", giveUp.signal)
+    enter("a")
+    limit.leave("a")
+    await settle()
+    giveUp.abort()
+    expect(limit.load()).toMatchObject({ active: 1, waiting: 1 })
+    limit.leave("a")
+    await settle()
+    expect(order).toEqual(["a in", "a in", "a in"])
+    limit.leave("a")
+    await jest.advanceTimersByTimeAsync(20)
+  })
+
+  test("keeps nothing of those who are gone, whichever way they went", async () => {
+    const limit = limitOf(1)
+    const enter = caller(limit, [])
+    const giveUp = new AbortController()
+    enter("ends")
+    enter("gives up", giveUp.signal)
+    enter("waits too long")
+    expect(limit.load()).toEqual({ places: 1, active: 1, waiting: 2, keys: 3 })
+    giveUp.abort(new Error("gone"))
+    await jest.advanceTimersByTimeAsync(600)
+    expect(limit.load()).toEqual({ places: 1, active: 1, waiting: 0, keys: 1 })
+    const lock = Promise.withResolvers<void>()
+    const away = limit.away("ends", lock.promise)
+    limit.leave("ends")
+    lock.resolve()
+    await away
+    expect(limit.load()).toEqual({ places: 1, active: 0, waiting: 0, keys: 0 })
+  })
+
+  test("rejects who waits too long also after a time in which nobody waited", async () => {
+    const limit = limitOf(1)
+    const order: string[] = []
+    const enter = caller(limit, order)
+    enter("a")
+    for (let wave = 1; wave <= 2; wave++) {
+      enter("a")
+      await jest.advanceTimersByTimeAsync(600)
+      expect(order.filter((what) => what === "a OVERLOADED")).toHaveLength(wave)
+    }
+    limit.leave("a")
+  })
+
   test("is as before when a call has ended while it was away", async () => {
     const limit = limitOf(1)
     const order: string[] = []

@@ -161,6 +161,12 @@ export function sessionContract(context: ContractContext): void {
       expect(await rowsOf(sessionToken)).toEqual([])
     })
 
+    test("one that expires at this very millisecond is extended", async () => {
+      const { sessionToken } = await created(context.clock.now)
+      const expires = new Date(context.clock.now + day)
+      expect(await context.store.sessions.update(anyone, sessionToken, { expires })).toMatchObject({ expires })
+    })
+
     test("null: it has expired; it is not brought back", async () => {
       const session = await created(context.clock.now - 1)
       const patch = { expires: new Date(context.clock.now + day) }

@@ -1,0 +1,134 @@
+import { beforeEach, describe, expect, test } from "@jest/globals"
+import { type Answer, maxAgeMs, type SessionCache, sessionCache } from "./cache.js"
+
+describe("a cache of sessions", () => {
+  let at: number
+  let cache: SessionCache
+  const now = () => at
+  const expires = new Date(1_000_000_000)
+
+  beforeEach(() => {
+    at = 1_000
+    cache = sessionCache({ size: 3, now, timeOfDay: now })
+    cache.grant(at + 10_000)
+  })
+
+  const answerOf = (name: string): Answer => ({
+    session: { sessionToken: name, userId: "ada", expires },
+    user: { id: "ada", email: "ada@example.com", emailVerified: null },
+    keys: [`session of ${name}`, "ada"],
+  })
+  const keep = (...names: string[]) => {
+    for (const name of names) cache.keep(cache.beginRead(), answerOf(name))
+  }
+  const kept = (...names: string[]) => names.filter((name) => cache.get(name) !== undefined)
+
+  test("is used up to the last millisecond of its lease, and empty only when it is cut", () => {
+    keep("a")
+    at += 10_000
+    expect(kept("a")).toEqual(["a"])
+    expect(cache.isUsable).toBe(true)
+    at++
+    expect(kept("a")).toEqual([])
+    expect(cache.isUsable).toBe(false)
+    cache.grant(at + 1)
+    expect(kept("a")).toEqual(["a"])
+    cache.cut()
+    cache.grant(at + 1)
+    expect(kept("a")).toEqual([])
+  })
+
+  test("a lease that ends earlier than the one there is shortens nothing", () => {
+    keep("a")
+    cache.grant(at + 1)
+    at += 5_000
+    expect(kept("a")).toEqual(["a"])
+  })
+
+  test("without a lease nothing is kept", () => {
+    cache.cut()
+    expect(cache.beginRead()).toBeUndefined()
+    keep("a")
+    expect(cache.entries).toBe(0)
+  })
+
+  test("an answer is used for a minute, and a session until it expires", () => {
+    keep("a")
+    cache.grant(expires.getTime() + 1)
+    at += maxAgeMs
+    expect(kept("a")).toEqual(["a"])
+    at++
+    expect(kept("a")).toEqual([])
+    expect(cache.entries).toBe(0)
+    at = expires.getTime() - 1
+    keep("a")
+    expect(kept("a")).toEqual(["a"])
+    at++
+    expect(kept("a")).toEqual([])
+  })
+
+  test("what was not used for longest goes first when it is full", () => {
+    keep("a", "b", "c")
+    expect(kept("a")).toEqual(["a"])
+    keep("d")
+    expect(kept("a", "b", "c", "d")).toEqual(["a", "c", "d"])
+    expect(cache.entries).toBe(3)
+  })
+
+  test("a key takes out all that it names, and what is being read of it", () => {
+    keep("a", "b")
+    const mark = cache.beginRead()
+    cache.drop(["session of a"])
+    expect(kept("a", "b")).toEqual(["b"])
+    cache.drop(["ada"])
+    expect(kept("b")).toEqual([])
+    cache.keep(mark, answerOf("c"))
+    expect(kept("c")).toEqual([])
+  })
+
+  test("a token takes out its session, and what is being read of it", () => {
+    keep("a")
+    const mark = cache.beginRead()
+    cache.dropToken("a")
+    cache.keep(mark, answerOf("a"))
+    expect(kept("a")).toEqual([])
+  })
+
+  test("what was read before everything was forgotten is not kept", () => {
+    const mark = cache.beginRead()
+    cache.clear()
+    cache.keep(mark, answerOf("a"))
+    expect(kept("a")).toEqual([])
+  })
+
+  test.each([1, 1_024])("an answer that %i drops overtook is kept unless one of them names it", (count) => {
+    const drop = () => {
+      for (let other = 0; other < count; other++) cache.drop([`other ${other}`])
+    }
+    let mark = cache.beginRead()
+    drop()
+    cache.keep(mark, answerOf("a"))
+    expect(kept("a")).toEqual(["a"])
+    mark = cache.beginRead()
+    cache.drop(["session of b"])
+    for (let other = 1; other < count; other++) cache.drop([`other ${other}`])
+    cache.keep(mark, answerOf("b"))
+    expect(kept("b")).toEqual([])
+  })
+
+  test("an answer that more drops overtook than are remembered is not kept", () => {
+    const mark = cache.beginRead()
+    cache.drop(["session of a"])
+    for (let other = 0; other < 1_024; other++) cache.drop([`other ${other}`])
+    cache.keep(mark, answerOf("a"))
+    expect(kept("a")).toEqual([])
+  })
+
+  test("what is changed in an answer is not changed in the cache", () => {
+    keep("a")
+    const found = cache.get("a")
+    found?.session.expires.setTime(0)
+    if (found !== undefined) found.user.email = "changed"
+    expect(cache.get("a")).toMatchObject({ session: { expires }, user: { email: "ada@example.com" } })
+  })
+})
