@@ -1,0 +1,52 @@
+import { describe, expect, test } from "@jest/globals"
+import type { ApiKey } from "../store/types.js"
+import { hashSecret } from "./api-key.js"
+import { Key } from "./key.js"
+
+const stored = {
+  id: "a",
+  tenant: "default",
+  scopes: ["sessions:read"],
+  secretHash: hashSecret("secret"),
+  certificateName: "DNS:app.example.com",
+  expires: new Date(1_000),
+} satisfies Partial<ApiKey>
+const key = new Key(stored)
+
+describe("a key", () => {
+  test("is expired from its very moment on, and never without one", () => {
+    expect(key.isExpired(999)).toBe(false)
+    expect(key.isExpired(1_000)).toBe(true)
+    expect(new Key({ ...stored, expires: undefined }).isExpired(Number.MAX_SAFE_INTEGER)).toBe(false)
+  })
+
+  test("has the scopes that it was given, and with all of them any", () => {
+    expect(key.hasScope("sessions:read")).toBe(true)
+    expect(key.hasScope("sessions:write")).toBe(false)
+    expect(key.hasScope("all")).toBe(false)
+    expect(new Key({ ...stored, scopes: ["all"] }).hasScope("sessions:write")).toBe(true)
+  })
+
+  test("is opened by its secret; without one, or where there is no key, by none", () => {
+    expect(Key.opens(key, "secret")).toBe(true)
+    expect(Key.opens(key, "secret ")).toBe(false)
+    expect(Key.opens(undefined, "secret")).toBe(false)
+    expect(Key.opens(new Key({ ...stored, secretHash: undefined }), "")).toBe(false)
+  })
+
+  test("lets in whoever was let in by it before it was read again, whatever else has changed", () => {
+    expect(key.letsInAs(key)).toBe(true)
+    expect(new Key({ ...stored, scopes: ["all"], expires: undefined }).letsInAs(key)).toBe(true)
+  })
+
+  test.each([
+    ["another id", { id: "b" }],
+    ["another secret", { secretHash: hashSecret("other") }],
+    ["another certificate", { certificateName: "DNS:other.example.com" }],
+    ["no certificate", { certificateName: undefined }],
+  ])("lets nobody in who was let in by one with %s", (_, changed) => {
+    const other = new Key({ ...stored, ...changed })
+    expect(key.letsInAs(other)).toBe(false)
+    expect(other.letsInAs(key)).toBe(false)
+  })
+})
