@@ -18,6 +18,7 @@ function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0,
   const timeouts: (number | undefined)[] = []
   const pauses: number[] = []
   const keys: (string | null)[] = []
+  const traces: (string | null)[] = []
   const answer = () => {
     const failure = failures.shift()
     if (failure) throw failure
@@ -33,6 +34,7 @@ function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0,
     unary(method, signal, timeout, header, input, contextValues) {
       timeouts.push(timeout)
       keys.push(new Headers(header).get("idempotency-key"))
+      traces.push(new Headers(header).get("traceparent"))
       time += callMs
       return router.unary(method, signal, undefined, header, input, contextValues)
     },
@@ -50,7 +52,7 @@ function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0,
   const sessions = createClient(SessionService, transport)
   const tokens = createClient(TokenService, transport)
   const getUser = (options?: CallOptions) => users.getUser({ id: "u1" }, options)
-  return { users, sessions, tokens, timeouts, pauses, keys, getUser }
+  return { users, sessions, tokens, timeouts, pauses, keys, traces, getUser }
 }
 
 const unavailable = () => new ConnectError("gone", Code.Unavailable)
@@ -92,6 +94,14 @@ describe("retryTransport", () => {
     const { users, keys } = setUp({ failures: [unavailable()] })
     await users.createUser({}, { headers: { "Idempotency-Key": "of-the-caller-0001" } })
     expect(keys).toEqual(["of-the-caller-0001", "of-the-caller-0001"])
+  })
+
+  test("beside other headers a write has a key as well, and they stay", async () => {
+    const { users, keys, traces } = setUp({ failures: [unavailable()] })
+    await users.createUser({}, { headers: { traceparent: "of the caller" } })
+    expect(keys[0]).toEqual(expect.stringMatching(/^[\x21-\x7e]{16,255}$/))
+    expect(keys[1]).toBe(keys[0])
+    expect(traces).toEqual(["of the caller", "of the caller"])
   })
 
   test("what only reads has no key", async () => {

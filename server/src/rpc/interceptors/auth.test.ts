@@ -3,13 +3,14 @@ import { createRequire } from "node:module"
 import { PipelineService, UserService } from "@authwire/proto"
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf"
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
-import { describe, expect, test } from "@jest/globals"
+import { describe, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { formatKey, hashSecret, newKey } from "../../auth/api-key.js"
 import { Key } from "../../auth/key.js"
 import { openKeyring } from "../../auth/keyring.js"
 import { activeCalls, type Incoming } from "../active-calls.js"
-import type { Call } from "../call.js"
+import type { Call, CallConnection } from "../call.js"
+import { Failure } from "../errors.js"
 import { access } from "./auth.js"
 
 const { getUser, createUser } = UserService.method
@@ -31,9 +32,9 @@ const onlyCertificate = {
   certificateName: "DNS:only.internal",
 }
 
-async function setUp(now = Date.now(), keys = [both, onlyCertificate]) {
-  // Without keys in the database: those that are given are all there are.
-  const apiKeys = { listValid: async () => [], get: async () => null }
+/** @param lookUp reads a key from the database. Default: those that are given are all there are. */
+async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = async (): Promise<null> => null) {
+  const apiKeys = { listValid: async () => [], get: lookUp }
   const keyring = await openKeyring({
     apiKeys: apiKeys as never,
     log: pino({ level: "silent" }),
@@ -42,8 +43,11 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate]) {
   keyring.give(keys.map((key) => new Key(key)))
   keyring.stop()
   const { admit } = access({ keyring, now: () => now })
+  const turnAway = jest.fn()
   return {
     keyring,
+    /** Hears of who has shown no key that is valid. */
+    turnAway,
     /** The id and tenant of who is let in, or the reason why not. */
     async enter(authorization: string | undefined, certificateNames: string[], method = getUser, carrier?: Call) {
       const incoming: Incoming = {
@@ -51,6 +55,7 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate]) {
         timeoutMs: undefined,
         header: (name) => (name === "authorization" ? authorization : undefined),
         certificateNames,
+        connection: { turnAway } as unknown as CallConnection,
         ...(carrier === undefined ? {} : { carrier }),
       }
       const { call, end } = active.begin(method, incoming)
@@ -112,6 +117,35 @@ test("a key without a secret has none, whatever is sent", async () => {
   for (const secret of [newKey().secret, "A".repeat(43)]) {
     expect(await enter(`Bearer awk_${onlyCertificate.id}_${secret}`, [])).toBe("API_KEY_INVALID")
   }
+})
+
+describe("a connection", () => {
+  const unknown = `Bearer ${formatKey(newKey())}`
+  const known = `Bearer ${formatKey(parts)}`
+
+  test("hears of each call without a valid key", async () => {
+    const { enter, turnAway } = await setUp()
+    for (const header of [undefined, "Bearer x", unknown, `Bearer ${formatKey({ ...newKey(), id: parts.id })}`]) {
+      turnAway.mockClear()
+      expect(await enter(header, [])).toMatch(/^API_KEY_/)
+      expect(turnAway).toHaveBeenCalledTimes(1)
+    }
+  })
+
+  test("hears of nobody with a valid key, be it without the scope", async () => {
+    const { enter, turnAway } = await setUp()
+    expect(await enter(known, [])).toMatchObject({ key: both.id })
+    expect(await enter(known, [], createUser as never)).toBe("SCOPE_MISSING")
+    expect(turnAway).not.toHaveBeenCalled()
+  })
+
+  test("hears of nobody whose key cannot be read: it may be valid", async () => {
+    const { enter, turnAway } = await setUp(Date.now(), [both], () =>
+      Promise.reject(new Failure("DATABASE_UNAVAILABLE")),
+    )
+    expect(await enter(unknown, [])).toBe("DATABASE_UNAVAILABLE")
+    expect(turnAway).not.toHaveBeenCalled()
+  })
 })
 
 test("the scheme may be written in any case, as HTTP has it; the key not", async () => {
