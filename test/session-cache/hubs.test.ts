@@ -214,6 +214,20 @@ test("streams are counted over all tenants: of a key, of a tenant, and of all", 
   expect(() => open("c", "4")).toThrow("the service has")
 })
 
+test("a key may open as many streams as have ended, however often its streams end", () => {
+  const { open } = playing({ ofKey: 2, ofTenant: 9, ofAll: 9 })
+  for (let round = 0; round < 3; round++) {
+    const streams = [open("a", "1"), open("a", "1")]
+    expect(() => open("a", "1")).toThrow("the API key has")
+    // One of two, twice.
+    for (let n = 0; n < 2; n++) streams[0]?.end()
+    const again = open("a", "1")
+    expect(() => open("a", "1")).toThrow("the API key has")
+    again.end()
+    streams[1]?.end()
+  }
+})
+
 test("300 random histories in which hubs go and come again: none is broken", async () => {
   let again = 0
   for (let seed = 20_001; seed <= 20_300; seed++) {

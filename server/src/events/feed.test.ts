@@ -1,7 +1,7 @@
 import { databaseTargets } from "@authwire/test-support/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals"
 import { newId, newUser, range } from "../store/conformance/context.js"
 import type { StoreDatabase } from "../store/conformance.js"
 import { StoreError } from "../store/error.js"
@@ -184,6 +184,64 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     back = 1
     expect(await feed.flush()).toBe(start.sequence - 1)
     expect(some.resets).toEqual([{ sequence: start.sequence - 1, asOf: expect.any(Number) }])
+  })
+
+  test.each([
+    ["goes on where nothing was cleaned away", 0, "same", 0],
+    ["tells when some were cleaned away that it has not read", 1, "same", 1],
+    ["tells when the database is another one with as many events", 0, "other", 1],
+  ])("after a time in which it could not read it %s", async (_, more, name, resets) => {
+    let isLater = false
+    const events: EventStore = {
+      ...store.events,
+      async history(waiter) {
+        const history = await store.events.history(waiter)
+        if (!isLater) return history
+        return { ...history, id: name === "same" ? history.id : name, before: start.sequence + more }
+      },
+    }
+    const feed = open({ ...slow, events })
+    const some = listener()
+    const { start } = await feed.subscribe(some.subscriber)
+    await feed.flush()
+    await other.users.create({ tenant: newId() }, newUser({ id: "later" }))
+    const now = performance.now()
+    const clock = jest.spyOn(performance, "now").mockImplementation(() => now + 60_000)
+    isLater = true
+    await feed.flush()
+    clock.mockRestore()
+    expect(some.resets).toHaveLength(resets)
+    expect(some.ids()).toEqual(resets === 0 ? ["later"] : [])
+  })
+
+  test("who stays hears on when another one ends", async () => {
+    const feed = open(slow)
+    const [one, two] = [listener(), listener()]
+    const first = await feed.subscribe(one.subscriber)
+    await feed.subscribe(two.subscriber)
+    await feed.flush()
+    first.end()
+    await other.users.create({ tenant: newId() }, newUser({ id: "later" }))
+    await feed.flush()
+    expect([one.ids(), two.ids()]).toEqual([[], ["later"]])
+  })
+
+  test.each([999, 1_000, 1_001, 2_000, 2_001])("tells all of %i events that came at once", async (count) => {
+    let last = 0
+    const all = range(count).map((n) => ({ sequence: n + 1, userId: `${n}`, created: new Date() }) as StoredEvent)
+    const events = {
+      sequence: async () => last,
+      history: async () => ({ id: "one", before: 0, last }),
+      read: async (_: unknown, { after, limit }: { after: number; limit: number }) => all.slice(after, after + limit),
+    }
+    const feed = open({ ...slow, events })
+    const some = listener()
+    await feed.subscribe(some.subscriber)
+    await feed.flush()
+    last = count
+    expect(await feed.flush()).toBe(count)
+    expect(some.told).toEqual(all)
+    expect(some.positions.at(-1)?.sequence).toBe(count)
   })
 
   test("does nothing more once it is stopped", async () => {
