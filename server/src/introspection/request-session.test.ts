@@ -1,6 +1,6 @@
 import { databaseTargets } from "@authwire/test-support/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/store-database.js"
-import { createTokenModule, encode } from "@authwire/token"
+import { createTokenModule, encode, type TokenModule } from "@authwire/token"
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
 import { Failure } from "../rpc/errors.js"
 import type { StoreDatabase } from "../store/conformance.js"
@@ -201,12 +201,8 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     ["nothing where that is no text", { jti: 7 }, undefined],
   ])("a session that is a JWT is called by %s", async (_, claims, sessionId) => {
     // What encode() makes always has one of its own; that of another program may not.
-    const getToken = (async () => ({
-      sub: "ada",
-      exp: now / 1000 + 60,
-      ...claims,
-    })) as RequestSessionDeps["tokens"]["getToken"]
-    deps = { ...deps, tokens: { ...deps.tokens, getToken } }
+    const getToken = async () => ({ sub: "ada", exp: now / 1000 + 60, ...claims })
+    deps = { ...deps, tokens: { ...deps.tokens, getToken: getToken as unknown as TokenModule["getToken"] } }
     const found = await find({ cookie: `${plain}=${await jwt("ada")}` })
     expect(found).toMatchObject({ kind: "jwt", userId: "ada" })
     expect(found?.sessionId).toBe(sessionId)
