@@ -16,7 +16,7 @@ for (;;) {
     () => "failed",
   )
   for (let turn = 0; turn < 5; turn++) await undefined
-  // Before the answer of the service is awaited.
+  // Decided before the answer is awaited: after that, one of the service is there as well.
   const from = isThere ? "memory" : "service"
   process.stdout.write(`${begun} ${await settled} ${from}\n`)
   await new Promise((resolve) => setTimeout(resolve, 2))

@@ -23,7 +23,7 @@ describe("a cache of sessions", () => {
   }
   const kept = (...names: string[]) => names.filter((name) => cache.get(name) !== undefined)
 
-  test("is used up to the last millisecond of its lease, and empty only when it is cut", () => {
+  test("is used up to the last millisecond of its lease, and again under the next one, unless it was cut", () => {
     keep("a")
     at += 10_000
     expect(kept("a")).toEqual(["a"])
@@ -101,25 +101,24 @@ describe("a cache of sessions", () => {
     expect(kept("a")).toEqual([])
   })
 
+  const dropOthers = (count: number) => {
+    for (let other = 0; other < count; other++) cache.drop([`other ${other}`])
+  }
+
   test.each([1, 1_024])("an answer that %i drops overtook is kept unless one of them names it", (count) => {
-    const drop = () => {
-      for (let other = 0; other < count; other++) cache.drop([`other ${other}`])
-    }
-    let mark = cache.beginRead()
-    drop()
-    cache.keep(mark, answerOf("a"))
-    expect(kept("a")).toEqual(["a"])
-    mark = cache.beginRead()
+    const unnamed = cache.beginRead()
+    dropOthers(count)
+    cache.keep(unnamed, answerOf("a"))
+    const named = cache.beginRead()
     cache.drop(["session of b"])
-    for (let other = 1; other < count; other++) cache.drop([`other ${other}`])
-    cache.keep(mark, answerOf("b"))
-    expect(kept("b")).toEqual([])
+    dropOthers(count - 1)
+    cache.keep(named, answerOf("b"))
+    expect(kept("a", "b")).toEqual(["a"])
   })
 
   test("an answer that more drops overtook than are remembered is not kept", () => {
     const mark = cache.beginRead()
-    cache.drop(["session of a"])
-    for (let other = 0; other < 1_024; other++) cache.drop([`other ${other}`])
+    dropOthers(1_025)
     cache.keep(mark, answerOf("a"))
     expect(kept("a")).toEqual([])
   })
