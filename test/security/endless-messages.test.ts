@@ -22,7 +22,7 @@ describe("messages that are never whole", () => {
   let target: Target
   let hasty: Target
   beforeAll(async () => {
-    target = await startTarget({ tellsHeap: true })
+    target = await startTarget({ tellsHeap: true, args: ["--metrics-addr=127.0.0.1:0"] })
     hasty = await startTarget({ args: ["--max-deadline-ms=1000"] })
   })
   afterAll(() => Promise.all([target.close(), hasty.close()]))
@@ -185,29 +185,42 @@ describe("messages that are never whole", () => {
     expect((await target.heldBytes()) - before).toBeLessThan(32 * mebibyte)
   })
 
+  /** Sends sixteen bodies of a gigabyte in all, and tells how many bytes of them were read. */
+  async function readOf(url: string, method: string, headers: Record<string, string>): Promise<number> {
+    await target.heldBytes()
+    const before = await target.bufferBytes()
+    const agent = new http.Agent({ keepAlive: true })
+    ends(async () => agent.destroy())
+    const send = () => {
+      const call = http.request(url, { method, headers, agent })
+      call.on("error", () => {})
+      sendAllButTheLastByte(call, { bytes: 64 * mebibyte, isEnveloped: false })
+      return new Promise((resolve) => call.once("close", resolve))
+    }
+    // Each takes a second until it is closed.
+    for (let round = 0; round < 4; round++) await Promise.all([send(), send(), send(), send()])
+    return (await target.bufferBytes()) - before
+  }
+
+  /** Three of the parts in which Node reads, of each: in the 200 ms before the connection is closed it could read all. */
+  const little = 16 * 4 * 64 * 1024
+
   test.each([
     ["a call without a key", "POST", paths.getUser, "application/proto"],
     ["a call of a type that is not spoken", "POST", paths.getUser, "text/html"],
     ["a method of HTTP that is none of a call", "PUT", paths.getUser, "application/proto"],
     ["a path that is not there", "POST", "/nothing", "application/proto"],
     ["a probe", "POST", "/healthz", "application/proto"],
-    ["a call with an expectation that nobody meets", "POST", paths.getUser, "application/proto", "more"],
-  ])("over HTTP/1.1 little is read of the body of %s", async (_, method, path, type, expectation = "") => {
-    await target.heldBytes()
-    const before = await target.bufferBytes()
-    const agent = new http.Agent({ keepAlive: true })
-    ends(async () => agent.destroy())
-    const calls = 16
-    const send = () => {
-      const headers = { "content-type": type, ...(expectation !== "" && { expect: expectation }) }
-      const call = http.request(target.server.httpUrl + path, { method, headers, agent })
-      call.on("error", () => {})
-      sendAllButTheLastByte(call, { bytes: 64 * mebibyte, isEnveloped: false })
-      return new Promise((resolve) => call.once("close", resolve))
-    }
-    // Each takes a second until it is closed.
-    for (let count = 0; count < calls; count += 4) await Promise.all([send(), send(), send(), send()])
-    // Three of the parts in which Node reads: in the 200 ms before the connection is closed it could read all.
-    expect((await target.bufferBytes()) - before).toBeLessThan(calls * 4 * 64 * 1024)
+  ])("over HTTP/1.1 little is read of the body of %s", async (_, method, path, type) => {
+    expect(await readOf(target.server.httpUrl + path, method, { "content-type": type })).toBeLessThan(little)
   })
+
+  test.each(["http", "metrics"])(
+    "at the %s listener little is read behind an expectation that nobody meets",
+    async (listener) => {
+      const metricsUrl = /^authwire: metrics at (\S+)$/m.exec(target.server.output())?.[1] as string
+      const url = listener === "metrics" ? metricsUrl : target.server.httpUrl + paths.getUser
+      expect(await readOf(url, "POST", { expect: "more" })).toBeLessThan(little)
+    },
+  )
 })
