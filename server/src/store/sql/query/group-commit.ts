@@ -58,12 +58,13 @@ export interface GroupCommit {
   join(waiter: Waiter, enter: () => Promise<Place>, isAlone: boolean): Promise<Member>
 }
 
-/** Who has waited so long, in milliseconds, has a transaction of its own: those before it may be held up by a lock. */
+/** How long somebody waits, in milliseconds, before another transaction begins: those before it may be held up by a lock. */
 const longestWaitMs = 5
 
 /**
  * Lets pieces of work that come at the same time share a transaction: its beginning, its commit and the changes of one kind that
- * each makes cost as much for one as for many. Where few come, each has its own at once.
+ * each makes cost as much for one as for many. Where few come, each has its own at once. While one is being committed the next one
+ * begins, and so does another one as soon as those who wait would fill it.
  *
  * The work of one runs after that of the other, and their changes come at the end. A work finds its own in between, but
  * not those of another: works that name the same row take turns and are never in one transaction. When a statement fails, all is
@@ -73,60 +74,70 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   const line = queue.line()
   /** The transactions that those may join who have been let go on, in their order; undefined: they begin one. */
   const admitted: (Group | undefined)[] = []
-  /** How many transactions are shared, or may be. */
+  /** How many transactions are shared, or may be, and are not being committed. */
   let active = 0
+  /** How many more those take that are begun. */
+  let seats = 0
   let isTimed = false
 
-  /** Lets somebody begin a transaction, if there may be one more. */
+  function countBegun(): void {
+    active++
+    seats += size.limit - 1
+  }
+
+  /** The first of those who wait begins a transaction. */
+  function beginNext(): void {
+    if (!line.admit()) return
+    countBegun()
+    admitted.push(undefined)
+  }
+
+  /** Lets those who wait begin as many transactions as there may be now. */
   function admitNext(): void {
-    while (active < size.ahead && line.admit()) {
-      active++
-      admitted.push(undefined)
-    }
+    while (line.size > 0 && (active < size.ahead || line.size - seats >= size.limit)) beginNext()
     hurryLater()
   }
 
-  function hurryLater(): void {
-    if (isTimed || line.first === Number.POSITIVE_INFINITY) return
+  /** Begins another one when somebody has waited for long, but no sooner than after this pause. */
+  function hurryLater(pauseMs = 0): void {
+    if (isTimed || line.size === 0) return
     isTimed = true
-    setTimeout(
-      (first: number) => {
-        isTimed = false
-        if (line.first === first && line.admit()) {
-          active++
-          admitted.push(undefined)
-        }
-        hurryLater()
-      },
-      longestWaitMs,
-      line.first,
-    )
+    const waitedMs = () => performance.now() - line.since
+    const hurry = () => {
+      isTimed = false
+      const isLate = waitedMs() >= longestWaitMs
+      if (isLate) beginNext()
+      hurryLater(isLate ? longestWaitMs : 0)
+    }
+    setTimeout(hurry, Math.max(longestWaitMs - waitedMs(), pauseMs))
   }
 
   class Group {
     readonly #lease: Lease
     readonly #leavePlace: () => Promise<void>
-    readonly #isAlone: boolean
-    readonly #most: number
-    #members = 0
+    /** Whether others may be in it. */
+    readonly #isShared: boolean
+    /** How many more it takes. */
+    #seats: number
     /** Those whose work is done. */
     #done: { resolve(): void; reject(reason: unknown): void }[] = []
     #last: Change[] = []
     /** Whether what fails at the commit may be a change of the work itself, which has not heard of it. */
     #hasLateChanges = false
     #inTransaction = false
-    #isClosed = false
     readonly #spans: Span[] = []
+    /** Whether it counts among those that are active. */
+    #isActive: boolean
 
     constructor({ lease, leave }: Place, isAlone: boolean) {
       this.#lease = lease
       this.#leavePlace = leave
-      this.#isAlone = isAlone
-      this.#most = isAlone ? 1 : size.limit
+      this.#isActive = !isAlone
+      this.#seats = isAlone ? 0 : size.limit - 1
+      this.#isShared = this.#seats > 0
     }
 
     add({ signal, spans = [] }: Waiter): Member {
-      this.#members++
       this.#spans.push(...spans)
       this.#lease.spans = spans
       const late: Change[] = []
@@ -173,7 +184,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         },
         change: async (changes) => {
           if (changes.length === 0) return
-          if (this.#most > 1) {
+          if (this.#isShared) {
             signal?.throwIfAborted()
             late.push(...changes)
             hasLateChanges = true
@@ -230,7 +241,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
      * now may go on in another one. Nobody joins it then, because the connection may be lost.
      */
     async #undo(failure: unknown = new Undone()): Promise<void> {
-      this.#isClosed = true
+      this.#close()
       const done = this.#done
       this.#done = []
       this.#last = []
@@ -243,17 +254,30 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     }
 
     #goOn(): void {
-      if (!this.#isClosed && this.#members < this.#most && line.admit()) admitted.push(this)
-      else this.#end()
+      if (this.#seats === 0 || !line.admit()) {
+        this.#end()
+        return
+      }
+      this.#seats--
+      seats--
+      admitted.push(this)
+    }
+
+    /** Takes nobody any more. */
+    #close(): void {
+      seats -= this.#seats
+      this.#seats = 0
     }
 
     async #end(): Promise<void> {
-      this.#isClosed = true
+      this.#close()
       this.#lease.spans = this.#spans
       let isCommitting = false
       try {
         await this.#make(this.#last)
         isCommitting = true
+        // The database writes its log meanwhile, and may ask its replicas.
+        this.#letNextBegin()
         if (this.#inTransaction) await this.#lease.connection.run("COMMIT")
         this.#inTransaction = false
         for (const { resolve } of this.#done) resolve()
@@ -264,7 +288,12 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         await this.#undo(isUnknown || isOwn ? error : undefined)
       }
       await this.#leavePlace()
-      if (!this.#isAlone) active--
+      this.#letNextBegin()
+    }
+
+    #letNextBegin(): void {
+      if (this.#isActive) active--
+      this.#isActive = false
       admitNext()
     }
   }
@@ -272,10 +301,10 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   return {
     async join(waiter, enter, isAlone) {
       // What may take long does not count: nobody who shares waits for it.
-      if (!isAlone && active < size.ahead) active++
+      if (!isAlone && active < size.ahead) countBegun()
       else if (!isAlone) {
         const waited = line.wait(waiter.signal)
-        hurryLater()
+        admitNext()
         await waited
         const group = admitted.shift()
         if (group !== undefined) return group.add(waiter)
@@ -283,7 +312,10 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       try {
         return new Group(await enter(), isAlone).add(waiter)
       } catch (error) {
-        if (!isAlone) active--
+        if (!isAlone) {
+          active--
+          seats -= size.limit - 1
+        }
         admitNext()
         throw error
       }

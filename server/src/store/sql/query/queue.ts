@@ -2,8 +2,12 @@ import { StoreError } from "../../error.js"
 
 /** Callers who wait for one thing, in their order. */
 export interface Line {
+  /** How many wait. */
+  readonly size: number
   /** Increases with the time at which the first of them came; Infinity when nobody waits. */
   readonly first: number
+  /** When he came, as `performance.now()` has it; Infinity when nobody waits. */
+  readonly since: number
   /**
    * Waits for `admit()`. Throws QUEUE_FULL at once when too many wait in the queue already, the signal's reason when that
    * comes first, and DATABASE_UNAVAILABLE once the queue is closed.
@@ -29,6 +33,7 @@ export function queue(limit: number): Queue {
   // Undefined once it does not wait any more: a Set may hold on to what has left it (see rpc/active-calls.ts).
   interface Waiter {
     readonly ticket: number
+    readonly came: number
     admit: (() => void) | undefined
     reject: ((reason: unknown) => void) | undefined
   }
@@ -45,6 +50,12 @@ export function queue(limit: number): Queue {
     const waiting = new Set<Waiter>()
     const first = (): Waiter | undefined => waiting.values().next().value
     return {
+      get size() {
+        return waiting.size
+      },
+      get since() {
+        return first()?.came ?? Number.POSITIVE_INFINITY
+      },
       get first() {
         return first()?.ticket ?? Number.POSITIVE_INFINITY
       },
@@ -64,6 +75,7 @@ export function queue(limit: number): Queue {
           }
           const waiter: Waiter = {
             ticket: tickets++,
+            came: performance.now(),
             admit() {
               end()
               resolve()

@@ -67,9 +67,9 @@ export interface EnterOptions {
 const everything = ["everything"]
 
 /**
- * How many transactions there are before the next work waits to share one: each more makes those that are shared smaller. With 1, 2,
- * 3 and 4 MySQL took 1,450, 1,390, 1,310 and 1,280 creations and deletions of sessions a second from 32 callers, and 980, 820, 750 and
- * 690 from 8, on two cores. Whoever waits long begins another one anyway.
+ * How many transactions there are before the next work waits to share one; those that are being committed do not count. Each more
+ * makes those that are shared smaller, and the database has to work more. Whoever waits long, or would fill one, begins another one
+ * anyway: see docs/decisions/0011-writes-that-may-be-repeated.md.
  */
 const transactionsAtOnce = 1
 
