@@ -8,8 +8,9 @@ import type { CoalesceOptions } from "./batch-loader.js"
 import type { Queue } from "./queue.js"
 import { type Cell, type Change, makeChanges } from "./statement.js"
 
-/** A place among those who use the database, with a connection. */
+/** A place among those who use the database. */
 export interface Place {
+  /** Whose connection is not open yet. */
   readonly lease: Lease
   leave(): Promise<void>
 }
@@ -52,7 +53,7 @@ export interface GroupCommit {
   /**
    * Waits until the work may run statements.
    *
-   * @param enter takes a place, for a transaction that has none.
+   * @param enter waits for a place, for a transaction that has none.
    * @param isAlone whether the work must not share a transaction.
    */
   join(waiter: Waiter, enter: () => Promise<Place>, isAlone: boolean): Promise<Member>
@@ -78,10 +79,13 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   let active = 0
   /** How many more those take that are begun. */
   let seats = 0
+  /** How many transactions that are begun wait for a place. One more would come after them, so whoever waits may as well stay. */
+  let entering = 0
   let isTimed = false
 
   function countBegun(): void {
     active++
+    entering++
     seats += size.limit - 1
   }
 
@@ -106,7 +110,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     const hurry = () => {
       isTimed = false
       const isLate = waitedMs() >= longestWaitMs
-      if (isLate) beginNext()
+      if (isLate && entering === 0) beginNext()
       hurryLater(isLate ? longestWaitMs : 0)
     }
     setTimeout(hurry, Math.max(longestWaitMs - waitedMs(), pauseMs))
@@ -309,9 +313,15 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         const group = admitted.shift()
         if (group !== undefined) return group.add(waiter)
       }
+      let place: Place | undefined
       try {
-        return new Group(await enter(), isAlone).add(waiter)
+        place = await enter().finally(() => {
+          if (!isAlone) entering--
+        })
+        await orAborted(place.lease.open(), waiter.signal)
+        return new Group(place, isAlone).add(waiter)
       } catch (error) {
+        await place?.leave()
         if (!isAlone) {
           active--
           seats -= size.limit - 1

@@ -158,7 +158,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     },
 
     async onItsWay(given, work) {
-      const { rows, signal } = given
+      const { rows } = given
       const unit: UnitOfWork = { ...given, kind: "write" }
       let taken: ReadonlySet<string> = new Set()
       let endTurns = () => {}
@@ -174,16 +174,6 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       let isAlone = false
       /** When the transaction has ended in which the work is. */
       let ended: Promise<void> = Promise.resolve()
-      const place = async (): Promise<Place> => {
-        const entered = await enter(unit, hasMetLock)
-        try {
-          await orAborted(entered.lease.open(), signal)
-        } catch (error) {
-          await entered.leave()
-          throw error
-        }
-        return entered
-      }
       const attempt = async () => {
         let member: Member | undefined
         const leave = async () => {
@@ -204,7 +194,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           }
           if (member !== undefined) return member
           const begun = performance.now()
-          member = await groups.join(unit, place, isAlone || isLong || isStale)
+          const enterGate = () => enter(unit, hasMetLock)
+          member = await groups.join(unit, enterGate, isAlone || isLong || isStale)
           waited(begun, unit, observation)
           return member
         }
