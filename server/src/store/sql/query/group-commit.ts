@@ -65,7 +65,7 @@ const longestWaitMs = 5
 /**
  * Lets pieces of work that come at the same time share a transaction: its beginning, its commit and the changes of one kind that
  * each makes cost as much for one as for many. Where few come, each has its own at once. While one is being committed the next one
- * begins, and so does another one as soon as those who wait would fill it.
+ * begins.
  *
  * The work of one runs after that of the other, and their changes come at the end. A work finds its own in between, but
  * not those of another: works that name the same row take turns and are never in one transaction. When a statement fails, all is
@@ -77,8 +77,6 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   const admitted: (Group | undefined)[] = []
   /** How many transactions are shared, or may be, and are not being committed. */
   let active = 0
-  /** How many more those take that are begun. */
-  let seats = 0
   /** How many transactions that are begun wait for a place. One more would come after them, so whoever waits may as well stay. */
   let entering = 0
   let isTimed = false
@@ -86,7 +84,6 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   function countBegun(): void {
     active++
     entering++
-    seats += size.limit - 1
   }
 
   /** The first of those who wait begins a transaction. */
@@ -98,7 +95,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
 
   /** Lets those who wait begin as many transactions as there may be now. */
   function admitNext(): void {
-    while (line.size > 0 && (active < size.ahead || line.size - seats >= size.limit)) beginNext()
+    while (line.size > 0 && active < size.ahead) beginNext()
     hurryLater()
   }
 
@@ -119,16 +116,15 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   class Group {
     readonly #lease: Lease
     readonly #leavePlace: () => Promise<void>
-    /** Whether others may be in it. */
-    readonly #isShared: boolean
-    /** How many more it takes. */
-    #seats: number
+    readonly #most: number
+    #members = 0
     /** Those whose work is done. */
     #done: { resolve(): void; reject(reason: unknown): void }[] = []
     #last: Change[] = []
     /** Whether what fails at the commit may be a change of the work itself, which has not heard of it. */
     #hasLateChanges = false
     #inTransaction = false
+    #isClosed = false
     readonly #spans: Span[] = []
     /** Whether it counts among those that are active. */
     #isActive: boolean
@@ -137,11 +133,11 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       this.#lease = lease
       this.#leavePlace = leave
       this.#isActive = !isAlone
-      this.#seats = isAlone ? 0 : size.limit - 1
-      this.#isShared = this.#seats > 0
+      this.#most = isAlone ? 1 : size.limit
     }
 
     add({ signal, spans = [] }: Waiter): Member {
+      this.#members++
       this.#spans.push(...spans)
       this.#lease.spans = spans
       const late: Change[] = []
@@ -188,7 +184,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         },
         change: async (changes) => {
           if (changes.length === 0) return
-          if (this.#isShared) {
+          if (this.#most > 1) {
             signal?.throwIfAborted()
             late.push(...changes)
             hasLateChanges = true
@@ -245,7 +241,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
      * now may go on in another one. Nobody joins it then, because the connection may be lost.
      */
     async #undo(failure: unknown = new Undone()): Promise<void> {
-      this.#close()
+      this.#isClosed = true
       const done = this.#done
       this.#done = []
       this.#last = []
@@ -258,23 +254,12 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     }
 
     #goOn(): void {
-      if (this.#seats === 0 || !line.admit()) {
-        this.#end()
-        return
-      }
-      this.#seats--
-      seats--
-      admitted.push(this)
-    }
-
-    /** Takes nobody any more. */
-    #close(): void {
-      seats -= this.#seats
-      this.#seats = 0
+      if (!this.#isClosed && this.#members < this.#most && line.admit()) admitted.push(this)
+      else this.#end()
     }
 
     async #end(): Promise<void> {
-      this.#close()
+      this.#isClosed = true
       this.#lease.spans = this.#spans
       let isCommitting = false
       try {
@@ -308,7 +293,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       if (!isAlone && active < size.ahead) countBegun()
       else if (!isAlone) {
         const waited = line.wait(waiter.signal)
-        admitNext()
+        hurryLater()
         await waited
         const group = admitted.shift()
         if (group !== undefined) return group.add(waiter)
@@ -322,10 +307,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         return new Group(place, isAlone).add(waiter)
       } catch (error) {
         await place?.leave()
-        if (!isAlone) {
-          active--
-          seats -= size.limit - 1
-        }
+        if (!isAlone) active--
         admitNext()
         throw error
       }

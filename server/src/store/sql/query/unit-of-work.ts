@@ -68,8 +68,7 @@ const everything = ["everything"]
 
 /**
  * How many transactions there are before the next work waits to share one; those that are being committed do not count. Each more
- * makes those that are shared smaller, and the database has to work more. Whoever waits long, or would fill one, begins another one
- * anyway: see docs/decisions/0011-writes-that-may-be-repeated.md.
+ * makes those that are shared smaller, and the database has to work more. Whoever waits long begins another one anyway: see docs/decisions/0011-writes-that-may-be-repeated.md.
  */
 const transactionsAtOnce = 1
 
