@@ -18,7 +18,7 @@
 
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import type { ServerEngine } from "@authwire/test-support/servers.js"
+import type { ServerEngine } from "@authwire/test-support/databases/servers.js"
 import { applicationClient, caller, type Record } from "./failover/caller.ts"
 import { compare } from "./failover/compare.ts"
 import { clusterAt, ownServer } from "./failover/database.ts"

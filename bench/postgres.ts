@@ -6,7 +6,7 @@
 import { loadavg } from "node:os"
 import { type ContenderName, contenders } from "./contenders/contenders.ts"
 import { openPostgresServer } from "./data/postgres.ts"
-import { startSide } from "./load/start-side.ts"
+import { startSide } from "./load/sides/start-side.ts"
 import { type Turn, takeTurns, warmUp } from "./load/turns.ts"
 import { readOptions } from "./options.ts"
 import { startAuthwire } from "./servers/processes.ts"

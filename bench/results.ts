@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import type { Facts, MachineFacts } from "./facts.ts"
-import type { Sent } from "./load/flood-side.ts"
 import type { Seen, Watched, Way } from "./load/probes.ts"
+import type { Sent } from "./load/sides/flood-side.ts"
 import type { Figure } from "./load/turns.ts"
 
 /** What `make bench` measured. */

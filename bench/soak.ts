@@ -5,10 +5,10 @@
 
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { freePort } from "@authwire/test-support/free-port.js"
+import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { openMysqlServer } from "./data/mysql-server.ts"
 import { readFacts } from "./facts.ts"
-import { type Side, startSide } from "./load/start-side.ts"
+import { type Side, startSide } from "./load/sides/start-side.ts"
 import { writeSection } from "./report/markdown.ts"
 import { soakReport } from "./report/soak.ts"
 import { resultsFolder, type SoakResults, trialFolder, writeResults } from "./results.ts"

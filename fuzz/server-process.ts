@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
-import { freePort } from "@authwire/test-support/free-port.js"
+import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { inspectOn, openInspector } from "../bench/servers/inspector.ts"
 import { canary } from "./generate/messages.ts"
 

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
-import { createRunFolder, createServerProcess, findServer } from "@authwire/test-support/servers.js"
+import { createRunFolder, createServerProcess, findServer } from "@authwire/test-support/databases/servers.js"
 import { createPool, type Pool, type RowDataPacket } from "mysql2/promise"
 
 /** The database server that everything is measured on. */

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process"
 import { readFileSync, rmSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { createRunFolder, createServerProcess } from "@authwire/test-support/servers.js"
+import { createRunFolder, createServerProcess } from "@authwire/test-support/databases/servers.js"
 import { Client } from "pg"
 import { dataExpires, provider, sessionsPerUser } from "./keys.ts"
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process"
 import { rmSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
 import { promisify } from "node:util"
-import { createRunFolder, createServerProcess, type ServerEngine } from "@authwire/test-support/servers.js"
+import { createRunFolder, createServerProcess, type ServerEngine } from "@authwire/test-support/databases/servers.js"
 import { connectTo, type Rows } from "./rows.ts"
 
 const execute = promisify(execFile)

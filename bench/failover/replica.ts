@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
-import { freePort } from "@authwire/test-support/free-port.js"
+import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { apiKeyEntry } from "../servers/key.ts"
 
 /** A replica of the service, always at the same address. */

@@ -1,6 +1,6 @@
 import type { Window } from "./closed-loop.ts"
 import type { OperationName } from "./operations.ts"
-import type { Side } from "./start-side.ts"
+import type { Side } from "./sides/start-side.ts"
 import { median, randomNumbers } from "./statistics.ts"
 
 /** A side that takes turns with others, under the name that the result has. */

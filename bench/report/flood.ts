@@ -1,5 +1,5 @@
-import type { Sent } from "../load/flood-side.ts"
 import { watched, ways } from "../load/probes.ts"
+import type { Sent } from "../load/sides/flood-side.ts"
 import type { FloodFigure, FloodResults } from "../results.ts"
 import { atMost, type Goal, goalsTable } from "./goals.ts"
 import { count, factsText, mebibytes, short, table } from "./markdown.ts"

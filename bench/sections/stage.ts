@@ -2,7 +2,7 @@ import { type ContenderName, contenders } from "../contenders/contenders.ts"
 import { type LoadedDatabase, loadDatabase } from "../data/loaded-database.ts"
 import type { MysqlServer } from "../data/mysql-server.ts"
 import type { SchemaName } from "../data/schemas.ts"
-import { type Side, startSide } from "../load/start-side.ts"
+import { type Side, startSide } from "../load/sides/start-side.ts"
 import { type ServerProcess, servers } from "../servers/processes.ts"
 
 /** Loads databases and starts servers and contenders as they are asked for, each once, and removes them at the end. */

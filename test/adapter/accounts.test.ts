@@ -1,5 +1,5 @@
 import type { AdapterAccount } from "@auth/core/adapters"
-import { describeAdapter, failure } from "@authwire/test-support/adapter.js"
+import { describeAdapter, failure } from "@authwire/test-support/processes/adapter.js"
 import { expect, test } from "@jest/globals"
 
 /** What is sealed in the database. */

@@ -1,4 +1,4 @@
-import { authenticator, describeAdapter, failure } from "@authwire/test-support/adapter.js"
+import { authenticator, describeAdapter, failure } from "@authwire/test-support/processes/adapter.js"
 import { expect, test } from "@jest/globals"
 
 describeAdapter("authenticators", (on) => {

@@ -7,9 +7,9 @@ import {
   VerificationTokenService,
 } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { breachesOf, brokenRequest, unruledFields } from "@authwire/test-support/breaches.js"
-import { http1Options } from "@authwire/test-support/http1.js"
+import { http1Options } from "@authwire/test-support/connections/http1.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { breachesOf, brokenRequest, unruledFields } from "@authwire/test-support/schema/breaches.js"
 import { type DescMethodUnary, getOption } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"

@@ -1,5 +1,5 @@
 import { AuthwireError } from "@authwire/client"
-import { describeAdapter } from "@authwire/test-support/adapter.js"
+import { describeAdapter } from "@authwire/test-support/processes/adapter.js"
 import { expect, test } from "@jest/globals"
 
 describeAdapter("errors", (on) => {

@@ -1,7 +1,12 @@
 import { type AuthwireClient, createAuthwireClient, grpcTransport } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
-import { createDatabase, databaseTargets, describeServers, tcpProxy } from "@authwire/test-support/databases.js"
-import { startServer } from "@authwire/test-support/server.js"
+import {
+  createDatabase,
+  databaseTargets,
+  describeServers,
+  tcpProxy,
+} from "@authwire/test-support/databases/databases.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 

@@ -1,8 +1,8 @@
 import { createRequire } from "node:module"
 import { AuthwireAdapter } from "@authwire/client"
 import { withAuthwire } from "@authwire/client/nextjs"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { hasNextExample } from "@authwire/test-support/nextjs.js"
+import { hasNextExample } from "@authwire/test-support/applications/nextjs.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // Real NextAuth, which the example has installed. What reads a session by its request needs no server of Next.js around it.

@@ -1,7 +1,7 @@
 import type { AdapterUser } from "@auth/core/adapters"
-import { handleLoginOrRegister } from "@authwire/test-support/auth-core.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import { handleLoginOrRegister } from "@authwire/test-support/applications/auth-core.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 type Adapter = Authwire["adapter"]

@@ -1,9 +1,9 @@
 import { Auth } from "@auth/core"
 import { AuthwireAdapter, type AuthwireAdapterMethods, grpcTransport, throwOutages } from "@authwire/client"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { sessionCookie } from "@authwire/test-support/sign-in.js"
-import { updateCounter } from "@authwire/test-support/update-counter.js"
+import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { updateCounter } from "@authwire/test-support/databases/update-counter.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import type { Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
 

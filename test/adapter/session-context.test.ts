@@ -1,7 +1,7 @@
 import { AuthwireAdapter } from "@authwire/client"
 import { AuthwireAdapter as EdgeAdapter } from "@authwire/client/edge"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 describe.each(databaseTargets())("the context of a session on %s", (target) => {

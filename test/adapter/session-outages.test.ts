@@ -8,11 +8,11 @@ import {
   SessionUnavailable,
   throwOutages,
 } from "@authwire/client"
-import { handleLoginOrRegister } from "@authwire/test-support/auth-core.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { freePort } from "@authwire/test-support/free-port.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
-import { sessionCookie } from "@authwire/test-support/sign-in.js"
+import { handleLoginOrRegister } from "@authwire/test-support/applications/auth-core.js"
+import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { freePort } from "@authwire/test-support/machine/free-port.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

@@ -1,5 +1,5 @@
-import { describeAdapter, failure, inAnHour } from "@authwire/test-support/adapter.js"
-import { tokenHash } from "@authwire/test-support/authwire.js"
+import { describeAdapter, failure, inAnHour } from "@authwire/test-support/processes/adapter.js"
+import { tokenHash } from "@authwire/test-support/processes/authwire.js"
 import { expect, test } from "@jest/globals"
 
 describeAdapter("sessions", (on) => {

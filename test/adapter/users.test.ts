@@ -1,5 +1,5 @@
 import type { AdapterUser } from "@auth/core/adapters"
-import { authenticator, describeAdapter, failure, inAnHour } from "@authwire/test-support/adapter.js"
+import { authenticator, describeAdapter, failure, inAnHour } from "@authwire/test-support/processes/adapter.js"
 import { describe, expect, test } from "@jest/globals"
 
 describeAdapter("users", (on) => {

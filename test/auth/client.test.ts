@@ -1,6 +1,6 @@
 import type { AuthwireError } from "@authwire/client"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Carrier, carriers } from "../transports/carriers.js"
 

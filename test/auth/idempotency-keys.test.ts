@@ -1,8 +1,8 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { AccountType, SessionService, UserService } from "@authwire/proto"
-import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 
 // Somebody has learned the idempotency key of a call of somebody else, or of an earlier time, and wants its answer: it may

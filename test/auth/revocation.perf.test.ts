@@ -1,8 +1,13 @@
 import { TokenService } from "@authwire/proto"
-import { createDatabase, databaseTargets, describeServers, tcpProxy } from "@authwire/test-support/databases.js"
+import {
+  createDatabase,
+  databaseTargets,
+  describeServers,
+  tcpProxy,
+} from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { createKey, revokeKey } from "@authwire/test-support/keys.js"
-import { startServer } from "@authwire/test-support/server.js"
+import { createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 import { ask, bearer, open, unary } from "./access/asking.js"

@@ -1,9 +1,9 @@
 import { UserService } from "@authwire/proto"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { createKey, revokeKey } from "@authwire/test-support/keys.js"
-import { run, startServer, staticKey, testSecret } from "@authwire/test-support/server.js"
-import { logOf } from "@authwire/test-support/workers.js"
+import { createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
+import { run, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
+import { logOf } from "@authwire/test-support/processes/workers.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { ask, bearer, unary } from "./access/asking.js"
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { type AuthwireClient, createAuthwireClient, RemoteJwt } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const tables = [

@@ -1,6 +1,6 @@
 import { AuthwireError, createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import * as fc from "fast-check"
 

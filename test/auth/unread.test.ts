@@ -1,8 +1,8 @@
 import { gzipSync } from "node:zlib"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { logOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
-import { logOf } from "@authwire/test-support/workers.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const path = "authwire.v1.UserService/CreateUser"

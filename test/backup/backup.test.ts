@@ -3,16 +3,16 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { blocksOf, codeBelow, runBlock } from "@authwire/test-support/applications/pages.js"
 import {
   createDatabase,
   type DatabaseTarget,
   databaseTargets,
   type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { blocksOf, codeBelow, runBlock } from "@authwire/test-support/pages.js"
-import { type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
-import { mysqlPrograms, postgresPrograms } from "@authwire/test-support/servers.js"
-import { hasTool } from "@authwire/test-support/tools.js"
+} from "@authwire/test-support/databases/databases.js"
+import { mysqlPrograms, postgresPrograms } from "@authwire/test-support/databases/servers.js"
+import { hasTool } from "@authwire/test-support/machine/tools.js"
+import { type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { libpqVariables, writeClientOptions } from "./options.js"

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import type { DatabaseTarget } from "@authwire/test-support/databases.js"
+import type { DatabaseTarget } from "@authwire/test-support/databases/databases.js"
 
 /** Writes .my.cnf into a folder: how the programs of MySQL and MariaDB reach a server. `more` goes below it. */
 export function writeClientOptions(folder: string, databaseUrl: string, more: readonly string[] = []): void {

@@ -1,5 +1,5 @@
-import { describeServers, tcpProxy } from "@authwire/test-support/databases.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { describeServers, tcpProxy } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import { pino } from "pino"

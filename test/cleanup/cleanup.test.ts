@@ -3,10 +3,10 @@ import {
   databaseTargets,
   describeServers,
   type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/databases/databases.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { logOf, workersOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
-import { logOf, workersOf } from "@authwire/test-support/workers.js"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 
 const day = 86_400_000

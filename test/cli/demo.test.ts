@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { createBrowser, textOf } from "@authwire/test-support/browser.js"
+import { createBrowser, textOf } from "@authwire/test-support/applications/browser.js"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 
 const script = fileURLToPath(new URL("../../scripts/demo", import.meta.url))

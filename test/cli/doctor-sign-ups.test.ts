@@ -1,6 +1,6 @@
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { run, testSecret } from "@authwire/test-support/server.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 describe.each(databaseTargets())("authwire doctor, of sign-ups that broke off, on %s", (target) => {

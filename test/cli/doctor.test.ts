@@ -2,20 +2,20 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
-  authority,
-  type CertificateFolder,
-  certificateFolder,
-  serverCertificate,
-  stranger,
-} from "@authwire/test-support/certificates.js"
-import {
   createDatabase,
   createDatabaseOn,
   ownServers,
   startPrivateDatabase,
   type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/databases/databases.js"
+import {
+  authority,
+  type CertificateFolder,
+  certificateFolder,
+  serverCertificate,
+  stranger,
+} from "@authwire/test-support/processes/certificates.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 
 const dayMs = 86_400_000

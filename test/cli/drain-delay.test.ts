@@ -1,9 +1,9 @@
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases.js"
-import { readyBalancer } from "@authwire/test-support/ready-balancer.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { readyBalancer } from "@authwire/test-support/connections/ready-balancer.js"
+import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { healthAnswers, logOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
-import { healthAnswers, logOf } from "@authwire/test-support/workers.js"
 import { describe, expect, test } from "@jest/globals"
 
 // Long enough for what a test does meanwhile on a busy machine; it ends with the process.

@@ -1,6 +1,6 @@
-import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases.js"
+import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { run, startServer } from "@authwire/test-support/server.js"
+import { run, startServer } from "@authwire/test-support/processes/server.js"
 import { expect, test } from "@jest/globals"
 
 const later = endsAfterEach()

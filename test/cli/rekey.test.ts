@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const count = 600

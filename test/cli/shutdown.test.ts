@@ -1,8 +1,8 @@
 import http from "node:http"
 import { AuthwireError, createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
-import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases.js"
-import { startServer } from "@authwire/test-support/server.js"
+import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { describe, expect, test } from "@jest/globals"
 
 const transports = ["grpc", "http"] as const

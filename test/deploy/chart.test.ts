@@ -1,4 +1,4 @@
-import { check, hasDeployTools, root } from "@authwire/test-support/deploy.js"
+import { check, hasDeployTools, root } from "@authwire/test-support/machine/deploy.js"
 import { describe, expect, test } from "@jest/globals"
 
 const chart = `${root}/deploy/helm/authwire`

@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { parseEnv } from "node:util"
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase } from "@authwire/test-support/databases.js"
-import { check, hasDeployTools } from "@authwire/test-support/deploy.js"
-import { startServer } from "@authwire/test-support/server.js"
+import { createDatabase } from "@authwire/test-support/databases/databases.js"
+import { check, hasDeployTools } from "@authwire/test-support/machine/deploy.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 
 describe("deploy/make-env", () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
-import { createDatabase, databaseTargets } from "@authwire/test-support/databases.js"
-import { check, hasDeployTools, root } from "@authwire/test-support/deploy.js"
-import { hasMountNamespaces } from "@authwire/test-support/small-disk.js"
+import { createDatabase, databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { check, hasDeployTools, root } from "@authwire/test-support/machine/deploy.js"
+import { hasMountNamespaces } from "@authwire/test-support/machine/small-disk.js"
 import { describe, expect, test } from "@jest/globals"
 
 const dockerfile = readFileSync(`${root}/deploy/Dockerfile`, "utf8")

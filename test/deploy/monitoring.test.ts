@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs"
 import { createAuthwireClient } from "@authwire/client"
-import { startCollector } from "@authwire/test-support/collector.js"
-import { createDatabase, describeServers } from "@authwire/test-support/databases.js"
-import { check, root } from "@authwire/test-support/deploy.js"
-import { startServer } from "@authwire/test-support/server.js"
+import { createDatabase, describeServers } from "@authwire/test-support/databases/databases.js"
+import { startCollector } from "@authwire/test-support/machine/collector.js"
+import { check, root } from "@authwire/test-support/machine/deploy.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 

@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { check, hasSystemdAnalyze, root } from "@authwire/test-support/deploy.js"
+import { check, hasSystemdAnalyze, root } from "@authwire/test-support/machine/deploy.js"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 
 const withSystemd = hasSystemdAnalyze() ? describe : describe.skip

@@ -4,10 +4,10 @@ import {
   hasChromium,
   launchChromium,
   type Page,
-} from "@authwire/test-support/chromium.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { type PersonName, person, rows, sessionCookie } from "@authwire/test-support/sign-in.js"
-import { type Stack, startStack } from "@authwire/test-support/stack.js"
+} from "@authwire/test-support/applications/chromium.js"
+import { type PersonName, person, rows, sessionCookie } from "@authwire/test-support/applications/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 
 /** Somebody's browser: its own cookies, its own name. */

@@ -1,5 +1,4 @@
-import { createBrowser, type Page, textOf } from "@authwire/test-support/browser.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import { createBrowser, type Page, textOf } from "@authwire/test-support/applications/browser.js"
 import {
   moment,
   requestLink,
@@ -7,8 +6,9 @@ import {
   sessionCookie,
   signInWithProvider,
   usersWithEmail,
-} from "@authwire/test-support/sign-in.js"
-import { type Stack, startStack } from "@authwire/test-support/stack.js"
+} from "@authwire/test-support/applications/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (target) => {

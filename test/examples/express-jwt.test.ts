@@ -1,9 +1,15 @@
 import { decode } from "@auth/core/jwt"
-import { withOtherTag } from "@authwire/test-support/altered.js"
-import { createBrowser, textOf } from "@authwire/test-support/browser.js"
-import { testSecret } from "@authwire/test-support/server.js"
-import { homeWhenBack, person, rows, sessionCookie, signInWithProvider } from "@authwire/test-support/sign-in.js"
-import { type Stack, startStack } from "@authwire/test-support/stack.js"
+import { createBrowser, textOf } from "@authwire/test-support/applications/browser.js"
+import {
+  homeWhenBack,
+  person,
+  rows,
+  sessionCookie,
+  signInWithProvider,
+} from "@authwire/test-support/applications/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
+import { testSecret } from "@authwire/test-support/processes/server.js"
+import { withOtherTag } from "@authwire/test-support/schema/altered.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // An Auth.js application with the JWT strategy, RemoteJwt and the remote adapter. The secret that encrypts its sessions

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto"
-import { type Browser, createBrowser, textOf } from "@authwire/test-support/browser.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import { type Browser, createBrowser, textOf } from "@authwire/test-support/applications/browser.js"
 import {
   homeWhenBack,
   moment,
@@ -10,8 +9,9 @@ import {
   sessionCookie,
   signInWithProvider,
   usersWithEmail,
-} from "@authwire/test-support/sign-in.js"
-import { type Stack, startStack } from "@authwire/test-support/stack.js"
+} from "@authwire/test-support/applications/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 /** What is sealed in the database. */

@@ -6,10 +6,10 @@ import {
   launchChromium,
   type Page,
   type VirtualAuthenticator,
-} from "@authwire/test-support/chromium.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { rows, sessionCookie, usersWithEmail } from "@authwire/test-support/sign-in.js"
-import { type Stack, startStack } from "@authwire/test-support/stack.js"
+} from "@authwire/test-support/applications/chromium.js"
+import { rows, sessionCookie, usersWithEmail } from "@authwire/test-support/applications/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
 const cases = databaseTargets().flatMap((target) => [[target, "database"] as const, [target, "jwt"] as const])

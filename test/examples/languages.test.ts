@@ -2,19 +2,24 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { authority, certificateFolder, serverCertificate, stranger } from "@authwire/test-support/certificates.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { freePort } from "@authwire/test-support/free-port.js"
+import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { freePort } from "@authwire/test-support/machine/free-port.js"
 import {
   buildExample,
   languages,
   runExample,
   type ServingExample,
   serveExample,
-} from "@authwire/test-support/languages.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
-import { sessionCookie } from "@authwire/test-support/sign-in.js"
-import { hasTool } from "@authwire/test-support/tools.js"
+} from "@authwire/test-support/machine/languages.js"
+import { hasTool } from "@authwire/test-support/machine/tools.js"
+import {
+  authority,
+  certificateFolder,
+  serverCertificate,
+  stranger,
+} from "@authwire/test-support/processes/certificates.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

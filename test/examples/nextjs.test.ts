@@ -7,14 +7,18 @@ import {
   hasChromium,
   launchChromium,
   type Page,
-} from "@authwire/test-support/chromium.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { buildNextExample, type NextMode, nextExample } from "@authwire/test-support/next-example.js"
-import { hasNextExample } from "@authwire/test-support/nextjs.js"
-import { keepScreenshot, screenshotContext, writesScreenshots } from "@authwire/test-support/screenshots.js"
-import { testSecret } from "@authwire/test-support/server.js"
-import { moment, type PersonName, person, rows, sessionCookie } from "@authwire/test-support/sign-in.js"
-import { type Stack, startStack } from "@authwire/test-support/stack.js"
+} from "@authwire/test-support/applications/chromium.js"
+import { buildNextExample, type NextMode, nextExample } from "@authwire/test-support/applications/next-example.js"
+import { hasNextExample } from "@authwire/test-support/applications/nextjs.js"
+import {
+  keepScreenshot,
+  screenshotContext,
+  writesScreenshots,
+} from "@authwire/test-support/applications/screenshots.js"
+import { moment, type PersonName, person, rows, sessionCookie } from "@authwire/test-support/applications/sign-in.js"
+import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 

@@ -6,7 +6,7 @@ import {
   type CheckResponse,
 } from "@authwire/proto/envoy"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import type { ServerProcess } from "@authwire/test-support/server.js"
+import type { ServerProcess } from "@authwire/test-support/processes/server.js"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"

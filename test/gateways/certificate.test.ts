@@ -3,16 +3,16 @@ import type { IncomingMessage } from "node:http"
 import https from "node:https"
 import { createAuthwireClient } from "@authwire/client"
 import { Authorization } from "@authwire/proto/envoy"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
   type Certificate,
   certificate,
   certificateFolder,
   serverCertificate,
-} from "@authwire/test-support/certificates.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { createKey } from "@authwire/test-support/keys.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/processes/certificates.js"
+import { createKey } from "@authwire/test-support/processes/keys.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"

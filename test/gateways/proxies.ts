@@ -4,9 +4,9 @@ import { chmodSync, cpSync, mkdtempSync, readFileSync, writeFileSync } from "nod
 import net from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { freePort } from "@authwire/test-support/free-port.js"
-import { findEnvoy, findNginx } from "@authwire/test-support/gateways.js"
-import type { ServerProcess } from "@authwire/test-support/server.js"
+import { freePort } from "@authwire/test-support/machine/free-port.js"
+import { findEnvoy, findNginx } from "@authwire/test-support/machine/gateways.js"
+import type { ServerProcess } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 
 /** A proxy that runs by its example, between a client and an application. */

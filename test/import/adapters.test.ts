@@ -1,6 +1,6 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { adapters, folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
 

@@ -1,8 +1,13 @@
 import { createHash } from "node:crypto"
-import { type Browser, type BrowserContext, hasChromium, launchChromium } from "@authwire/test-support/chromium.js"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
-import { person, rows, sessionCookie } from "@authwire/test-support/sign-in.js"
+import {
+  type Browser,
+  type BrowserContext,
+  hasChromium,
+  launchChromium,
+} from "@authwire/test-support/applications/chromium.js"
+import { person, rows, sessionCookie } from "@authwire/test-support/applications/sign-in.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { type Started, startApplication, startProvider } from "./application.js"
 import { adapters, folder, hasAdapters } from "./fixtures.js"

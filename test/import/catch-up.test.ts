@@ -6,8 +6,8 @@ import {
   databaseTargets,
   describeServers,
   type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { run, testSecret } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/databases/databases.js"
+import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import { check } from "../../server/src/import/check.js"
 import { checkpoint } from "../../server/src/import/checkpoint.js"

@@ -3,8 +3,8 @@ import {
   databaseTargets,
   describeServers,
   type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { run, testSecret } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/databases/databases.js"
+import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
 import { folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import type { TestDatabase } from "@authwire/test-support/databases.js"
+import type { TestDatabase } from "@authwire/test-support/databases/databases.js"
 
 /** How many rows an INSERT has. */
 const chunk = 500

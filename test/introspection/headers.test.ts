@@ -1,5 +1,5 @@
 import { type IntrospectRequest, IntrospectRequestSchema } from "@authwire/proto"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { createTokenModule, encode } from "@authwire/token"
 import { create } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"

@@ -1,5 +1,5 @@
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { describeServers } from "@authwire/test-support/databases.js"
+import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { allIsWell, flood } from "./flooding.js"
 

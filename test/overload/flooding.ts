@@ -1,7 +1,6 @@
 import http from "node:http"
 import { HealthCheckRequestSchema } from "@authwire/proto/health"
-import type { Authwire } from "@authwire/test-support/authwire.js"
-import { tally } from "@authwire/test-support/pipeline.js"
+import { tally } from "@authwire/test-support/connections/pipeline.js"
 import {
   type Heard,
   type RawCalls,
@@ -9,7 +8,8 @@ import {
   rawConnectCalls,
   rawPipelineCalls,
   rawUnaryCalls,
-} from "@authwire/test-support/raw-calls.js"
+} from "@authwire/test-support/connections/raw-calls.js"
+import type { Authwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { Client, credentials } from "@grpc/grpc-js"

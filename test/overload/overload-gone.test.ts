@@ -1,8 +1,8 @@
 import http2 from "node:http2"
 import { UserService } from "@authwire/proto"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { describeServers } from "@authwire/test-support/databases.js"
-import { whileFull } from "@authwire/test-support/full.js"
+import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { whileFull } from "@authwire/test-support/processes/full.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 
 describeServers("callers that go away before they are rejected, on %s", (target) => {

@@ -1,5 +1,5 @@
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const limit = 5

@@ -1,7 +1,7 @@
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type Http2Proxy, http2Proxy, type Passage } from "@authwire/test-support/http2-proxy.js"
-import { outcome, type PipelineClient, pipelineClient, tally } from "@authwire/test-support/pipeline.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { type Http2Proxy, http2Proxy, type Passage } from "@authwire/test-support/connections/http2-proxy.js"
+import { outcome, type PipelineClient, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 

@@ -1,7 +1,12 @@
-import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
-import { outcome, pipelineClient, startReplicas, tally } from "@authwire/test-support/pipeline.js"
-import { startServer } from "@authwire/test-support/server.js"
-import { lockTable } from "@authwire/test-support/server-sql.js"
+import { outcome, pipelineClient, startReplicas, tally } from "@authwire/test-support/connections/pipeline.js"
+import {
+  createDatabase,
+  describeServers,
+  type TestDatabase,
+  tcpProxy,
+} from "@authwire/test-support/databases/databases.js"
+import { lockTable } from "@authwire/test-support/databases/server-sql.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { expect, test } from "@jest/globals"
 
 const thousand = Array.from({ length: 1000 }, (_, index) => index)

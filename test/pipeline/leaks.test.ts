@@ -4,11 +4,16 @@ import { readdirSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { HealthCheckRequestSchema } from "@authwire/proto/health"
-import { createDatabase, databaseTargets, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
-import { type Heap, heapTold, openHeap } from "@authwire/test-support/heap.js"
-import { pipelineClient } from "@authwire/test-support/pipeline.js"
-import { type RawPipeline, rawPipelines } from "@authwire/test-support/raw-pipeline.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { pipelineClient } from "@authwire/test-support/connections/pipeline.js"
+import { type RawPipeline, rawPipelines } from "@authwire/test-support/connections/raw-pipeline.js"
+import {
+  createDatabase,
+  databaseTargets,
+  type TestDatabase,
+  tcpProxy,
+} from "@authwire/test-support/databases/databases.js"
+import { type Heap, heapTold, openHeap } from "@authwire/test-support/machine/heap.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -112,7 +117,7 @@ describe("a client keeps nothing", () => {
     const database = await createDatabase("sqlite")
     const server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"] })
     const proxy = await tcpProxy(Number(new URL(server.grpcUrl).port))
-    const program = fileURLToPath(new URL("../support/given-up-calls.js", import.meta.url))
+    const program = fileURLToPath(new URL("../support/connections/given-up-calls.js", import.meta.url))
     const child = spawn(process.execPath, ["--expose-gc", program, `http://127.0.0.1:${proxy.port}`, "50000"], {
       env: { ...process.env, NODE_OPTIONS: "" },
       stdio: ["pipe", "pipe", "inherit"],

@@ -1,8 +1,14 @@
 import { UserService } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { type BarePipeline, errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import {
+  type BarePipeline,
+  errorOf,
+  frame,
+  messageOf,
+  openBarePipeline,
+} from "@authwire/test-support/connections/bare-pipeline.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { linesOf } from "../transports/world.js"
 

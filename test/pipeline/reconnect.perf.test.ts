@@ -1,5 +1,5 @@
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { startServer } from "@authwire/test-support/server.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { givenUp, killAndStartAgain, runGivenUp, runScript, scripts } from "./reconnecting.js"
 

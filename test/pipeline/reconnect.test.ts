@@ -1,8 +1,8 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { outcome, pipelineClient } from "@authwire/test-support/pipeline.js"
-import { startServer } from "@authwire/test-support/server.js"
+import { outcome, pipelineClient } from "@authwire/test-support/connections/pipeline.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { givenUp, killAndStartAgain, runGivenUp, runScript, scripts } from "./reconnecting.js"
 

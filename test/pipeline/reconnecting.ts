@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { outcome, pipelineClient } from "@authwire/test-support/pipeline.js"
-import { startServer } from "@authwire/test-support/server.js"
-import { tcpProxy } from "@authwire/test-support/tcp-proxy.js"
+import { outcome, pipelineClient } from "@authwire/test-support/connections/pipeline.js"
+import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect } from "@jest/globals"
 

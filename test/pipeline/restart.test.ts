@@ -1,8 +1,14 @@
 import { readFileSync } from "node:fs"
-import { createDatabase, describeServers } from "@authwire/test-support/databases.js"
-import { http2Proxy } from "@authwire/test-support/http2-proxy.js"
-import { outcome, type PipelineClient, pipelineClient, startReplicas, tally } from "@authwire/test-support/pipeline.js"
-import { tcpBalancer } from "@authwire/test-support/tcp-balancer.js"
+import { http2Proxy } from "@authwire/test-support/connections/http2-proxy.js"
+import {
+  outcome,
+  type PipelineClient,
+  pipelineClient,
+  startReplicas,
+  tally,
+} from "@authwire/test-support/connections/pipeline.js"
+import { tcpBalancer } from "@authwire/test-support/connections/tcp-balancer.js"
+import { createDatabase, describeServers } from "@authwire/test-support/databases/databases.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 

@@ -1,7 +1,7 @@
-import { createDatabase } from "@authwire/test-support/databases.js"
-import { createNetworkNamespace, hasNetworkNamespaces } from "@authwire/test-support/network-namespace.js"
-import { outcome, pipelineClient, tally } from "@authwire/test-support/pipeline.js"
-import { startServer, staticKey } from "@authwire/test-support/server.js"
+import { outcome, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
+import { createDatabase } from "@authwire/test-support/databases/databases.js"
+import { createNetworkNamespace, hasNetworkNamespaces } from "@authwire/test-support/machine/network-namespace.js"
+import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 

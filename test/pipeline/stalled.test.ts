@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs"
 import { GetUserRequestSchema } from "@authwire/proto"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { pipelineClient, tally } from "@authwire/test-support/pipeline.js"
-import { type RawPipeline, rawPipelines } from "@authwire/test-support/raw-pipeline.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
+import { type RawPipeline, rawPipelines } from "@authwire/test-support/connections/raw-pipeline.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
-import type { TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import type { TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { client, type OidcProvider } from "./oidc.js"
 
 /** Writes what is to be `--providers-file`, and returns its path. */

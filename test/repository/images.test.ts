@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
-import { images } from "@authwire/test-support/screenshots.js"
+import { images } from "@authwire/test-support/applications/screenshots.js"
 import { describe, expect, test } from "@jest/globals"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))

@@ -2,9 +2,9 @@ import { execFile } from "node:child_process"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { codeBelow } from "@authwire/test-support/pages.js"
-import { hasTool } from "@authwire/test-support/tools.js"
+import { codeBelow } from "@authwire/test-support/applications/pages.js"
+import { hasTool } from "@authwire/test-support/machine/tools.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))

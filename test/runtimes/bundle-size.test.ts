@@ -1,6 +1,6 @@
 import { mkdtempSync } from "node:fs"
 import { join } from "node:path"
-import { bundleSize, hasRuntimes } from "@authwire/test-support/runtimes.js"
+import { bundleSize, hasRuntimes } from "@authwire/test-support/machine/runtimes.js"
 import { expect, test } from "@jest/globals"
 
 /** In bytes. */

@@ -1,8 +1,8 @@
 import { createAuthwireClient } from "@authwire/client"
-import { startAuthwire } from "@authwire/test-support/authwire.js"
-import { describeServers } from "@authwire/test-support/databases.js"
+import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { activeStatements, lockTable } from "@authwire/test-support/databases/server-sql.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { activeStatements, lockTable } from "@authwire/test-support/server-sql.js"
+import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 

@@ -3,8 +3,8 @@ import {
   describeServers,
   ownServers,
   startPrivateDatabase,
-} from "@authwire/test-support/databases.js"
-import { run } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/databases/databases.js"
+import { run } from "@authwire/test-support/processes/server.js"
 import { expect, test } from "@jest/globals"
 
 // A command that cannot get on must say so and end: who deploys waits for it.

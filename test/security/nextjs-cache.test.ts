@@ -1,5 +1,5 @@
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { createNextApp, hasNextjs, type NextApp, type NextServer } from "@authwire/test-support/nextjs.js"
+import { createNextApp, hasNextjs, type NextApp, type NextServer } from "@authwire/test-support/applications/nextjs.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const modes = [

@@ -1,6 +1,6 @@
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { createNextApp, hasNextjs, type NextApp } from "@authwire/test-support/nextjs.js"
-import { type TcpProxy, tcpProxy } from "@authwire/test-support/tcp-proxy.js"
+import { createNextApp, hasNextjs, type NextApp } from "@authwire/test-support/applications/nextjs.js"
+import { type TcpProxy, tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

@@ -1,8 +1,8 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import { connect } from "node:net"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const path = "/authwire.v1.UserService/GetUser"

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { oldNode } from "@authwire/test-support/old-node.js"
+import { oldNode } from "@authwire/test-support/machine/old-node.js"
 import { expect, test } from "@jest/globals"
 
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))

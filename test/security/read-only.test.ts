@@ -7,11 +7,11 @@ import {
   type PrivateServer,
   startPrivateDatabase,
   type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
-import { createUser, endConnections } from "@authwire/test-support/server-sql.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
-import { logOf } from "@authwire/test-support/workers.js"
+} from "@authwire/test-support/databases/databases.js"
+import { createUser, endConnections } from "@authwire/test-support/databases/server-sql.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { logOf } from "@authwire/test-support/processes/workers.js"
 import { createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"

@@ -1,7 +1,7 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import * as edge from "@authwire/client/edge"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

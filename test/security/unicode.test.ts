@@ -1,11 +1,11 @@
 import { PipelineRequestSchema } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { StatusSchema } from "@authwire/proto/rpc/status"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { errorOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
-import { brokenRequest } from "@authwire/test-support/breaches.js"
-import { unaryMethods } from "@authwire/test-support/every-method.js"
-import { type TextPlace, textPlaces } from "@authwire/test-support/text-places.js"
+import { errorOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { brokenRequest } from "@authwire/test-support/schema/breaches.js"
+import { unaryMethods } from "@authwire/test-support/schema/every-method.js"
+import { type TextPlace, textPlaces } from "@authwire/test-support/schema/text-places.js"
 import {
   create,
   type DescMessage,

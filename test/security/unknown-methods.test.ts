@@ -1,9 +1,9 @@
 import { header, paths } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
-import { type BarePipeline, errorOf, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
+import { type BarePipeline, errorOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
+import { tally } from "@authwire/test-support/connections/pipeline.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { tally } from "@authwire/test-support/pipeline.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const canary = "awk_canary"

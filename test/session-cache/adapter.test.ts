@@ -1,7 +1,7 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

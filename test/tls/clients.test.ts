@@ -5,15 +5,15 @@ import tls from "node:tls"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { AuthwireError, createAuthwireClient, type TlsOptions } from "@authwire/client"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
   certificate,
   certificateFolder,
   serverCertificate,
   stranger,
-} from "@authwire/test-support/certificates.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/processes/certificates.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
 

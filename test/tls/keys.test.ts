@@ -1,6 +1,7 @@
 import http2 from "node:http2"
 import https from "node:https"
 import { createAuthwireClient, grpcTransport } from "@authwire/client"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
   type Certificate,
@@ -9,9 +10,8 @@ import {
   certificateFolder,
   serverCertificate,
   stranger,
-} from "@authwire/test-support/certificates.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/processes/certificates.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // As in production, over real TLS: a client's certificate stands for a key.

@@ -1,8 +1,13 @@
 import https from "node:https"
 import { createAuthwireClient } from "@authwire/client"
-import { authority, certificate, certificateFolder, serverCertificate } from "@authwire/test-support/certificates.js"
-import { openService } from "@authwire/test-support/service.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import {
+  authority,
+  certificate,
+  certificateFolder,
+  serverCertificate,
+} from "@authwire/test-support/processes/certificates.js"
+import { openService } from "@authwire/test-support/processes/service.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
 import { grpcTransport } from "../../client/src/transport/grpc.js"

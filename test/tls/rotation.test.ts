@@ -3,14 +3,14 @@ import http2 from "node:http2"
 import https from "node:https"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
+import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
   type Certificate,
   certificateFolder,
   serverCertificate,
-} from "@authwire/test-support/certificates.js"
-import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/processes/certificates.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"

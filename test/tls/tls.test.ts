@@ -2,14 +2,14 @@ import http2 from "node:http2"
 import net from "node:net"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
   type CertificateFolder,
   certificateFolder,
   serverCertificate,
-} from "@authwire/test-support/certificates.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/processes/certificates.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const sha256 = (pem: string) => pem.replace(/-----[^-]+-----|\s/g, "")

@@ -1,9 +1,9 @@
 // `node test/tracing/draw.ts mysql://USER@HOST:PORT/EMPTY_DATABASE`: signs somebody in through a service of its own, as
 // test/tracing/application does, and draws the trace that the collector got: docs/sign-in-trace.svg.
 import { writeFileSync } from "node:fs"
-import { type CollectedSpan, startCollector } from "@authwire/test-support/collector.js"
-import { startServer } from "@authwire/test-support/server.js"
-import { tracedSignIn } from "@authwire/test-support/tracing.js"
+import { type CollectedSpan, startCollector } from "@authwire/test-support/machine/collector.js"
+import { tracedSignIn } from "@authwire/test-support/machine/tracing.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { drawTrace } from "./drawing.ts"
 

@@ -1,4 +1,4 @@
-import type { CollectedSpan } from "@authwire/test-support/collector.js"
+import type { CollectedSpan } from "@authwire/test-support/machine/collector.js"
 
 const rowHeight = 22
 const labelWidth = 400

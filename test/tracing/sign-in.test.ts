@@ -1,7 +1,7 @@
-import { type CollectedSpan, type Collector, startCollector } from "@authwire/test-support/collector.js"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
-import { hasTracedApplication, tracedSignIn } from "@authwire/test-support/tracing.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type CollectedSpan, type Collector, startCollector } from "@authwire/test-support/machine/collector.js"
+import { hasTracedApplication, tracedSignIn } from "@authwire/test-support/machine/tracing.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

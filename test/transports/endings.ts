@@ -1,6 +1,6 @@
 import type { AuthwireClient } from "@authwire/client"
-import { type HeldRow, withHeldRow } from "@authwire/test-support/held-row.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { type HeldRow, withHeldRow } from "@authwire/test-support/databases/held-row.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import type { CallOptions } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Carrier, unary } from "./carriers.js"

@@ -1,6 +1,6 @@
 import type { AuthwireClient } from "@authwire/client"
 import { ErrorReason, GetTokenRequestSchema } from "@authwire/proto"
-import { type Breach, breachesOf, brokenRequest } from "@authwire/test-support/breaches.js"
+import { type Breach, breachesOf, brokenRequest } from "@authwire/test-support/schema/breaches.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 import type { Carrier } from "./carriers.js"

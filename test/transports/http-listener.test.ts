@@ -3,7 +3,7 @@ import http2 from "node:http2"
 import net from "node:net"
 import { createAuthwireClient } from "@authwire/client"
 import { AuthwireAdapter } from "@authwire/client/edge"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const path = "/authwire.v1.UserService/GetUser"

@@ -1,16 +1,16 @@
 import { createServer } from "node:net"
+import { outcome, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
+import { type RawOutcome, rawPipelineCalls } from "@authwire/test-support/connections/raw-calls.js"
 import {
   createDatabase,
   type DatabaseTarget,
   databaseTargets,
   describeServers,
   type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { outcome, pipelineClient, tally } from "@authwire/test-support/pipeline.js"
-import { type RawOutcome, rawPipelineCalls } from "@authwire/test-support/raw-calls.js"
-import { run, type ServerProcess, startServer } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/databases/databases.js"
+import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { connection, workersOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
-import { connection, workersOf } from "@authwire/test-support/workers.js"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 

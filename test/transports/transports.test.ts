@@ -1,4 +1,4 @@
-import { databaseTargets } from "@authwire/test-support/databases.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { describe } from "@jest/globals"
 import { carriers } from "./carriers.js"
 import { describeCrowds } from "./crowds.js"

@@ -9,9 +9,9 @@ import {
   VerificationTokenService,
 } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { type Authwire, startAuthwire } from "@authwire/test-support/authwire.js"
-import type { DatabaseTarget } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import type { DatabaseTarget } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf"
 import { type CallOptions, Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll } from "@jest/globals"

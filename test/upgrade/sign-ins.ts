@@ -1,4 +1,4 @@
-import { type PipelineClient, tally } from "@authwire/test-support/pipeline.js"
+import { type PipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
 import { until } from "@authwire/test-support/until.js"
 
 /** What callers were told that is in the database. */

@@ -1,15 +1,20 @@
 import { createHash } from "node:crypto"
 import { tmpdir } from "node:os"
+import { codeBelow, runBlock } from "@authwire/test-support/applications/pages.js"
+import { pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import {
   createDatabase,
   databaseTargets,
   describeServers,
   type ServerEngine,
-} from "@authwire/test-support/databases.js"
-import { earlierCommand, earlierCommit, earlierKnows, hasEarlierVersion } from "@authwire/test-support/earlier.js"
-import { codeBelow, runBlock } from "@authwire/test-support/pages.js"
-import { pipelineClient } from "@authwire/test-support/pipeline.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+} from "@authwire/test-support/databases/databases.js"
+import {
+  earlierCommand,
+  earlierCommit,
+  earlierKnows,
+  hasEarlierVersion,
+} from "@authwire/test-support/processes/earlier.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { expect, test } from "@jest/globals"
 import { signIns } from "./sign-ins.js"
 

@@ -1,8 +1,15 @@
 import http from "node:http"
-import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/server.js"
+import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import {
+  connection,
+  healthAnswers,
+  isGone,
+  logOf,
+  untilHealth,
+  workersOf,
+} from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
-import { connection, healthAnswers, isGone, logOf, untilHealth, workersOf } from "@authwire/test-support/workers.js"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 

@@ -1,11 +1,16 @@
 import { randomBytes } from "node:crypto"
 import { createServer } from "node:net"
 import { HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
-import { createDatabase, describeServers, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
-import { run, startServer, testSecret } from "@authwire/test-support/server.js"
-import { createUser, dropUser, endConnections, limitConnections } from "@authwire/test-support/server-sql.js"
+import {
+  createDatabase,
+  describeServers,
+  type TestDatabase,
+  tcpProxy,
+} from "@authwire/test-support/databases/databases.js"
+import { createUser, dropUser, endConnections, limitConnections } from "@authwire/test-support/databases/server-sql.js"
+import { run, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { connection, healthAnswers, logOf, untilHealth } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
-import { connection, healthAnswers, logOf, untilHealth } from "@authwire/test-support/workers.js"
 import { describe, expect, test } from "@jest/globals"
 
 describe("--workers", () => {

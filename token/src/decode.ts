@@ -1,9 +1,9 @@
+import { type Remembered, type TokenCache, tokenCache } from "./cache/token-cache.js"
 import { checkReplicated, readClaims } from "./claims.js"
 import { decrypt } from "./decrypt.js"
 import { derivedKey } from "./derived-key.js"
 import { MissingSecret } from "./error.js"
 import { usableSecrets } from "./secrets.js"
-import { type Remembered, type TokenCache, tokenCache } from "./token-cache.js"
 import type { JWT, JWTDecodeParams } from "./types.js"
 
 const common = tokenCache()

@@ -2,8 +2,8 @@ import * as core from "@auth/core/jwt"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import fc from "fast-check"
 import { parseCookies as coreParseCookies } from "../test/core.js"
-import { parseCookies } from "./cookies.js"
 import { encode, getToken } from "./index.js"
+import { parseCookies } from "./request/cookies.js"
 
 // getToken beside that of @auth/core, on generated requests. What it does otherwise on purpose is not generated here; it
 // stands in get-token.test.ts.

@@ -1,9 +1,9 @@
 import { decode } from "./decode.js"
 import { secretsFromEnvironment, secureCookieFromEnvironment } from "./environment.js"
 import { MissingSecret, TokenError } from "./error.js"
+import { sessionCookieName } from "./request/session-cookie.js"
+import { findSessionCredential } from "./request/session-credential.js"
 import { usableSecrets } from "./secrets.js"
-import { sessionCookieName } from "./session-cookie.js"
-import { findSessionCredential } from "./session-credential.js"
 import type { GetTokenParams, JWT } from "./types.js"
 
 /**

@@ -13,9 +13,9 @@ export {
 } from "./error.js"
 export { getToken } from "./get-token.js"
 export { isDate } from "./is-date.js"
-export { requestHeaders } from "./request-headers.js"
-export { sessionCookieName } from "./session-cookie.js"
-export { findSessionCredential, type SessionCredential } from "./session-credential.js"
+export { requestHeaders } from "./request/request-headers.js"
+export { sessionCookieName } from "./request/session-cookie.js"
+export { findSessionCredential, type SessionCredential } from "./request/session-credential.js"
 export { createTokenModule, type TokenModule, type TokenModuleOptions } from "./token-module.js"
 export type {
   Awaitable,

@@ -1,11 +1,11 @@
 import cluster from "node:cluster"
 import { openStore } from "../bootstrap/database.js"
-import { endEvenUnread } from "../bootstrap/end-even-unread.js"
 import { openInstruments } from "../bootstrap/instruments.js"
-import { createLog } from "../bootstrap/logger.js"
 import { runServer } from "../bootstrap/server.js"
 import { StartError } from "../bootstrap/start-error.js"
 import { readinessSwitch } from "../health/readiness.js"
+import { endEvenUnread } from "../logging/end-even-unread.js"
+import { createLog } from "../logging/logger.js"
 import type { Metrics } from "../metrics/metrics.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
 

@@ -1,5 +1,5 @@
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals"
 import { newId, newUser, range } from "../store/conformance/context.js"

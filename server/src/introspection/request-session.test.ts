@@ -1,5 +1,5 @@
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { createTokenModule, encode, type TokenModule } from "@authwire/token"
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
 import { Failure } from "../rpc/errors.js"

@@ -1,7 +1,12 @@
 import { UserService } from "@authwire/proto"
-import { type BarePipeline, errorOf, frame, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
-import type { TestKey } from "@authwire/test-support/keys.js"
-import type { ServerProcess } from "@authwire/test-support/server.js"
+import {
+  type BarePipeline,
+  errorOf,
+  frame,
+  openBarePipeline,
+} from "@authwire/test-support/connections/bare-pipeline.js"
+import type { TestKey } from "@authwire/test-support/processes/keys.js"
+import type { ServerProcess } from "@authwire/test-support/processes/server.js"
 import type { DescMethodUnary } from "@bufbuild/protobuf"
 import { ways } from "./ways.js"
 

@@ -1,6 +1,6 @@
 import type { AuthwireClient } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
-import type { TestDatabase } from "@authwire/test-support/databases.js"
+import type { TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { prepareRejections } from "../../transports/rejections.js"
 

@@ -1,6 +1,6 @@
 import { EventService, SessionCacheService } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import type { TestKey } from "@authwire/test-support/keys.js"
+import type { TestKey } from "@authwire/test-support/processes/keys.js"
 import { until } from "@authwire/test-support/until.js"
 import { ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { bearer } from "./asking.js"

@@ -1,8 +1,8 @@
 import { setTimeout } from "node:timers/promises"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { errorOf, frame, openBarePipeline } from "@authwire/test-support/bare-pipeline.js"
-import { http1Options } from "@authwire/test-support/http1.js"
-import type { ServerProcess } from "@authwire/test-support/server.js"
+import { errorOf, frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
+import { http1Options } from "@authwire/test-support/connections/http1.js"
+import type { ServerProcess } from "@authwire/test-support/processes/server.js"
 import type {
   DescMessage,
   DescMethod,

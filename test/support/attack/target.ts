@@ -1,7 +1,7 @@
 import { residentBytes } from "../../../bench/load/cpu.ts"
-import { createDatabase } from "../databases.js"
-import { type Heap, heapTold, openHeap } from "../heap.js"
-import { type ServerProcess, startServer, staticKey } from "../server.js"
+import { createDatabase } from "../databases/databases.js"
+import { type Heap, heapTold, openHeap } from "../machine/heap.js"
+import { type ServerProcess, startServer, staticKey } from "../processes/server.js"
 
 /** The listeners, for `test.each`. */
 export const listeners = ["grpc", "http"] as const

@@ -1,7 +1,7 @@
 import { causeOf, openMigratedDatabase } from "../../bootstrap/database.js"
-import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { cleanupRound } from "../../cleanup/round.js"
+import { createLog } from "../../logging/logger.js"
 import { expiredStore } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"

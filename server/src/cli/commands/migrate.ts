@@ -1,6 +1,6 @@
 import { causeOf, openConfiguredDatabase } from "../../bootstrap/database.js"
-import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
+import { createLog } from "../../logging/logger.js"
 import {
   applyMigrations,
   type Compatibility,

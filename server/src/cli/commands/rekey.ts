@@ -1,7 +1,7 @@
 import { causeOf, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-secret.js"
-import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
+import { createLog } from "../../logging/logger.js"
 import { rekey as rekeyDatabase } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"

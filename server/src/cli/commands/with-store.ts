@@ -1,6 +1,6 @@
 import { causeOf, openMigratedDatabase } from "../../bootstrap/database.js"
-import { createLog } from "../../bootstrap/logger.js"
 import { StartError } from "../../bootstrap/start-error.js"
+import { createLog } from "../../logging/logger.js"
 import { StoreError } from "../../store/error.js"
 import { apiKeyStore, tenantStore } from "../../store/sql/index.js"
 import type { Store } from "../../store/store.js"

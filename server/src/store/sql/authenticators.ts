@@ -2,11 +2,11 @@ import { StoreError } from "../error.js"
 import type { AuthenticatorStore, Caller } from "../store.js"
 import type { Database, Reads } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
-import type { EventOf } from "./event-rows.js"
-import { checkJsonSize } from "./extra.js"
-import type { ProvisionalUsers } from "./provisional-users.js"
-import { columnsWithTimes, timesOf } from "./row-times.js"
-import { userNotFound } from "./user-not-found.js"
+import type { EventOf } from "./events/event-rows.js"
+import { checkJsonSize } from "./schema/extra.js"
+import { columnsWithTimes, timesOf } from "./schema/row-times.js"
+import type { ProvisionalUsers } from "./users/provisional-users.js"
+import { userNotFound } from "./users/user-not-found.js"
 
 /** @param options.clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function authenticatorStore(

@@ -1,4 +1,4 @@
-import { clusters, createDatabase, type TestDatabase } from "@authwire/test-support/databases.js"
+import { clusters, createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {

@@ -1,5 +1,5 @@
-import { databaseTargets, describeServers, type TestDatabase } from "@authwire/test-support/databases.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { databaseTargets, describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys, newId, newUser, range } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"

@@ -1,5 +1,5 @@
-import { databaseTargets } from "@authwire/test-support/databases.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { storeContract } from "../conformance.js"
 
 for (const target of databaseTargets()) storeContract(target, () => createStoreDatabase(target))

@@ -6,14 +6,12 @@ export { type Cipher, createCipher, keyFromSecret } from "./cipher.js"
 export { urlsOfHosts } from "./cluster/hosts.js"
 export type { MemberEvent } from "./cluster/members.js"
 export type { Database } from "./database.js"
-export { emailKey } from "./email-key.js"
+export type { DatabaseLoad, DatabaseObserver, StatementName } from "./engine/observer.js"
 export { failsBy } from "./engine/statement-error.js"
 export { parseDatabaseUrl, type ServerLocation } from "./engine/url.js"
-export { eventStore } from "./events.js"
+export { eventStore } from "./events/events.js"
 export { expiredStore } from "./expired.js"
-export { checkJsonSize } from "./extra.js"
 export { type DatabaseFacts, databaseFacts } from "./facts.js"
-export type { DatabaseLoad, DatabaseObserver, StatementName } from "./observer.js"
 export {
   openDatabase,
   openSqlStore,
@@ -22,10 +20,10 @@ export {
   type SqlStoreOptions,
   sqlStore,
 } from "./open.js"
-export type { RetryEvent } from "./query/retry.js"
 export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
 export type { Engine } from "./schema/column-types.js"
 export { type Entities, entities } from "./schema/entities.js"
+export { checkJsonSize } from "./schema/extra.js"
 export {
   applyMigrations,
   type MigrationState,
@@ -36,4 +34,6 @@ export {
 export type { Compatibility } from "./schema/migrations/compatibility.js"
 export { migrations } from "./schema/migrations/index.js"
 export { tenantStore } from "./tenants.js"
-export { type UnfinishedSignUp, unfinishedSignUps } from "./unfinished-sign-ups.js"
+export type { RetryEvent } from "./transaction/retry.js"
+export { emailKey } from "./users/email-key.js"
+export { type UnfinishedSignUp, unfinishedSignUps } from "./users/unfinished-sign-ups.js"

@@ -1,5 +1,6 @@
 import type { Store } from "../store.js"
-import { accountStore } from "./accounts.js"
+import { accountStore } from "./accounts/accounts.js"
+import { tokenRefreshStore } from "./accounts/token-refreshes.js"
 import { apiKeyStore } from "./api-keys.js"
 import { authenticatorStore } from "./authenticators.js"
 import { cacheStore } from "./caches.js"
@@ -8,22 +9,21 @@ import { urlsOfHosts } from "./cluster/hosts.js"
 import type { MemberEvent } from "./cluster/members.js"
 import { type Database, database } from "./database.js"
 import type { SqlEngine } from "./engine/engine.js"
+import type { Observation } from "./engine/observer.js"
 import { storeError } from "./engine/statement-error.js"
 import { type DatabaseLocation, parseDatabaseUrl } from "./engine/url.js"
-import { eventCursors } from "./event-cursors.js"
-import { eventRows } from "./event-rows.js"
-import { eventStore } from "./events.js"
+import { eventCursors } from "./events/event-cursors.js"
+import { eventRows } from "./events/event-rows.js"
+import { eventStore } from "./events/events.js"
 import { expiredStore } from "./expired.js"
 import { idempotencyStore } from "./idempotency-keys.js"
 import { leaseStore } from "./leases.js"
-import type { Observation } from "./observer.js"
-import { pageTokens } from "./page-tokens.js"
-import { provisionalUsers } from "./provisional-users.js"
-import type { RetryEvent } from "./query/retry.js"
-import { sessionStore } from "./sessions.js"
+import { pageTokens } from "./query/page-tokens.js"
+import { sessionStore } from "./sessions/sessions.js"
 import { tenantStore } from "./tenants.js"
-import { tokenRefreshStore } from "./token-refreshes.js"
-import { userStore } from "./users.js"
+import type { RetryEvent } from "./transaction/retry.js"
+import { provisionalUsers } from "./users/provisional-users.js"
+import { userStore } from "./users/users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
 
 export interface SqlDatabaseOptions extends Observation {
@@ -152,7 +152,7 @@ async function openEngine(locations: readonly DatabaseLocation[], options: SqlDa
     return openSqliteEngine(first.path)
   }
   if (first?.kind === "postgres") {
-    const { openPostgresEngine } = await import("./engine/postgres.js")
+    const { openPostgresEngine } = await import("./engine/postgres/postgres.js")
     return openPostgresEngine(first, limitsOf(options))
   }
   const { openWriter } = await import("./cluster/open.js")

@@ -1,7 +1,12 @@
-import { describeServers, type TcpProxy, type TestDatabase, tcpProxy } from "@authwire/test-support/databases.js"
-import { plainSql } from "@authwire/test-support/plain-sql.js"
-import { activeStatements, barrier, endConnections } from "@authwire/test-support/server-sql.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+import {
+  describeServers,
+  type TcpProxy,
+  type TestDatabase,
+  tcpProxy,
+} from "@authwire/test-support/databases/databases.js"
+import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
+import { activeStatements, barrier, endConnections } from "@authwire/test-support/databases/server-sql.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys, newSession, newUser, range } from "../conformance/context.js"

@@ -1,11 +1,11 @@
 import { setTimeout } from "node:timers/promises"
 import { StoreError } from "../error.js"
 import type { Account } from "../types.js"
+import { sealedAccounts, sealedColumns } from "./accounts/sealed-accounts.js"
 import { createCipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import type { Cell } from "./query/statement.js"
 import type { AccountRow } from "./schema/entities.js"
-import { sealedAccounts, sealedColumns } from "./sealed-accounts.js"
 
 /** How far `rekey` has come, in accounts. */
 export interface RekeyProgress {

@@ -5,9 +5,9 @@ import {
   type PrivateServer,
   startPrivateDatabase,
   type TestDatabase,
-} from "@authwire/test-support/databases.js"
-import { plainSql } from "@authwire/test-support/plain-sql.js"
-import { createUser, endConnections } from "@authwire/test-support/server-sql.js"
+} from "@authwire/test-support/databases/databases.js"
+import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
+import { createUser, endConnections } from "@authwire/test-support/databases/server-sql.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys, newUser, range } from "../conformance/context.js"

@@ -4,7 +4,7 @@ import type { Caller, VerificationTokenStore } from "../store.js"
 import type { VerificationTokenKey } from "../types.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
-import type { EventOf } from "./event-rows.js"
+import type { EventOf } from "./events/event-rows.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 import type { Statements } from "./query/statement.js"
 

@@ -1,9 +1,9 @@
+import { sealedAccounts } from "../accounts/sealed-accounts.js"
 import { createCipher } from "../cipher.js"
 import type { Database } from "../database.js"
-import { emailKey } from "../email-key.js"
 import type { AccountRow, AuthenticatorRow, SessionRow, UserRow, VerificationTokenRow } from "../schema/entities.js"
-import { sealedAccounts } from "../sealed-accounts.js"
-import { newHandle } from "../session-keys.js"
+import { newHandle } from "../sessions/session-keys.js"
+import { emailKey } from "../users/email-key.js"
 import { type BulkTable, bulkTable } from "./table.js"
 
 /** Whole rows of a tenant, as they are read and written in bulk: what is sealed in the database stands here in the clear. */

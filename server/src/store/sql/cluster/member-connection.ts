@@ -1,7 +1,7 @@
 import { type Connection, createConnection } from "mysql2/promise"
 import { orAborted } from "../../../util/abort.js"
 import { connectionOptions } from "../engine/connection-options.js"
-import { statementError } from "../engine/mysql-errors.js"
+import { statementError } from "../engine/mysql/mysql-errors.js"
 import { StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
 import { type MemberState, memberState } from "./member-state.js"

@@ -8,9 +8,9 @@ import {
   type TcpProxy,
   type TestDatabase,
   tcpProxy,
-} from "@authwire/test-support/databases.js"
-import { plainSql } from "@authwire/test-support/plain-sql.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+} from "@authwire/test-support/databases/databases.js"
+import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"

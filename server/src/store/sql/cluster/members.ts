@@ -1,6 +1,6 @@
 import { orAborted } from "../../../util/abort.js"
 import type { SqlEngine } from "../engine/engine.js"
-import type { MysqlEngine } from "../engine/mysql.js"
+import type { MysqlEngine } from "../engine/mysql/mysql.js"
 import { failsBy, StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
 import { connectToMember, type MemberConnection, silentMs } from "./member-connection.js"

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
-import { statementError } from "../engine/mysql-errors.js"
+import { statementError } from "../engine/mysql/mysql-errors.js"
 import { type Failure, StatementError } from "../engine/statement-error.js"
 
 const table = "authwire_schema_lock"

@@ -4,14 +4,14 @@ import {
   type TcpProxy,
   type TestDatabase,
   tcpProxy,
-} from "@authwire/test-support/databases.js"
-import { createStoreDatabase } from "@authwire/test-support/store-database.js"
+} from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
 import { type Connection, createConnection } from "mysql2/promise"
 import { newId } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
-import type { MysqlEngine } from "../engine/mysql.js"
+import type { MysqlEngine } from "../engine/mysql/mysql.js"
 import { openServer } from "../engine/server.js"
 import { parseDatabaseUrl, type ServerLocation } from "../engine/url.js"
 import { followMembers, type Members } from "./members.js"

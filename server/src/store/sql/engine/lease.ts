@@ -1,8 +1,8 @@
 import type { Span } from "@opentelemetry/api"
-import type { Observation } from "../observer.js"
 import type { Cell } from "../query/statement.js"
 import type { Connection, SqlEngine } from "./engine.js"
 import { observedConnection } from "./observed-connection.js"
+import type { Observation } from "./observer.js"
 import { failsBy, StatementError } from "./statement-error.js"
 
 /** The connection of a unit of work. */

@@ -1,6 +1,6 @@
 import { type Attributes, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
-import type { Observation, StatementName } from "../observer.js"
 import type { Connection, SqlEngine } from "./engine.js"
+import type { Observation, StatementName } from "./observer.js"
 import { StatementError } from "./statement-error.js"
 
 /** By their text, of which there are as many as statements that are prepared. */

@@ -1,6 +1,6 @@
 import type { Freshness } from "../cluster/consistency.js"
-import { type MysqlEngine, mysqlEngine } from "./mysql.js"
-import { openServerDataSource } from "./mysql-data-source.js"
+import { type MysqlEngine, mysqlEngine } from "./mysql/mysql.js"
+import { openServerDataSource } from "./mysql/mysql-data-source.js"
 import type { ServerLocation } from "./url.js"
 
 export interface ServerOptions {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { createDatabase, databaseTargets } from "@authwire/test-support/databases.js"
-import { plainSql } from "@authwire/test-support/plain-sql.js"
+import { createDatabase, databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { describe, expect, test } from "@jest/globals"
 import { openDatabase, parseDatabaseUrl } from "../index.js"
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { isIP } from "node:net"
 import type { SslOptions } from "mysql2"
-import { type PostgresLocation, parsePostgresUrl } from "./postgres-url.js"
+import { type PostgresLocation, parsePostgresUrl } from "./postgres/postgres-url.js"
 
 /** Where a database is: a file of SQLite (or `:memory:`), a server of MySQL or MariaDB, or one of PostgreSQL. */
 export type DatabaseLocation =

@@ -1,4 +1,4 @@
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Database, openDatabase } from "../index.js"
 import { type Change, joined, statement } from "./statement.js"

@@ -1,7 +1,7 @@
 import type { EntitySchemaColumnOptions } from "typeorm"
 import type { JsonValue } from "../../types.js"
-import { jsonText } from "../extra.js"
-import { plainZero } from "../plain-zero.js"
+import { jsonText } from "./extra.js"
+import { plainZero } from "./plain-zero.js"
 
 /** The databases that the store speaks with. A Group Replication cluster is `mysql`. */
 export type Engine = "mysql" | "mariadb" | "sqlite" | "postgres"

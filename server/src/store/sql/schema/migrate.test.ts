@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases.js"
+import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys } from "../../conformance/context.js"
 import {

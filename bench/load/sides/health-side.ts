@@ -1,0 +1,43 @@
+// The watcher of bench/attack.ts: asks for health at both listeners, each time over a connection of its own.
+//
+//   startChild("health-side.ts", [url of the gRPC listener, url of the HTTP listener])
+
+import { answerParent } from "../child.ts"
+import { healthQuestions } from "../health.ts"
+
+/** What was seen since the last time, in milliseconds. */
+export interface HealthSight {
+  worst: number
+  asked: number
+  failed: number
+}
+
+const [grpcUrl = "", httpUrl = ""] = process.argv.slice(2)
+const everyMs = 100
+const health = healthQuestions(grpcUrl, httpUrl, 10_000)
+let sight: HealthSight = { worst: 0, asked: 0, failed: 0 }
+const waiting = new Set<Promise<void>>()
+
+async function ask(question: () => Promise<boolean>): Promise<void> {
+  const mine = sight
+  const begun = performance.now()
+  mine.asked++
+  const isWell = await question().catch(() => false)
+  mine.worst = Math.max(mine.worst, performance.now() - begun)
+  if (!isWell) mine.failed++
+}
+
+setInterval(() => {
+  for (const question of [health.grpc, () => health.http("/readyz")]) {
+    const asking = ask(question)
+    waiting.add(asking)
+    asking.then(() => waiting.delete(asking))
+  }
+}, everyMs)
+answerParent(async (): Promise<HealthSight> => {
+  const seen = sight
+  sight = { worst: 0, asked: 0, failed: 0 }
+  // Those that have waited longest have no answer yet.
+  await Promise.all(waiting)
+  return seen
+})

@@ -1,0 +1,48 @@
+import type { Endpoints } from "../../contenders/contender.ts"
+import type { ContenderName } from "../../contenders/contenders.ts"
+import { startChild } from "../child.ts"
+import type { Window } from "../closed-loop.ts"
+import type { OperationName } from "../operations.ts"
+import type { SoakOperationName } from "../soak-operations.ts"
+
+export interface Measurement {
+  operation: OperationName | SoakOperationName
+  users: number
+  callers: number
+  warmUpMs: number
+  windowMs: number
+  /** Ends the window after so many calls. */
+  calls?: number
+  /** The same for all contenders of a round: they ask for the same keys. */
+  seed: number
+}
+
+export type Request = { do: "check"; users: number } | ({ do: "measure"; pids: readonly number[] } & Measurement)
+
+/** A contender in a process of its own, which makes the load. */
+export interface Side {
+  readonly pid: number
+  /** Throws if the contender does not find the data as it should be. */
+  check(users: number): Promise<void>
+  measure(measurement: Measurement): Promise<Window>
+  stop(): Promise<void>
+}
+
+/** Starts one. `pids`: of the processes whose CPU is to be told beside its own. */
+export async function startSide(
+  name: ContenderName,
+  endpoints: Endpoints,
+  pids: readonly number[],
+  nodeArgs: readonly string[] = [],
+): Promise<Side> {
+  const { pid, ask, stop } = await startChild("./side.ts", [name, JSON.stringify(endpoints)], { nodeArgs })
+  const send = (request: Request) => ask(request)
+  return {
+    pid,
+    stop,
+    async check(users) {
+      await send({ do: "check", users })
+    },
+    measure: (measurement) => send({ do: "measure", pids, ...measurement }) as Promise<Window>,
+  }
+}

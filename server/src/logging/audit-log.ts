@@ -1,0 +1,43 @@
+import { constants, openSync } from "node:fs"
+import type { Logger } from "pino"
+import { StartError } from "../bootstrap/start-error.js"
+import type { Configuration } from "../cli/config/configuration.js"
+import { type Audit, audit } from "../rpc/interceptors/audit.js"
+import { boundedLines } from "./bounded-lines.js"
+import { fileSink, standardError } from "./line-sink.js"
+
+/**
+ * Opens the audit log; undefined where there is none. Lines are whole and at the end of the file, whoever else writes
+ * there. Throws StartError when the file cannot be opened.
+ */
+export function openAudit({ auditLog, auditLogFailure }: Configuration, log: Logger): Audit | undefined {
+  if (auditLog === "off") return undefined
+  const { file } = auditLog
+  const lines = boundedLines(file === undefined ? standardError() : fileSink(open(file)), {
+    onLost: (count) => {
+      record.lost(count)
+      log.error({ lines: count }, "lines of the audit log are lost: it could not be written")
+    },
+    onFailure: (error) => {
+      if (error === undefined) log.info("the audit log can be written again")
+      else log.error({ err: error }, "the audit log cannot be written")
+    },
+  })
+  const common = { write: lines.write, now: Date.now }
+  const record = audit(
+    auditLogFailure === "drop" ? common : { ...common, writeOfWrite: lines.keep, mayWrite: () => !lines.isBlocked },
+  )
+  return record
+}
+
+// Without O_NONBLOCK, a pipe would keep the service waiting for a reader.
+const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
+
+function open(file: string): number {
+  try {
+    return openSync(file, flags, 0o600)
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : String(error)
+    throw new StartError(`--audit-log: cannot open ${file} (${code})`, { cause: error })
+  }
+}

@@ -1,0 +1,86 @@
+import { constants, openSync } from "node:fs"
+import { Socket } from "node:net"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { unreadPipe } from "@authwire/test-support/machine/unread-pipe.js"
+import { until } from "@authwire/test-support/until.js"
+import { describe, expect, test } from "@jest/globals"
+import { boundedLines } from "./bounded-lines.js"
+import { fileSink, type LineSink, streamSink } from "./line-sink.js"
+
+const later = endsAfterEach()
+const sinks: [name: string, make: (fd: number) => LineSink][] = [
+  ["as a stream", (fd) => streamSink(new Socket({ fd, readable: false, writable: true }))],
+  ["as a file", fileSink],
+]
+
+describe.each(sinks)("boundedLines, to a pipe %s", (_, make) => {
+  function setUp() {
+    const pipe = unreadPipe()
+    later(async () => pipe.close())
+    const sink = make(openSync(pipe.path, constants.O_WRONLY | constants.O_NONBLOCK))
+    const writes: string[] = []
+    const losses: number[] = []
+    const recorded: LineSink = {
+      ...sink,
+      write(text, done) {
+        writes.push(text)
+        sink.write(text, done)
+      },
+    }
+    const lines = boundedLines(recorded, {
+      onLost: (count) => {
+        losses.push(count)
+        lines.write("lost\n")
+      },
+    })
+    return { pipe, writes, losses, lines }
+  }
+
+  test("the lines of one turn are written together, in their order, at its end", async () => {
+    const { pipe, writes, lines } = setUp()
+    for (const line of ["a\n", "b\n", "c\n"]) lines.write(line)
+    expect(writes).toEqual([])
+    await until(() => pipe.read() === "a\nb\nc\n")
+    lines.write("d\n")
+    await until(() => pipe.read() === "a\nb\nc\nd\n")
+    expect(writes).toEqual(["a\nb\nc\n", "d\n"])
+  })
+
+  test("an urgent line is written at once, with what waited before it", () => {
+    const { writes, lines } = setUp()
+    lines.write("a\n")
+    lines.write("b\n", true)
+    expect(writes).toEqual(["a\nb\n"])
+  })
+
+  test("no write has more bytes than a pipe takes whole, unless a line has, and no line is cut or lost", async () => {
+    const { pipe, writes, lines } = setUp()
+    const all = Array.from({ length: 500 }, (_, index) => `${index} ${"é".repeat((index * 37) % 300)}\n`)
+    all.splice(250, 0, `${"x".repeat(100_000)}\n`)
+    for (const line of all) lines.write(line)
+    await until(() => pipe.read() === all.join(""))
+    expect(writes.filter((text) => Buffer.byteLength(text) > 4096).every((text) => text === all[250])).toBe(true)
+    for (const text of writes) expect(text).toMatch(/\n$/)
+    expect(new Set(writes).size).toBeLessThan(70)
+  })
+
+  test("while nobody reads up to 1 MiB waits; the rest is lost, and counted where it would stand", async () => {
+    const { pipe, losses, lines } = setUp()
+    const count = 20_000
+    const line = (index: number) => `${String(index).padStart(99)}\n`
+    for (let index = 0; index < count; index++) lines.write(line(index))
+    expect(lines.isBlocked).toBe(true)
+    lines.keep("kept\n")
+    await until(() => {
+      pipe.read()
+      return losses.length > 0
+    })
+    expect(lines.isBlocked).toBe(false)
+    lines.write("after\n")
+    await until(() => pipe.read().endsWith("after\n"))
+    const written = Math.floor((1024 * 1024) / 100)
+    expect(losses).toEqual([count - written])
+    const expected = Array.from({ length: written }, (_, index) => line(index)).join("")
+    expect(pipe.read()).toBe(`${expected}kept\nlost\nafter\n`)
+  })
+})

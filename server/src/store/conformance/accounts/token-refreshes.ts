@@ -1,0 +1,296 @@
+import { setTimeout as delay } from "node:timers/promises"
+import { describe, expect, test } from "@jest/globals"
+import type { Account, RefreshedTokens } from "../../types.js"
+import { anyone, type ContractContext, newAccount, newId, newUser, oddText, range } from "../context.js"
+
+export function tokenRefreshContract(context: ContractContext): void {
+  const hour = 3_600_000
+  const old = {
+    access_token: "a1",
+    refresh_token: "r1",
+    id_token: "i1",
+    scope: "s1",
+    expires_at: 1_000,
+    expires_in: 60,
+  }
+  const tokens: RefreshedTokens = {
+    access_token: oddText,
+    refresh_token: "r2",
+    token_type: "bearer",
+    expires_at: 5_000,
+    expires_in: 600.5,
+  }
+  const linked = async (account: Partial<Account> = {}): Promise<Account> => {
+    const user = await context.store.users.create(anyone, newUser())
+    const given = newAccount(user.id, { ...old, token_type: "bearer", extra: { session_state: "x" }, ...account })
+    return context.store.accounts.link(anyone, given)
+  }
+  const begin = (account: Account, holder = newId(), ms = hour, store = context.store) =>
+    store.tokenRefreshes.begin(anyone, account, { holder, ms })
+  const stateOf = async (account: Account) => (await context.other.tokenRefreshes.get(anyone, account))?.refresh
+  const rowOf = async ({ providerAccountId }: Account) => {
+    const where = "FROM accounts WHERE provider_account_id = ?"
+    const select = "SELECT refresh_holder, refresh_until, refresh_failure, HEX(refresh_mark) AS mark"
+    const [row] = await context.database.sql(`${select} ${where}`, [providerAccountId])
+    // On SQLite, HEX() of NULL is empty.
+    if (row?.mark === "") row.mark = null
+    return row
+  }
+  const none = { refresh_holder: null, refresh_until: null, refresh_failure: null, mark: null }
+
+  describe("get", () => {
+    test("the only account that the user has at the provider", async () => {
+      const account = await linked()
+      const { userId, provider } = account
+      await context.store.accounts.link(anyone, newAccount(userId, { provider: "Github" }))
+      const found = { account, refresh: { kind: "idle" } }
+      expect(await context.store.tokenRefreshes.get(anyone, { userId, provider })).toEqual(found)
+      expect(await context.store.tokenRefreshes.get(anyone, account)).toEqual(found)
+    })
+
+    test("null: no such user, provider or account, or it is another user's or tenant's", async () => {
+      const account = await linked()
+      const { userId, provider, providerAccountId } = account
+      const other = await linked()
+      const keys = [
+        { userId: newId(), provider },
+        { userId: newId(), provider, providerAccountId },
+        { userId: other.userId, provider, providerAccountId },
+        { userId, provider: "GitHub" },
+        { userId, provider, providerAccountId: newId() },
+      ]
+      for (const key of keys) expect(await context.store.tokenRefreshes.get(anyone, key)).toBeNull()
+      expect(await context.store.tokenRefreshes.get({ tenant: newId() }, account)).toBeNull()
+    })
+
+    test("INVALID_FIELD: the user has several accounts at the provider, and none is named", async () => {
+      const account = await linked()
+      const second = await context.store.accounts.link(anyone, newAccount(account.userId))
+      const { userId, provider } = account
+      await expect(context.store.tokenRefreshes.get(anyone, { userId, provider })).rejects.toMatchObject({
+        reason: "INVALID_FIELD",
+        field: "provider_account_id",
+      })
+      expect((await context.store.tokenRefreshes.get(anyone, second))?.account).toEqual(second)
+    })
+  })
+
+  describe("begin", () => {
+    test("of any number who ask at the same time one gets the lease, and it is that one's in the database", async () => {
+      const account = await linked()
+      const holders = range(20).map(newId)
+      const answers = await Promise.all(
+        holders.map((holder, n) => begin(account, holder, hour, n % 2 ? context.store : context.other)),
+      )
+      expect(answers.filter((answer) => answer?.taken)).toHaveLength(1)
+      const holder = holders[answers.findIndex((answer) => answer?.taken)]
+      expect(await rowOf(account)).toMatchObject({ refresh_holder: holder, refresh_failure: null, mark: null })
+      // The clock is that of the database, whatever that of the store says.
+      expect(Math.abs(Number((await rowOf(account))?.refresh_until) - Date.now() - hour)).toBeLessThan(hour / 2)
+      const others = answers.filter((answer) => !answer?.taken)
+      for (const answer of others) expect(answer).toMatchObject({ account, refresh: { kind: "held" } })
+      expect(await stateOf(account)).toMatchObject({ kind: "held" })
+    })
+
+    test("who has the lease has it anew; one that has run out is anybody's", async () => {
+      const account = await linked()
+      const holder = newId()
+      expect(await begin(account, holder, 1)).toMatchObject({ taken: true })
+      // Until its time lies in the past by the clock of the database, which has milliseconds.
+      await delay(5)
+      expect(await stateOf(account)).toEqual({ kind: "idle" })
+      const next = newId()
+      expect(await begin(account, next, hour, context.other)).toMatchObject({ taken: true })
+      expect(await begin(account, holder)).toMatchObject({ taken: false })
+      expect(await begin(account, next)).toMatchObject({ taken: true })
+    })
+
+    test("nobody gets it for tokens that the account has no more, or that are good for longer by now", async () => {
+      for (const change of [{ access_token: "a2" }, { refresh_token: "r2" }, { expires_at: 2_000 }]) {
+        const account = await linked()
+        const now = await context.store.accounts.link(anyone, { ...account, ...change })
+        expect(await begin(account)).toEqual({ account: now, refresh: { kind: "idle" }, taken: false })
+        expect(await rowOf(account)).toEqual(none)
+      }
+    })
+
+    test("null: the account was unlinked, or is another user's by now", async () => {
+      const account = await linked()
+      await context.store.accounts.unlink(anyone, account)
+      expect(await begin(account)).toBeNull()
+      const other = await linked({ providerAccountId: account.providerAccountId })
+      expect(await begin(account)).toBeNull()
+      expect(await context.store.tokenRefreshes.begin({ tenant: newId() }, other, { holder: "h", ms: 1 })).toBeNull()
+      expect(await rowOf(account)).toEqual(none)
+    })
+  })
+
+  describe("complete", () => {
+    test("stores what the provider answered, gives the lease back, and returns what every later read does", async () => {
+      const account = await linked({ extra: { session_state: "x", custom: [1] } })
+      const holder = newId()
+      await begin(account, holder)
+      const changed = { ...account, ...tokens }
+      expect(await context.store.tokenRefreshes.complete(anyone, account, holder, tokens)).toEqual(changed)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
+      expect(await rowOf(account)).toEqual(none)
+    })
+
+    test("what the provider does not say stays, but for when the token expires: that is unknown", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      const answer = { access_token: "a2", token_type: "bearer" }
+      const changed = { ...account, access_token: "a2", expires_at: undefined, expires_in: undefined }
+      expect(await context.store.tokenRefreshes.complete(anyone, account, "h", answer)).toEqual(changed)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
+    })
+
+    test("makes 0 of -0, in the answer too", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      const changed = { ...account, ...tokens, expires_at: 0, expires_in: 0 }
+      const answer = { ...tokens, expires_at: -0, expires_in: -0 }
+      expect(await context.store.tokenRefreshes.complete(anyone, account, "h", answer)).toEqual(changed)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
+    })
+
+    test("what was null is not any more", async () => {
+      const extra = { expires_at: null, expires_in: null, scope: null, id_token: null, custom: null }
+      const account = await linked({ scope: undefined, expires_at: undefined, expires_in: undefined, extra })
+      await begin(account, "h")
+      await context.store.tokenRefreshes.complete(anyone, account, "h", { ...tokens, scope: "s2" })
+      const changed = { ...account, ...tokens, scope: "s2", extra: { id_token: null, custom: null } }
+      expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
+    })
+
+    test("who comes after the lease has run out stores what it has, unless somebody else has stored before", async () => {
+      for (const replaced of ["r3", undefined]) {
+        const account = await linked()
+        await begin(account, "frozen", 1)
+        await delay(5)
+        expect(await begin(account, "next", hour, context.other)).toMatchObject({ taken: true })
+        const newer = { access_token: "a3", token_type: "bearer", refresh_token: replaced }
+        const stored = await context.other.tokenRefreshes.complete(anyone, account, "next", newer)
+        const older = { access_token: "a2", token_type: "bearer", refresh_token: replaced && "r2" }
+        expect(await context.store.tokenRefreshes.complete(anyone, account, "frozen", older)).toEqual(stored)
+        expect(await context.store.accounts.get(anyone, account)).toEqual(stored)
+        expect(stored).toMatchObject({ access_token: "a3", refresh_token: replaced ?? "r1" })
+      }
+    })
+
+    test("who comes late leaves the lease of somebody else alone", async () => {
+      const account = await linked()
+      await begin(account, "frozen", 1)
+      await delay(5)
+      await begin(account, "next")
+      expect(await context.store.tokenRefreshes.complete(anyone, account, "frozen", tokens)).toMatchObject(tokens)
+      expect(await rowOf(account)).toMatchObject({ refresh_holder: "next" })
+    })
+
+    test.each([
+      ["the refresh token", { refresh_token: "r9" }, tokens, false],
+      ["the access token", { access_token: "a9" }, { access_token: "a2", token_type: "bearer" }, false],
+      ["the access token, when the provider has replaced the refresh token", { access_token: "a9" }, tokens, true],
+      ["something else", { scope: "s9" }, tokens, true],
+    ])("linked again meanwhile with another value of %s", async (_, change, answer, isStored) => {
+      const account = await linked()
+      await begin(account, "h")
+      const now = await context.other.accounts.link(anyone, { ...account, ...change })
+      const after = await context.store.tokenRefreshes.complete(anyone, account, "h", answer)
+      expect(after).toMatchObject({ access_token: isStored ? answer.access_token : now.access_token })
+      if (!isStored) expect(after).toEqual(now)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(after)
+      expect(await rowOf(account)).toEqual(none)
+    })
+
+    test("null: unlinked meanwhile; it does not come back", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      await context.other.accounts.unlink(anyone, account)
+      expect(await context.store.tokenRefreshes.complete(anyone, account, "h", tokens)).toBeNull()
+      expect(await context.store.accounts.get(anyone, account)).toBeNull()
+    })
+  })
+
+  describe("fail", () => {
+    const refused = { failure: "refused", ms: hour }
+    const fail = (account: Account, holder: string, failed = refused) =>
+      context.store.tokenRefreshes.fail(anyone, account, holder, failed)
+
+    test("is remembered by all for its time; then the lease is anybody's", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      expect(await fail(account, "h")).toEqual(account)
+      expect(await stateOf(account)).toEqual({ kind: "failed", failure: "refused", ms: expect.any(Number) })
+      expect(await begin(account, "next", hour, context.other)).toMatchObject({
+        taken: false,
+        refresh: { kind: "failed", failure: "refused" },
+      })
+      expect(await context.store.accounts.get(anyone, account)).toEqual(account)
+
+      const second = await linked()
+      await begin(second, "h")
+      await fail(second, "h", { failure: "unavailable:timeout", ms: 1 })
+      await delay(5)
+      expect(await stateOf(second)).toEqual({ kind: "idle" })
+      expect(await begin(second, "next")).toMatchObject({ taken: true })
+    })
+
+    test("it is the refresh token that has failed: a new one may be tried at once", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      await fail(account, "h")
+      // The same again is no news.
+      await context.other.accounts.link(anyone, { ...account, access_token: "a2" })
+      expect(await stateOf(account)).toMatchObject({ kind: "failed" })
+      const now = await context.other.accounts.link(anyone, { ...account, refresh_token: "r2" })
+      expect(await stateOf(account)).toEqual({ kind: "idle" })
+      expect(await begin(now)).toMatchObject({ taken: true })
+    })
+
+    test("nothing is remembered of a refresh token that was replaced meanwhile", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      const now = await context.other.accounts.link(anyone, { ...account, refresh_token: "r2" })
+      expect(await fail(account, "h")).toEqual(now)
+      expect(await rowOf(account)).toEqual(none)
+    })
+
+    test("who comes late leaves the lease of somebody else alone", async () => {
+      const account = await linked()
+      await begin(account, "frozen", 1)
+      await delay(5)
+      await begin(account, "next")
+      await fail(account, "frozen")
+      expect(await rowOf(account)).toMatchObject({ refresh_holder: "next", refresh_failure: null })
+    })
+
+    test("what is in the database does not tell the refresh token", async () => {
+      const [one, other] = await Promise.all([linked(), linked()])
+      for (const account of [one, other]) {
+        await begin(account, "h")
+        await fail(account, "h")
+      }
+      const { createHash } = await import("node:crypto")
+      const row = await rowOf(one)
+      expect(String(row?.mark)).toMatch(/^[0-9A-F]{64}$/)
+      expect(String(row?.mark).toLowerCase()).not.toBe(createHash("sha256").update("r1").digest("hex"))
+    })
+
+    test("null: unlinked meanwhile", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      await context.other.accounts.unlink(anyone, account)
+      expect(await fail(account, "h")).toBeNull()
+    })
+  })
+
+  test("an account that is linked again, or whose user is deleted, is so with a lease and without", async () => {
+    const account = await linked()
+    await begin(account, "h")
+    await context.store.accounts.link(anyone, { ...account, scope: "s2" })
+    expect(await rowOf(account)).toMatchObject({ refresh_holder: "h" })
+    await context.store.users.delete(anyone, account.userId)
+    expect(await rowOf(account)).toBeUndefined()
+  })
+}

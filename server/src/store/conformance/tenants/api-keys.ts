@@ -1,0 +1,71 @@
+import { describe, expect, test } from "@jest/globals"
+import type { ApiKey } from "../../types.js"
+import { type ContractContext, day, newId } from "../context.js"
+
+export function apiKeyContract(context: ContractContext): void {
+  const newKey = (key: Partial<ApiKey> = {}): ApiKey => ({
+    id: newId().replaceAll("-", ""),
+    name: "Zoë's key",
+    tenant: "default",
+    scopes: ["users:read", "sessions:read"],
+    secretHash: Buffer.alloc(32, 5),
+    created: new Date(context.clock.now),
+    ...key,
+  })
+  const validIds = async () =>
+    (await context.other.apiKeys.listValid({}, new Date(context.clock.now))).map(({ id }) => id)
+
+  describe("create", () => {
+    test.each<[string, Partial<ApiKey>]>([
+      ["with a secret", {}],
+      ["that ends", { expires: new Date(Date.UTC(2031, 0, 1)) }],
+      ["of a certificate", { secretHash: undefined, certificateName: "DNS:app.internal", scopes: ["all"] }],
+    ])("keeps a key %s exactly", async (_, given) => {
+      const key = newKey(given)
+      expect(await context.store.apiKeys.create({}, key)).toEqual(key)
+      expect(await context.other.apiKeys.get({}, key.id)).toEqual(key)
+      expect(await context.other.apiKeys.list({})).toContainEqual(key)
+    })
+
+    test("API_KEY_ALREADY_EXISTS and TENANT_NOT_FOUND; nothing is kept", async () => {
+      const key = await context.store.apiKeys.create({}, newKey())
+      await expect(context.store.apiKeys.create({}, { ...key, name: "another" })).rejects.toMatchObject({
+        reason: "API_KEY_ALREADY_EXISTS",
+      })
+      expect(await context.store.apiKeys.get({}, key.id)).toEqual(key)
+      const stray = newKey({ tenant: newId() })
+      await expect(context.store.apiKeys.create({}, stray)).rejects.toMatchObject({ reason: "TENANT_NOT_FOUND" })
+      expect(await context.store.apiKeys.get({}, stray.id)).toBeNull()
+    })
+  })
+
+  describe("listValid", () => {
+    test("has what is neither revoked nor expired", async () => {
+      const [plain, later, expired, revoked] = [
+        newKey(),
+        newKey({ expires: new Date(context.clock.now + day) }),
+        newKey({ expires: new Date(context.clock.now) }),
+        newKey({ revoked: new Date(context.clock.now - day) }),
+      ] as [ApiKey, ApiKey, ApiKey, ApiKey]
+      for (const key of [plain, later, expired, revoked]) await context.store.apiKeys.create({}, key)
+      const ids = await validIds()
+      expect(ids).toEqual(expect.arrayContaining([plain.id, later.id]))
+      for (const { id } of [expired, revoked]) expect(ids).not.toContain(id)
+    })
+  })
+
+  describe("revoke", () => {
+    test("takes effect at once, everywhere, and keeps the first date", async () => {
+      const key = await context.store.apiKeys.create({}, newKey())
+      const revoked = new Date(context.clock.now + 5)
+      expect(await context.other.apiKeys.revoke({}, key.id, revoked)).toEqual({ ...key, revoked })
+      expect(await validIds()).not.toContain(key.id)
+      const later = new Date(context.clock.now + day)
+      expect(await context.store.apiKeys.revoke({}, key.id, later)).toEqual({ ...key, revoked })
+    })
+
+    test("null: no such key", async () => {
+      expect(await context.store.apiKeys.revoke({}, "nothing", new Date(0))).toBeNull()
+    })
+  })
+}

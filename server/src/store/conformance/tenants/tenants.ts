@@ -1,0 +1,122 @@
+import { describe, expect, test } from "@jest/globals"
+import * as fc from "fast-check"
+import { StoreError } from "../../error.js"
+import type { Caller, Store } from "../../store.js"
+import { type ContractContext, newId } from "../context.js"
+import { type Operation, operations } from "./tenant-operations.js"
+
+export function tenantContract(context: ContractContext): void {
+  describe("what a tenant sees", () => {
+    // The same operations must end the same, to the word, whether there is another tenant or not. So nothing of the
+    // other's is read, changed or to be noticed, by any sequence of operations, with the same names in both.
+    test("is what it would see alone", async () => {
+      const step = fc.record({ mine: fc.boolean(), operation: operations })
+      // Long ones: it takes several operations on each side before two meet.
+      const steps = fc.array(step, { minLength: 60, maxLength: 120, size: "max" })
+      await fc.assert(
+        fc.asyncProperty(steps, async (sequence) => {
+          const [mine, theirs, alone] = [newId(), newId(), newId()].map((tenant) => ({ tenant })) as [
+            Caller,
+            Caller,
+            Caller,
+          ]
+          const together = []
+          for (const step of sequence) {
+            const outcome = await outcomeOf(
+              step.operation,
+              context.store,
+              step.mine ? mine : theirs,
+              step.mine ? "mine" : "theirs",
+            )
+            if (step.mine) together.push(outcome)
+          }
+          const separate = []
+          for (const step of sequence.filter((each) => each.mine)) {
+            separate.push(await outcomeOf(step.operation, context.store, alone, "mine"))
+          }
+          expect(together).toEqual(separate)
+        }),
+        { numRuns: 40, endOnFailure: true },
+      )
+    })
+
+    test("is the same of sessions that are looked up together", async () => {
+      const callers = [newId(), newId(), newId()].map((tenant) => ({ tenant }))
+      const expires = new Date(context.clock.now + 1000)
+      for (const caller of callers.slice(0, 2)) {
+        await context.store.users.create(caller, { id: "u", name: caller.tenant, extra: {} })
+        await context.store.sessions.create(caller, { sessionToken: "s", userId: "u", expires, extra: {} })
+      }
+      const found = await Promise.all(
+        [...callers, ...callers, ...callers].map((caller) => context.store.sessions.getWithUser(caller, "s")),
+      )
+      const names = [callers[0]?.tenant, callers[1]?.tenant, undefined]
+      expect(found.map((each) => each?.user.name)).toEqual([...names, ...names, ...names])
+    })
+
+    test("is its own by every way that leads to a user", async () => {
+      const callers = Array.from({ length: 8 }, () => ({ tenant: newId() }))
+      const account = { provider: "p", providerAccountId: "a", userId: "u", type: "oauth" as const, extra: {} }
+      const expires = new Date(context.clock.now + 1000)
+      for (const caller of callers) {
+        await context.store.users.create(caller, { id: "u", email: "e@x", name: caller.tenant, extra: {} })
+        await context.store.accounts.link(caller, account)
+        await context.store.sessions.create(caller, { sessionToken: "t", userId: "u", expires, extra: {} })
+      }
+      const usersOf = async (caller: (typeof callers)[0]) => [
+        await context.store.users.get(caller, "u"),
+        await context.store.users.getByEmail(caller, "E@x"),
+        await context.store.users.getByAccount(caller, account),
+        (await context.store.sessions.getWithUser(caller, "t"))?.user,
+      ]
+      const own = (caller: (typeof callers)[0]) => Array(4).fill(caller.tenant)
+      for (const caller of callers) {
+        expect((await usersOf(caller)).map((user) => user?.name)).toEqual(own(caller))
+      }
+      const together = await Promise.all([...callers, ...callers].map(usersOf))
+      expect(together.map((users) => users.map((user) => user?.name))).toEqual([...callers, ...callers].map(own))
+    })
+
+    test("is deleted with a user of its own only", async () => {
+      const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
+      for (const caller of [mine, theirs]) {
+        await context.store.users.create(caller, { id: "u", extra: {} })
+        await context.store.accounts.link(caller, {
+          ...{ provider: "p", providerAccountId: "a", userId: "u", type: "oauth" as const, extra: {} },
+        })
+      }
+      await context.store.users.delete(mine, "u")
+      expect(await context.store.users.get(mine, "u")).toBeNull()
+      expect(await context.store.users.getByAccount(theirs, { provider: "p", providerAccountId: "a" })).not.toBeNull()
+    })
+  })
+
+  describe("tenants", () => {
+    test("default is there from the beginning", async () => {
+      expect((await context.store.tenants.list({})).map(({ name }) => name)).toContain("default")
+    })
+
+    test("create and list; TENANT_ALREADY_EXISTS", async () => {
+      const tenant = { name: newId(), created: new Date(context.clock.now) }
+      expect(await context.store.tenants.create({}, tenant)).toEqual(tenant)
+      expect(await context.other.tenants.list({})).toContainEqual(tenant)
+      await expect(context.other.tenants.create({}, tenant)).rejects.toMatchObject({ reason: "TENANT_ALREADY_EXISTS" })
+    })
+  })
+}
+
+const isHandle = (key: string, value: unknown) => key === "id" && /^[0-9A-F]{32}$/.test(String(value))
+
+async function outcomeOf({ name, run }: Operation, store: Store, caller: Caller, mark: string): Promise<unknown> {
+  try {
+    const value = await run(store, caller, mark)
+    // The handles of sessions are random.
+    return {
+      name,
+      value: JSON.parse(JSON.stringify(value ?? null), (key, one) => (isHandle(key, one) ? undefined : one)),
+    }
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    return { name, reason: error.reason, message: error.message, field: error.field }
+  }
+}

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "@jest/globals"
+import type { User, UserFilter } from "../../types.js"
+import { type ContractContext, newAccount, newId, newUser, oddExtra, oddText, range } from "../context.js"
+import { allPages, brokenTokens } from "../pages.js"
+
+const invalid = { reason: "INVALID_FIELD", field: "page_token" }
+
+export function userListContract(context: ContractContext): void {
+  /** Makes users of a tenant, each so many milliseconds after the first. */
+  async function create(caller: { tenant: string }, ...users: [afterMs: number, user: User][]) {
+    const { clock } = context
+    const start = clock.now
+    try {
+      for (const [afterMs, user] of users) {
+        clock.now = start + afterMs
+        await context.store.users.create(caller, user)
+      }
+    } finally {
+      clock.now = start
+    }
+  }
+  const listedBy = async (caller: { tenant: string }, filter: UserFilter, size = 1000) =>
+    (await allPages(size, (page) => context.store.users.list(caller, filter, page))).flat()
+  const namesOf = (users: User[]) => users.map(({ id }) => id)
+
+  describe("list", () => {
+    test("returns users in the order of their creation, with every field and when they were created", async () => {
+      const caller = { tenant: newId() }
+      const first = newUser({ id: "z", name: oddText, email: " Ada@Example.com", image: "i", extra: oddExtra })
+      const at = (ms: number) => ({ created: new Date(ms), updated: new Date(ms) })
+      const second = newUser({ id: "a", emailVerified: new Date("2024-02-29T23:59:59.999Z"), extra: { name: null } })
+      await create(caller, [1, first], [2, second])
+      expect(await context.other.users.list(caller, {}, { size: 2 })).toEqual({
+        items: [
+          { ...first, ...at(context.clock.now + 1) },
+          { ...second, ...at(context.clock.now + 2) },
+        ],
+      })
+    })
+
+    test("returns those of one millisecond in the byte order of their ids", async () => {
+      const caller = { tenant: newId() }
+      const inOrder = [" ", "A", "B", "Z", "a", "b", "e\u0301", "é", "ａ", "🙂"]
+      await create(caller, ...[...inOrder].reverse().map((id): [number, User] => [0, newUser({ id })]))
+      for (const size of [1, 3, 10, 11]) expect(namesOf(await listedBy(caller, {}, size))).toEqual(inOrder)
+    })
+
+    test.each([1, 2, 15, 16, 17, 33, 34, 35, 1000])(
+      "has each user on one page, whatever its size: %d",
+      async (size) => {
+        const caller = { tenant: newId() }
+        const users = range(34).map((n): [number, User] => [n >> 2, newUser({ id: `${n}`.padStart(2, "0") })])
+        await create(caller, ...users)
+        const pages = await allPages(size, (page) => context.store.users.list(caller, {}, page))
+        expect(pages.map(({ length }) => length)).toEqual(
+          range(Math.ceil(34 / size)).map((n) => Math.min(size, 34 - n * size)),
+        )
+        expect(namesOf(pages.flat())).toEqual(users.map(([, { id }]) => id))
+      },
+    )
+
+    test("has who was created meanwhile at the end, and who was deleted not at all", async () => {
+      const caller = { tenant: newId() }
+      await create(caller, ...["b", "d", "f"].map((id, n): [number, User] => [n, newUser({ id })]))
+      const { items, nextToken } = await context.store.users.list(caller, {}, { size: 1 })
+      expect(namesOf(items)).toEqual(["b"])
+      await create(caller, [9, newUser({ id: "a" })])
+      // The one after whom the next page begins is gone, too.
+      for (const id of ["b", "d"]) await context.store.users.delete(caller, id)
+      const rest = await context.other.users.list(caller, {}, { size: 9, token: nextToken })
+      expect(namesOf(rest.items)).toEqual(["f", "a"])
+    })
+
+    test("keeps the moment of creation when the user is changed", async () => {
+      const caller = { tenant: newId() }
+      await create(caller, [0, newUser({ id: "u" })])
+      context.clock.now += 5
+      try {
+        await context.store.users.update(caller, "u", { name: "Ada" })
+      } finally {
+        context.clock.now -= 5
+      }
+      expect(await listedBy(caller, {})).toMatchObject([{ name: "Ada", created: new Date(context.clock.now) }])
+    })
+
+    test("lets through who was created from a moment on, and before another", async () => {
+      const caller = { tenant: newId() }
+      await create(caller, ...range(4).map((n): [number, User] => [n, newUser({ id: `${n}` })]))
+      const at = (n: number) => new Date(context.clock.now + n)
+      const filters: [UserFilter, string[]][] = [
+        [{ createdSince: at(2) }, ["2", "3"]],
+        [{ createdBefore: at(2) }, ["0", "1"]],
+        [{ createdSince: at(1), createdBefore: at(3) }, ["1", "2"]],
+        [{ createdSince: at(2), createdBefore: at(2) }, []],
+        [{ createdSince: at(9) }, []],
+        [
+          { createdSince: new Date("1000-01-01T00:00:00Z"), createdBefore: new Date("9999-12-31T23:59:59.999Z") },
+          ["0", "1", "2", "3"],
+        ],
+      ]
+      for (const [filter, ids] of filters) {
+        expect(namesOf(await listedBy(caller, filter))).toEqual(ids)
+        expect(namesOf(await listedBy(caller, filter, 1))).toEqual(ids)
+        expect(await context.store.users.count(caller, filter)).toBe(ids.length)
+      }
+    })
+
+    test("finds the user with an address as getByEmail does", async () => {
+      const caller = { tenant: newId() }
+      const none = newUser({ id: "without", email: " " })
+      await create(caller, [0, newUser({ id: "ada", email: "Ada@Example.com" })], [1, none], [1, newUser({ id: "x" })])
+      const later = new Date(context.clock.now + 1)
+      const filters: [UserFilter, string[]][] = [
+        [{ email: " ADA@example.COM\t" }, ["ada"]],
+        [{ email: "àda@example.com" }, []],
+        [{ email: "" }, []],
+        [{ email: " " }, []],
+        [{ email: "ada@example.com", createdBefore: later }, ["ada"]],
+        [{ email: "ada@example.com", createdSince: later }, []],
+      ]
+      for (const [filter, ids] of filters) {
+        expect(namesOf(await listedBy(caller, filter))).toEqual(ids)
+        expect(await context.store.users.count(caller, filter)).toBe(ids.length)
+      }
+    })
+
+    test("ends a page before its users take more than 512 KiB, but not before one", async () => {
+      const caller = { tenant: newId() }
+      const large = (id: string, bytes: number) => newUser({ id, image: "x".repeat(bytes) })
+      const users = [large("a", 200_000), large("b", 200_000), large("c", 200_000), large("d", 1)]
+      await create(caller, ...users.map((user): [number, User] => [0, user]))
+      const pages = await allPages(9, (page) => context.store.users.list(caller, {}, page))
+      expect(pages.map(namesOf)).toEqual([
+        ["a", "b"],
+        ["c", "d"],
+      ])
+    })
+
+    test("INVALID_FIELD: a token that is broken, of another filter, tenant or list", async () => {
+      const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
+      for (const caller of [mine, theirs]) {
+        await create(caller, [0, newUser({ id: "u" })], [0, newUser({ id: "v" })])
+        for (const n of range(2)) {
+          await context.store.accounts.link(caller, newAccount("u", { providerAccountId: `${n}` }))
+        }
+      }
+      const { list } = context.other.users
+      const { nextToken: token = "" } = await context.store.users.list(mine, {}, { size: 1 })
+      expect(namesOf((await list(mine, {}, { size: 1, token })).items)).toEqual(["v"])
+      for (const [what, broken] of brokenTokens(token)) {
+        const outcome = await list(mine, {}, { size: 1, token: broken }).catch(({ reason, field }) => ({
+          reason,
+          field,
+        }))
+        expect([what, outcome]).toEqual([what, invalid])
+      }
+      const filters: UserFilter[] = [
+        { email: "ada@example.com" },
+        { createdSince: new Date(context.clock.now) },
+        { createdBefore: new Date(context.clock.now + 1) },
+      ]
+      for (const filter of filters) await expect(list(mine, filter, { size: 1, token })).rejects.toMatchObject(invalid)
+      await expect(list(theirs, {}, { size: 1, token })).rejects.toMatchObject(invalid)
+      const accounts = (page: { size: number; token?: string | undefined }) =>
+        context.store.accounts.listByUser(mine, "u", page, { tokens: false })
+      await expect(accounts({ size: 1, token })).rejects.toMatchObject(invalid)
+      const { nextToken } = await accounts({ size: 1 })
+      await expect(list(mine, {}, { size: 1, token: nextToken })).rejects.toMatchObject(invalid)
+    })
+  })
+
+  describe("count", () => {
+    test("is that of the tenant's users", async () => {
+      const caller = { tenant: newId() }
+      expect(await context.store.users.count(caller, {})).toBe(0)
+      await create(caller, ...range(20).map((n): [number, User] => [n, newUser()]))
+      expect(await context.store.users.count(caller, {})).toBe(20)
+    })
+  })
+}

@@ -1,0 +1,175 @@
+import { StoreError } from "../../error.js"
+import type { AccountStore, Caller } from "../../store.js"
+import type { Account, AccountKey, ListedAccount } from "../../types.js"
+import type { Cipher } from "../cipher.js"
+import type { Database } from "../database.js"
+import { failsBy } from "../engine/statement-error.js"
+import type { EventOf } from "../events/event-rows.js"
+import { readPage, rowsPerStatement } from "../query/page.js"
+import type { PageTokens } from "../query/page-tokens.js"
+import type { Cell } from "../query/statement.js"
+import { checkJsonSize, mergeExtra } from "../schema/extra.js"
+import { plainZero } from "../schema/plain-zero.js"
+import { columnsWithTimes, timesOf } from "../schema/row-times.js"
+import type { ProvisionalUsers } from "../users/provisional-users.js"
+import { userNotFound } from "../users/user-not-found.js"
+import { sealedAccounts } from "./sealed-accounts.js"
+
+const nullableFields = [
+  "access_token",
+  "token_type",
+  "id_token",
+  "refresh_token",
+  "scope",
+  "expires_in",
+  "expires_at",
+  "authorization_details",
+] as const
+
+export function accountStore(
+  database: Database,
+  options: {
+    cipher: Cipher
+    tokens: PageTokens
+    clock: () => number
+    provisional: ProvisionalUsers
+    eventOf: EventOf
+  },
+): AccountStore {
+  const { cipher, tokens, clock, provisional, eventOf } = options
+  const { accounts, sessions, users } = database.tables
+  const sealed = sealedAccounts(cipher)
+  const keyOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) => ({
+    tenant,
+    provider,
+    providerAccountId,
+  })
+  const nameOf = (caller: Caller, key: AccountKey) => accounts.nameOf(keyOf(caller, key))
+  const first = ({ tenant }: Caller, rows: Parameters<typeof accounts.first>[0]): Account | null => {
+    const row = accounts.first(rows)
+    return row === null ? null : sealed.open(row, tenant)
+  }
+
+  /** Those of a user that follow the one with a key. */
+  const following = accounts.statement(
+    accounts
+      .selectFrom("a")
+      .select(columnsWithTimes(accounts, "a"))
+      .where("a.tenant = :tenant AND a.userId = :userId")
+      .andWhere("(a.provider > :provider OR (a.provider = :provider AND a.providerAccountId > :providerAccountId))")
+      .orderBy("a.provider")
+      .addOrderBy("a.providerAccountId")
+      .limit(rowsPerStatement),
+    "userId",
+    ...accounts.key,
+  )
+
+  const deleteSessions = sessions.statement(
+    sessions.deleteFrom().where("tenant = :tenant AND userId = :userId"),
+    "tenant",
+    "userId",
+  )
+
+  /** Links what nobody has linked; null when somebody has. */
+  const insert = async (caller: Caller, account: Account): Promise<Account | null> => {
+    // The foreign key locks the user's row.
+    const rows = [nameOf(caller, account), users.nameOf({ tenant: caller.tenant, id: account.userId })]
+    const now = new Date(clock())
+    const row = { ...sealed.seal(account, caller.tenant), created: now, updated: now }
+    try {
+      const event = eventOf(caller, "account.linked", account)
+      await database.writes(caller, rows, (sql) =>
+        sql.change([...provisional.ended(caller, account.userId), accounts.inserted(row), ...event]),
+      )
+      return account
+    } catch (error) {
+      if (failsBy(error, "duplicate")) return null
+      throw failsBy(error, "no-parent") ? userNotFound() : error
+    }
+  }
+
+  /** Links again what the same user has linked; null when nobody has. */
+  const update = (caller: Caller, account: Account): Promise<Account | null> =>
+    database.transaction(caller, [nameOf(caller, account)], async (sql) => {
+      const row = accounts.first(await sql.read(accounts.byKeyForUpdate, keyOf(caller, account)))
+      if (row === null) return null
+      if (row.userId !== account.userId) {
+        throw new StoreError("ACCOUNT_LINKED_TO_ANOTHER_USER", "the account is linked to another user")
+      }
+      const linked = linkAgain(sealed.open(row, caller.tenant), account)
+      checkJsonSize("extra", linked.extra)
+      const changed = { ...sealed.seal(linked, caller.tenant), updated: new Date(clock()) }
+      await sql.write(accounts.update, changed, eventOf(caller, "account.updated", linked))
+      return linked
+    })
+
+  return {
+    async link(caller, given) {
+      const account = {
+        ...given,
+        token_type: given.token_type?.toLowerCase(),
+        expires_in: plainZero(given.expires_in),
+        expires_at: plainZero(given.expires_at),
+      }
+      checkJsonSize("extra", account.extra)
+      checkJsonSize("authorization_details", account.authorization_details)
+      // Each of the two can be overtaken by somebody who links or unlinks meanwhile; then it is the other one's turn.
+      for (;;) {
+        const linked = (await insert(caller, account)) ?? (await update(caller, account))
+        if (linked !== null) return linked
+      }
+    },
+
+    unlink: (caller, key, options) =>
+      database.transaction(
+        caller,
+        [nameOf(caller, key)],
+        async (sql) => {
+          const account = first(caller, await sql.read(accounts.byKeyForUpdate, keyOf(caller, key)))
+          if (account === null) return null
+          await sql.write(accounts.delete, keyOf(caller, key), eventOf(caller, "account.unlinked", account))
+          if (!options?.revokeSessions) return account
+          const owner = { tenant: caller.tenant, userId: account.userId }
+          const event = eventOf(caller, "user.sessions_revoked", { userId: account.userId })
+          return { ...account, revokedSessions: await sql.write(deleteSessions, owner, event) }
+        },
+        { isLong: options?.revokeSessions === true },
+      ),
+
+    get: (caller, key) =>
+      database.statements(caller, async (sql) => first(caller, await sql.read(accounts.byKey, keyOf(caller, key)))),
+
+    async listByUser(caller, userId, { size, token }, options) {
+      const list = ["accounts", caller.tenant, userId]
+      // No provider is empty: all come after it.
+      const [provider, providerAccountId] = token === undefined ? ["", ""] : tokens.open<[string, string]>(list, token)
+      const shown = (row: Account) => (options.tokens ? sealed.open(row, caller.tenant) : sealed.withoutSealed(row))
+      // A token that was just replaced by another one is of no use to anybody.
+      const statements = options.tokens ? database.statements : database.olderStatements
+      const { items, next } = await statements(caller, (sql) => {
+        const read = (after: AccountKey) => sql.read(following, { ...keyOf(caller, after), userId })
+        const itemOf = (cells: Cell[]): ListedAccount => ({
+          ...shown(accounts.row(cells)),
+          ...timesOf(accounts, cells),
+        })
+        return readPage<ListedAccount, AccountKey>({ size, after: { provider, providerAccountId }, read, itemOf })
+      })
+      return { items, nextToken: next && tokens.seal(list, [next.provider, next.providerAccountId]) }
+    },
+  }
+}
+
+/** The fields given replace those stored; one that is null in `extra` is cleared. */
+function linkAgain(stored: Account, given: Account): Account {
+  const extra = mergeExtra(stored.extra, given.extra)
+  const account: Account = { ...stored, type: given.type, extra }
+  const replace = <Field extends keyof Account>(field: Field) => {
+    account[field] = given[field]
+  }
+  for (const field of nullableFields) {
+    const value = given[field]
+    if (value !== undefined || given.extra[field] === null) replace(field)
+    if (value !== undefined) delete extra[field]
+  }
+  return account
+}

@@ -1,0 +1,72 @@
+import type { Account, Extra } from "../../types.js"
+import type { Cipher } from "../cipher.js"
+import type { AccountRow } from "../schema/entities.js"
+import { jsonText } from "../schema/extra.js"
+
+const sealedFields = ["access_token", "refresh_token", "id_token"] as const
+
+/** The columns that have something sealed in them. */
+export const sealedColumns = [...sealedFields, "extra"] as const
+
+/**
+ * Accounts as they are stored: what opens an account at its provider is sealed. `extra` is too, as a whole: providers
+ * put credentials there under names of their own (`oauth_token_secret`).
+ */
+export interface SealedAccounts {
+  seal(account: Account, tenant: string): AccountRow
+  open(row: Account, tenant: string): Account
+  /** The account without what is sealed in it. */
+  withoutSealed(row: Account): Account
+  /** Whether all that is sealed in the row is so by the first key. */
+  isCurrent(row: Account): boolean
+}
+
+export function sealedAccounts(cipher: Cipher): SealedAccounts {
+  return {
+    seal(account, tenant) {
+      const row: AccountRow = { ...account, tenant }
+      for (const field of sealedFields) {
+        const value = account[field]
+        if (value !== undefined) row[field] = cipher.seal(value, placeOf(account, tenant, field))
+      }
+      if (!isEmpty(account.extra)) {
+        // The column holds JSON, and sealed text is a string of JSON.
+        row.extra = cipher.seal(jsonText(account.extra), placeOf(account, tenant, "extra")) as unknown as Extra
+      }
+      return row
+    },
+
+    open(row, tenant) {
+      const account = { ...row }
+      for (const field of sealedFields) {
+        const value = row[field]
+        if (value !== undefined) account[field] = cipher.open(value, placeOf(row, tenant, field))
+      }
+      const sealed: unknown = row.extra
+      if (typeof sealed === "string") account.extra = JSON.parse(cipher.open(sealed, placeOf(row, tenant, "extra")))
+      return account
+    },
+
+    withoutSealed(row) {
+      const account: Account = { ...row, extra: {} }
+      for (const field of sealedFields) account[field] = undefined
+      return account
+    },
+
+    isCurrent(row) {
+      const sealed: unknown = row.extra
+      return (
+        sealedFields.every((field) => row[field] === undefined || cipher.isCurrent(row[field])) &&
+        (typeof sealed === "string" ? cipher.isCurrent(sealed) : isEmpty(row.extra))
+      )
+    },
+  }
+}
+
+function placeOf({ provider, providerAccountId, userId }: Account, tenant: string, field: string): string[] {
+  return [tenant, provider, providerAccountId, userId, field]
+}
+
+function isEmpty(extra: Extra): boolean {
+  return Object.keys(extra).length === 0
+}

@@ -1,0 +1,189 @@
+import { createHmac } from "node:crypto"
+import { StoreError } from "../../error.js"
+import type { Caller, TokenRefreshStore } from "../../store.js"
+import type { Account, RefreshableAccount, RefreshedTokens, RefreshState } from "../../types.js"
+import { type Cipher, derivedKey } from "../cipher.js"
+import { presentOf } from "../clock.js"
+import type { Database } from "../database.js"
+import type { EventOf } from "../events/event-rows.js"
+import type { Cell, Statements } from "../query/statement.js"
+import { type AccountRow, refreshColumns as columns } from "../schema/entities.js"
+import { plainZero } from "../schema/plain-zero.js"
+import { sealedAccounts } from "./sealed-accounts.js"
+
+type Refresh = Pick<AccountRow, (typeof columns)[number]>
+
+/** A row, opened, with the moment of the database's clock when it was read. */
+interface Found {
+  account: Account
+  refresh: Refresh
+  now: number
+}
+
+const idle: Refresh = {}
+
+/**
+ * A row has a holder and the end of its lease, or a failure, a mark and until when they hold, or nothing. What has run out
+ * counts as nothing.
+ *
+ * The mark is a keyed hash of the refresh token that failed, so that a new one is tried at once and nobody who has the
+ * database can test guesses of the token. A service with several keys knows the marks of each.
+ */
+export function tokenRefreshStore(
+  database: Database,
+  options: { cipher: Cipher; encryptionKeys: readonly Buffer[]; clock: () => number; eventOf: EventOf },
+): TokenRefreshStore {
+  const { cipher, encryptionKeys, clock, eventOf } = options
+  const { accounts } = database.tables
+  const sealed = sealedAccounts(cipher)
+  const markKeys = encryptionKeys.map((key) => derivedKey(key, "Authwire marks of refresh tokens"))
+  const marksOf = (refreshToken: string) =>
+    markKeys.map((key) => createHmac("sha256", key).update(refreshToken).digest())
+
+  const select = () =>
+    accounts
+      .selectFrom("a")
+      .select([accounts.columns("a"), ...columns.map((column) => `a.${column}`), presentOf(database.engine)].join(", "))
+  const byKey = accounts.statement(select().where(accounts.keyIs("a")), ...accounts.key)
+  const byUser = accounts.statement(
+    select()
+      .where("a.tenant = :tenant AND a.userId = :userId AND a.provider = :provider")
+      .orderBy("a.providerAccountId")
+      .limit(2),
+    "tenant",
+    "userId",
+    "provider",
+  )
+  const setRefresh = accounts.statement(
+    accounts.updateOf(...columns).where(accounts.keyIs()),
+    ...accounts.key,
+    ...columns,
+  )
+
+  const keyOf = ({ tenant }: Caller, { provider, providerAccountId }: Account) => ({
+    tenant,
+    provider,
+    providerAccountId,
+  })
+
+  function foundOf({ tenant }: Caller, cells: Cell[]): Found {
+    const { width } = accounts
+    const cellOf = <Name extends keyof Refresh>(name: Name, index: number) =>
+      accounts.value(name, cells[width + index] as Cell)
+    const refresh: Refresh = {
+      refreshHolder: cellOf("refreshHolder", 0),
+      refreshUntil: cellOf("refreshUntil", 1),
+      refreshFailure: cellOf("refreshFailure", 2),
+      refreshMark: cellOf("refreshMark", 3),
+    }
+    const now = cellOf("refreshUntil", columns.length) as unknown as Date
+    return { account: sealed.open(accounts.row(cells), tenant), refresh, now: now.getTime() }
+  }
+
+  function stateOf({ account, refresh, now }: Found): RefreshState {
+    const { refreshHolder, refreshUntil, refreshFailure, refreshMark } = refresh
+    const ms = (refreshUntil?.getTime() ?? now) - now
+    if (ms <= 0) return { kind: "idle" }
+    if (refreshHolder !== undefined) return { kind: "held", ms }
+    const { refresh_token } = account
+    if (refresh_token === undefined || refreshMark === undefined || refreshFailure === undefined)
+      return { kind: "idle" }
+    const failed = marksOf(refresh_token).some((mark) => mark.equals(refreshMark))
+    return failed ? { kind: "failed", failure: refreshFailure, ms } : { kind: "idle" }
+  }
+
+  /** Does work on the row of an account while it is locked; null if the user has no such account any more. */
+  const locked = <T>(
+    caller: Caller,
+    read: Account,
+    work: (sql: Statements, found: Found) => Promise<T>,
+  ): Promise<T | null> =>
+    database.transaction(caller, [accounts.nameOf(keyOf(caller, read))], async (sql) => {
+      const key = keyOf(caller, read)
+      // What is locked first is then read as it is, and the clock not before.
+      if ((await sql.read(accounts.byKeyForUpdate, key)).length === 0) return null
+      const [cells] = await sql.read(byKey, key)
+      if (cells === undefined) return null
+      const found = foundOf(caller, cells)
+      return found.account.userId === read.userId ? work(sql, found) : null
+    })
+
+  return {
+    async get(caller, { userId, provider, providerAccountId }) {
+      const rows = await database.statements(caller, (sql) =>
+        providerAccountId === undefined
+          ? sql.read(byUser, { tenant: caller.tenant, userId, provider })
+          : sql.read(byKey, { tenant: caller.tenant, provider, providerAccountId }),
+      )
+      if (rows.length > 1) {
+        const rule = "must name one of the several accounts that the user has at the provider"
+        throw new StoreError("INVALID_FIELD", rule, { field: "provider_account_id" })
+      }
+      const [found] = rows.map((cells) => foundOf(caller, cells))
+      if (found === undefined || found.account.userId !== userId) return null
+      return { account: found.account, refresh: stateOf(found) }
+    },
+
+    begin: (caller, read, { holder, ms }) =>
+      locked(caller, read, async (sql, found): Promise<RefreshableAccount & { taken: boolean }> => {
+        const { account, now } = found
+        const isMine = found.refresh.refreshHolder === holder
+        const refresh: RefreshState = isMine ? { kind: "idle" } : stateOf(found)
+        // A provider may give the same token again, for longer.
+        const isAsRead = (["access_token", "refresh_token", "expires_at"] as const).every(
+          (field) => account[field] === read[field],
+        )
+        if (!isAsRead || refresh.kind !== "idle") return { account, refresh, taken: false }
+        const lease = { ...idle, refreshHolder: holder, refreshUntil: new Date(now + ms) }
+        await sql.write(setRefresh, { ...keyOf(caller, read), ...lease } as AccountRow)
+        return { account, refresh: { kind: "held", ms }, taken: true }
+      }),
+
+    complete: (caller, sent, holder, tokens) =>
+      locked(caller, sent, async (sql, { account, refresh }) => {
+        const replaced = tokens.refresh_token !== undefined && tokens.refresh_token !== sent.refresh_token
+        const isAsSent =
+          account.refresh_token === sent.refresh_token && (replaced || account.access_token === sent.access_token)
+        const changed = isAsSent ? withTokens(account, tokens) : account
+        if (isAsSent) {
+          const row = { ...sealed.seal(changed, caller.tenant), updated: new Date(clock()) }
+          await sql.write(accounts.update, row, eventOf(caller, "account.updated", changed))
+        }
+        if (refresh.refreshHolder === holder) {
+          await sql.write(setRefresh, { ...keyOf(caller, sent), ...idle } as AccountRow)
+        }
+        return changed
+      }),
+
+    fail: (caller, sent, holder, { failure, ms }) =>
+      locked(caller, sent, async (sql, found) => {
+        const { account, refresh, now } = found
+        const isMine = refresh.refreshHolder === holder
+        const isSame = account.refresh_token === sent.refresh_token && account.refresh_token !== undefined
+        const next: Refresh = isSame
+          ? {
+              refreshFailure: failure,
+              refreshUntil: new Date(now + ms),
+              refreshMark: marksOf(account.refresh_token as string)[0],
+            }
+          : idle
+        // The lease of somebody else stays.
+        if (isMine || (isSame && stateOf(found).kind !== "held")) {
+          await sql.write(setRefresh, { ...keyOf(caller, sent), ...next } as AccountRow)
+        }
+        return account
+      }),
+  }
+}
+
+/**
+ * An account with what the provider answered. When the tokens expire is what it says now, or unknown; what else it does not
+ * say stays as it is (RFC 6749, section 6; OpenID Connect Core 1.0, section 12.2).
+ */
+function withTokens(account: Account, { expires_in, expires_at, ...given }: RefreshedTokens): Account {
+  const stays = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const extra = { ...account.extra }
+  // What was null is not any more.
+  for (const field of [...Object.keys(stays), "expires_in", "expires_at"]) delete extra[field]
+  return { ...account, ...stays, expires_in: plainZero(expires_in), expires_at: plainZero(expires_at), extra }
+}

@@ -1,0 +1,67 @@
+import mysql from "mysql2"
+import { type Connection, createConnection } from "mysql2/promise"
+import { DataSource } from "typeorm"
+import { type Cluster, clusterOf } from "../../cluster/member-state.js"
+import { connectionOptions } from "../connection-options.js"
+import { common } from "../data-source.js"
+import { type Sockets, sockets } from "../sockets.js"
+import { StatementError } from "../statement-error.js"
+import type { ServerLocation } from "../url.js"
+import { statementError } from "./mysql-errors.js"
+
+/** Opens TypeORM's data source for a server, whose kind it finds out. Throws StatementError. */
+export async function openServerDataSource(
+  location: ServerLocation,
+  options: { poolSize: number; connectTimeoutMs: number },
+): Promise<{ dataSource: DataSource; cluster: Cluster | undefined }> {
+  const open = sockets()
+  try {
+    return await open.within(2 * options.connectTimeoutMs, connectToServer(location, options, open))
+  } catch (error) {
+    const { message, code } = statementError(error)
+    throw new StatementError("unavailable", message, code)
+  }
+}
+
+async function connectToServer(
+  location: ServerLocation,
+  options: { poolSize: number; connectTimeoutMs: number },
+  open: Sockets,
+) {
+  const { host, port, username, password, database, ssl } = location
+  const connectTimeout = options.connectTimeoutMs
+  const reach = connectionOptions(location, open)
+  const probe = await createConnection({ ...reach, connectTimeout })
+  const { version, cluster } = await kindOf(probe).finally(() => probe.end())
+  const engine = /mariadb/i.test(version) ? "mariadb" : "mysql"
+  const dataSource = new DataSource({
+    type: engine,
+    driver: mysql,
+    ...{ host, port, username, password, database, connectTimeout },
+    ...(ssl === undefined ? {} : { ssl }),
+    charset: "utf8mb4",
+    timezone: "Z",
+    // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
+    poolSize: options.poolSize + 2,
+    extra: {
+      stream: reach.stream,
+      connectAttributes: { program_name: "authwire" },
+      // Networks forget connections that are silent, and tell nobody.
+      maxIdle: options.poolSize,
+      idleTimeout: 60_000,
+      gracefulEnd: true,
+    },
+    ...common(engine),
+  })
+  await dataSource.initialize().catch(async (error: unknown) => {
+    // What it had opened by then would keep the process from ending.
+    await dataSource.driver.disconnect().catch(() => {})
+    throw error
+  })
+  return { dataSource, cluster }
+}
+
+async function kindOf(probe: Connection): Promise<{ version: string; cluster: Cluster | undefined }> {
+  const [rows] = await probe.query<mysql.RowDataPacket[]>("SELECT VERSION() AS version")
+  return { version: String(rows[0]?.version), cluster: await clusterOf(probe) }
+}

@@ -1,0 +1,77 @@
+import { type Failure, StatementError } from "../statement-error.js"
+
+const failures = new Map<number, Failure>([
+  [1062, "duplicate"], // ER_DUP_ENTRY
+  [1452, "no-parent"], // ER_NO_REFERENCED_ROW_2
+
+  [1213, "conflict"], // ER_LOCK_DEADLOCK, and of Galera: the cluster certified another write first
+  [3101, "conflict"], // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: the group certified another write first
+  [1180, "conflict"], // ER_ERROR_DURING_COMMIT: the same, as older members and MariaDB's clusters say it
+  [1020, "conflict"], // ER_CHECKREAD: MariaDB's snapshot isolation
+
+  [1205, "locked"], // ER_LOCK_WAIT_TIMEOUT, and NOWAIT of MariaDB
+  [3572, "locked"], // ER_LOCK_NOWAIT of MySQL
+
+  [1047, "read-only"], // ER_UNKNOWN_COM_ERROR, of Galera: the node is not in the primary component, or not ready yet
+  [1290, "read-only"], // ER_OPTION_PREVENTS_STATEMENT: as after a failover
+  [1792, "read-only"], // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
+  [1836, "read-only"], // ER_READ_ONLY_MODE
+  [1874, "read-only"], // ER_INNODB_READ_ONLY
+  [1881, "read-only"], // ER_INNODB_FORCED_RECOVERY
+
+  [3024, "timeout"], // ER_QUERY_TIMEOUT of MySQL
+  [1969, "timeout"], // ER_STATEMENT_TIMEOUT of MariaDB
+
+  [1021, "unavailable"], // ER_DISK_FULL
+  [1040, "unavailable"], // ER_CON_COUNT_ERROR
+  [1041, "unavailable"], // ER_OUT_OF_RESOURCES
+  [1044, "unavailable"], // ER_DBACCESS_DENIED_ERROR
+  [1045, "unavailable"], // ER_ACCESS_DENIED_ERROR
+  [1049, "unavailable"], // ER_BAD_DB_ERROR
+  [1053, "unavailable"], // ER_SERVER_SHUTDOWN
+  [1079, "unavailable"], // ER_SHUTDOWN_COMPLETE
+  [1114, "unavailable"], // ER_RECORD_FILE_FULL
+  [1129, "unavailable"], // ER_HOST_IS_BLOCKED
+  [1130, "unavailable"], // ER_HOST_NOT_PRIVILEGED
+  [1142, "unavailable"], // ER_TABLEACCESS_DENIED_ERROR
+  [1152, "unavailable"], // ER_ABORTING_CONNECTION
+  [1184, "unavailable"], // ER_NEW_ABORTING_CONNECTION
+  [1203, "unavailable"], // ER_TOO_MANY_USER_CONNECTIONS
+  [1226, "unavailable"], // ER_USER_LIMIT_REACHED
+  [1317, "unavailable"], // ER_QUERY_INTERRUPTED: somebody killed it
+  [1927, "unavailable"], // ER_CONNECTION_KILLED of MariaDB
+  [3032, "unavailable"], // ER_SERVER_OFFLINE_MODE
+  // Whether the group has the transaction is not known then: its message may have reached the others.
+  [3100, "unavailable"], // ER_RUN_HOOK_ERROR: the member left its group during the commit
+  [3118, "unavailable"], // ER_ACCOUNT_HAS_BEEN_LOCKED
+  [3796, "unavailable"], // ER_GRP_TRX_CONSISTENCY_NOT_ALLOWED: the member is not in its group
+  [3797, "unavailable"], // ER_GRP_TRX_CONSISTENCY_BEFORE: the member cannot catch up with its group
+  [3799, "unavailable"], // ER_GRP_TRX_CONSISTENCY_BEGIN_NOT_ALLOWED: the member is leaving its group
+  [4031, "unavailable"], // ER_CLIENT_INTERACTION_TIMEOUT
+])
+
+/** What mysql2 throws. Errors of the server have an `sqlState`; errors of the connection are `fatal` or have a `code`. */
+interface DriverError {
+  message: string
+  code?: string
+  errno?: number
+  sqlState?: string
+  fatal?: boolean
+}
+
+/** Classifies what mysql2 threw. */
+export function statementError(error: unknown): StatementError {
+  if (error instanceof StatementError) return error
+  const { message, code, errno, sqlState, fatal } = error as DriverError
+  if (sqlState) {
+    const failure = (errno === undefined ? undefined : failures.get(errno)) ?? (fatal ? "unavailable" : "fault")
+    return new StatementError(failure, quotesValues(errno, sqlState) ? `${code} (${errno})` : message, code)
+  }
+  const failure = fatal || code !== undefined ? "unavailable" : "fault"
+  return new StatementError(failure, message, code)
+}
+
+/** Data exceptions and violated constraints quote the value that they are about; 1366 is one with a general state. */
+function quotesValues(errno: number | undefined, sqlState: string): boolean {
+  return sqlState.startsWith("22") || sqlState.startsWith("23") || errno === 1366
+}

@@ -1,0 +1,61 @@
+import { type Failure, StatementError } from "../statement-error.js"
+
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+const failures = new Map<string, Failure>([
+  ["23505", "duplicate"], // unique_violation
+  ["23503", "no-parent"], // foreign_key_violation
+
+  ["40001", "conflict"], // serialization_failure
+  ["40P01", "conflict"], // deadlock_detected
+
+  ["55P03", "locked"], // lock_not_available: NOWAIT, and lock_timeout
+
+  ["25006", "read-only"], // read_only_sql_transaction: as after a failover
+
+  ["57014", "timeout"], // query_canceled: statement_timeout
+
+  // What the connection knows of the tables is out of date, or forgotten; a new connection has nothing to forget.
+  ["0A000", "unavailable"], // feature_not_supported: the type of a prepared statement's result has changed
+  ["26000", "unavailable"], // invalid_sql_statement_name: a pooler has forgotten a prepared statement
+
+  ["25P03", "unavailable"], // idle_in_transaction_session_timeout
+  ["3D000", "unavailable"], // invalid_catalog_name: no such database
+  ["42501", "unavailable"], // insufficient_privilege
+  ["57P01", "unavailable"], // admin_shutdown
+  ["57P02", "unavailable"], // crash_shutdown
+  ["57P03", "unavailable"], // cannot_connect_now
+  ["57P04", "unavailable"], // database_dropped
+  ["57P05", "unavailable"], // idle_session_timeout
+  ["58030", "unavailable"], // io_error
+])
+
+/** Of the classes whose codes all mean the same here. */
+const classes = new Map<string, Failure>([
+  ["08", "unavailable"], // connection exception
+  ["28", "unavailable"], // invalid authorization: user, password
+  ["53", "unavailable"], // insufficient resources: too many connections, disk full
+])
+
+/** What pg throws. Errors of the server have a severity, and their code is the SQLSTATE. */
+interface DriverError extends Error {
+  code?: string
+  severity?: string
+}
+
+/** Classifies what pg threw. */
+export function statementError(error: unknown): StatementError {
+  if (error instanceof StatementError) return error
+  const { message, code, severity } = error as DriverError
+  if (severity !== undefined && code !== undefined) {
+    const failure = failures.get(code) ?? classes.get(code.slice(0, 2)) ?? "fault"
+    return new StatementError(failure, quotesValues(code) ? `SQLSTATE ${code}` : message, code)
+  }
+  // What is wrong with a connection has a code of the system, or none.
+  const isFault = error instanceof TypeError || error instanceof RangeError
+  return new StatementError(isFault ? "fault" : "unavailable", message, code)
+}
+
+/** Data exceptions, violated constraints and what a trigger raises quote the value that they are about. */
+function quotesValues(code: string): boolean {
+  return /^(22|23|P0)/.test(code)
+}

@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import {
+  createDatabaseOn,
+  describeServers,
+  ownServers,
+  type PrivateServer,
+  startPrivateDatabase,
+  type TestDatabase,
+} from "@authwire/test-support/databases/databases.js"
+import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
+import { type Certificate, certificate } from "@authwire/test-support/processes/certificate.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { openDatabase } from "../../index.js"
+
+describeServers(
+  "sslmode with %s",
+  () => {
+    let server: PrivateServer
+    let database: TestDatabase
+    const folder = mkdtempSync(join(tmpdir(), "authwire-tls-"))
+    const authority = certificate("authority")
+    const ca = (one: Certificate) => {
+      const path = join(folder, `${one.name}.pem`)
+      writeFileSync(path, one.cert)
+      return `sslrootcert=${encodeURIComponent(path)}`
+    }
+    /** Whether a connection with these parameters is encrypted. */
+    const isEncrypted = async (parameters: string, host = "127.0.0.1") => {
+      const url = Object.assign(new URL(database.url), { hostname: host, search: parameters })
+      const opened = await openDatabase({ url: url.href })
+      const sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+      try {
+        return (await opened.statements({}, ({ read }) => read(plainSql(sql), [])))[0]?.[0]
+      } finally {
+        await opened.close()
+      }
+    }
+    const rejectedBy = (code: string) => ({ reason: "DATABASE_UNAVAILABLE", cause: { code } })
+
+    beforeAll(async () => {
+      const started = await startPrivateDatabase("postgres")
+      if (started === null) throw new Error("no postgres")
+      server = started
+      database = await createDatabaseOn(server)
+      const own = certificate("localhost", { issuer: authority })
+      // The server writes the files itself: they must be its own.
+      for (const [name, text] of Object.entries({ "own.crt": own.cert, "own.key": own.key })) {
+        const lines = text
+          .trim()
+          .split("\n")
+          .map((line) => `('${line}')`)
+        await database.query(`COPY (VALUES ${lines.join(", ")}) TO PROGRAM 'umask 077; cat > ${name}'`)
+      }
+      const settings = { ssl_cert_file: "own.crt", ssl_key_file: "own.key", ssl: "on" }
+      for (const [name, value] of Object.entries(settings)) {
+        await database.query(`ALTER SYSTEM SET ${name} = '${value}'`)
+      }
+      await database.query("SELECT pg_reload_conf()")
+      await until(() => isEncrypted("sslmode=require").catch(() => false) as Promise<boolean>)
+    })
+    afterAll(async () => {
+      await server?.remove()
+      rmSync(folder, { recursive: true, force: true })
+    })
+
+    test("disable, the default, does not encrypt; no-verify and require do", async () => {
+      expect(await isEncrypted("")).toBe(false)
+      expect(await isEncrypted("sslmode=disable")).toBe(false)
+      expect(await isEncrypted("sslmode=no-verify")).toBe(true)
+      expect(await isEncrypted("sslmode=require")).toBe(true)
+    })
+
+    test("verify-ca, and require with an authority, reject a certificate that it has not signed", async () => {
+      const stranger = ca(certificate("stranger"))
+      const code = "UNABLE_TO_VERIFY_LEAF_SIGNATURE"
+      await expect(isEncrypted("sslmode=verify-ca")).rejects.toMatchObject(rejectedBy(code))
+      for (const mode of ["require", "verify-ca", "verify-full"]) {
+        const opening = isEncrypted(`sslmode=${mode}&${stranger}`, "localhost")
+        await expect(opening).rejects.toMatchObject(rejectedBy(code))
+        expect(await isEncrypted(`sslmode=${mode}&${ca(authority)}`, "localhost")).toBe(true)
+      }
+    })
+
+    test("verify-full also wants the host's name; verify-ca does not", async () => {
+      const parameters = ca(authority)
+      expect(await isEncrypted(`sslmode=verify-ca&${parameters}`, "127.0.0.1")).toBe(true)
+      const opening = isEncrypted(`sslmode=verify-full&${parameters}`, "127.0.0.1")
+      await expect(opening).rejects.toMatchObject(rejectedBy("ERR_TLS_CERT_ALTNAME_INVALID"))
+    })
+  },
+  ownServers().filter((engine) => engine === "postgres"),
+)

@@ -1,0 +1,20 @@
+import type { Caller } from "../../store.js"
+import type { EventIds, EventKind } from "../../types.js"
+import type { Database } from "../database.js"
+import type { Change } from "../query/statement.js"
+
+/**
+ * The row of an event, for the write that it tells of; none where no events are kept.
+ *
+ * @param ids of things that have been written; they may be unknown.
+ */
+export type EventOf = (caller: Caller, kind: EventKind, ids?: EventIds) => readonly Change[]
+
+/** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
+export function eventRows(database: Database, { clock, areKept }: { clock: () => number; areKept: boolean }): EventOf {
+  if (!areKept) return () => []
+  const { events } = database.tables
+  return ({ tenant }, kind, { userId, sessionId, provider } = {}) => [
+    events.inserted({ tenant, kind, userId, sessionId, provider, created: new Date(clock()) }),
+  ]
+}

@@ -1,0 +1,164 @@
+import { setTimeout as delay } from "node:timers/promises"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type EventFeed, eventFeed } from "../../../events/feed.js"
+import { watch } from "../../../events/watch.js"
+import { newId, newUser, range } from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
+import type { EventPosition, StoredEvent } from "../../types.js"
+import type { SqlStore } from "../index.js"
+import { eventRows } from "./event-rows.js"
+
+/** How much is written: `AUTHWIRE_TEST_EVENTS` times as much. */
+const factor = Number(process.env.AUTHWIRE_TEST_EVENTS ?? 1)
+
+// Transactions of three processes that commit late, out of the order of their ids, or not at all, while each process and some
+// that are killed give sequences.
+describe.each(databaseTargets())("events under load on %s", (target) => {
+  let database: StoreDatabase
+  const stores: SqlStore[] = []
+  const open = async () => (await database.openStore({ eventsKeepMs: 86_400_000 })) as SqlStore
+
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    for (const _ of range(3)) stores.push(await open())
+  })
+  afterAll(() => database.drop())
+
+  test("each reader is told each event that was committed, once, in one order, and what came first before what followed", async () => {
+    const caller = { tenant: "load" }
+    const isSqlite = target === "sqlite"
+    const perWriter = Math.round((isSqlite ? 12 : 60) * factor)
+    const lateMs = isSqlite ? 4 : 30
+    /** In the order in which their commits were acknowledged. */
+    const committed: string[] = []
+    const rolledBack: string[] = []
+    /** How many were committed, as far as anybody knew, when the write of an event began. */
+    const followed = new Map<string, number>()
+    let isOver = false
+
+    const told = stores.map((): StoredEvent[] => [])
+    const feeds: EventFeed[] = []
+    for (const [n, store] of stores.entries()) {
+      const feed = eventFeed({ events: store.events, pollMs: 5 })
+      feeds.push(feed)
+      await feed.subscribe({
+        onEvents: (events) => void told[n]?.push(...events),
+        onReset: () => {
+          throw new Error("nothing is cleaned away here")
+        },
+      })
+    }
+
+    /** A transaction that has its event for a while before it ends, one way or the other. */
+    async function late(store: SqlStore, id: string): Promise<void> {
+      const eventOf = eventRows(store.database, { clock: Date.now, areKept: true })
+      const { insert } = store.database.tables.events
+      const [bound] = eventOf(caller, "user.updated", { userId: id })
+      const statement = { sql: insert.sql, cells: () => [...(bound?.cells ?? [])] }
+      const isLost = Math.random() < 0.3
+      try {
+        followed.set(id, committed.length)
+        await store.database.transaction({}, [], async (sql) => {
+          await sql.write(statement, undefined)
+          await delay(Math.random() * lateMs)
+          if (isLost) throw new Error("rolled back")
+        })
+        committed.push(id)
+      } catch (error) {
+        if (!isLost) throw error
+        rolledBack.push(id)
+      }
+    }
+
+    async function writer(store: SqlStore): Promise<void> {
+      for (const _ of range(perWriter)) {
+        const id = newId()
+        if (Math.random() < 0.5) await late(store, id)
+        else {
+          followed.set(id, committed.length)
+          await store.users.create(caller, newUser({ id }))
+          committed.push(id)
+        }
+        // What follows in this process is written after it.
+        if (Math.random() < 0.2) await feeds[Math.floor(Math.random() * feeds.length)]?.flush()
+      }
+    }
+
+    /** Processes that die while they give sequences. */
+    async function victims(): Promise<number> {
+      let count = 0
+      while (!isOver) {
+        const victim = await open()
+        const dying = [victim.events.sequence({}), delay(Math.random() * 20)]
+        await Promise.race(dying)
+        const last = victim.events.sequence({}).catch(() => {})
+        await victim.close()
+        await last
+        await Promise.allSettled(dying)
+        count++
+        await delay(20)
+      }
+      return count
+    }
+
+    /** Somebody whose stream is cut again and again, and who goes on from the last cursor. */
+    async function watcher(): Promise<StoredEvent[]> {
+      const [store, feed] = [stores[0] as SqlStore, feeds[0] as EventFeed]
+      const seen: StoredEvent[] = []
+      let start: EventPosition | undefined = { history: (await store.events.history({})).id, sequence: 0 }
+      const last = () => committed.every((id) => seen.some(({ userId }) => userId === id))
+      while (!isOver || !last()) {
+        const abort = new AbortController()
+        const { signal } = abort
+        const end = setTimeout(() => abort.abort(), Math.random() * 200)
+        const streamed = watch({ events: store.events, feed }, { ...caller, signal }, { start, checkpointMs: 20 })
+        try {
+          for await (const { event, position } of streamed) {
+            if (event !== undefined) seen.push(event)
+            start = position
+            signal.throwIfAborted()
+          }
+        } catch (error) {
+          if (!signal.aborted) throw error
+        }
+        clearTimeout(end)
+      }
+      return seen
+    }
+
+    const killing = victims()
+    const watching = watcher()
+    await Promise.all(stores.flatMap((store) => range(4).map(() => writer(store))))
+    isOver = true
+    expect(await killing).toBeGreaterThan(0)
+    const seen = await watching
+    for (const feed of feeds) await feed.flush()
+
+    const ids = (events: readonly StoredEvent[]) => events.map(({ userId }) => userId)
+    const stored = await database.sql("SELECT user_id, sequence FROM events ORDER BY sequence")
+    const order = stored.map((row) => row.user_id as string)
+    expect([...order].sort()).toEqual([...committed].sort())
+    expect(rolledBack.length).toBeGreaterThan(0)
+    expect(stored.every(({ sequence }) => sequence !== null)).toBe(true)
+    expect(new Set(stored.map(({ sequence }) => Number(sequence))).size).toBe(order.length)
+    for (const each of told) expect(ids(each)).toEqual(order)
+    expect(ids(seen)).toEqual(order)
+
+    // What was committed before the write of another began is before it.
+    const place = new Map(order.map((id, n) => [id, n]))
+    const latest = committed.map(() => 0)
+    for (const [n, id] of committed.entries()) latest[n] = Math.max(latest[n - 1] ?? -1, place.get(id) as number)
+    for (const id of committed) {
+      const before = followed.get(id) as number
+      if (before > 0) expect(place.get(id)).toBeGreaterThan(latest[before - 1] as number)
+    }
+    // The load was one: many did commit out of the order in which they began.
+    const overtaken = committed.filter(
+      (id, n) => n > 0 && (followed.get(id) as number) < (followed.get(committed[n - 1] as string) as number),
+    )
+    if (!isSqlite) expect(overtaken.length).toBeGreaterThan(10)
+    for (const feed of feeds) await feed.stop()
+  })
+})

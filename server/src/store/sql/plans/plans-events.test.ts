@@ -1,0 +1,104 @@
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
+import { recordingDatabase } from "@authwire/test-support/databases/recording-database.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { encryptionKeys } from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
+import type { Store } from "../../store.js"
+import { type Database, openDatabase, sqlStore } from "../index.js"
+import type { Cell } from "../query/statement.js"
+
+/** The events of 20 tenants, all with sequences but the last. */
+const count = 20_000
+
+describe.each(databaseTargets())("plans of the events on %s", (target) => {
+  let tables: StoreDatabase & { url: string; query(sql: string): Promise<unknown> }
+  let database: Database
+  const recorded: [statement: string, cells: Cell[]][] = []
+  /** Those of cleaning away. */
+  const cleaning: typeof recorded = []
+
+  /** A store that notes every statement that it runs, and changes nothing. */
+  const recordingStore = () =>
+    sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys, eventsKeepMs: 1 })
+
+  beforeAll(async () => {
+    tables = await createStoreDatabase(target)
+    database = await openDatabase({ url: tables.url, poolSize: 1 })
+    const now = target === "sqlite" ? "'2030-01-01 00:00:00.000'" : "'2030-01-01'"
+    const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 200)
+      SELECT (a.n - 1) * 200 + b.n AS n FROM numbers a, numbers b`
+    const isInnoDb = target === "mysql" || target === "mariadb"
+    const tenant = isInnoDb ? "CONCAT('tenant ', n % 20)" : "'tenant ' || (n % 20)"
+    await tables.query(`INSERT INTO events (tenant, kind, user_id, sequence, created)
+      SELECT ${tenant}, 'user.updated', 'u', n, ${now} FROM (${numbers}) AS all_numbers WHERE n <= ${count}`)
+    await tables.query(`UPDATE event_head SET sequence = ${count}`)
+    await tables.query(`INSERT INTO events (tenant, kind, created) VALUES ('tenant 1', 'user.updated', ${now})`)
+    const old = recordingStore().expired.tables.find(({ table }) => table === "events")
+    await old?.deleteBatch({}, { from: new Date(0), before: new Date(Date.UTC(2040, 0, 1)), limit: 20 })
+    cleaning.push(...recorded.slice(-2))
+    if (target !== "sqlite") await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} events`)
+  })
+  afterAll(async () => {
+    await database.close()
+    await tables.drop()
+  })
+
+  /** What the database says of how it runs a statement, as one text. */
+  async function explained([statement, cells]: [string, Cell[]]): Promise<string> {
+    const run = (sql: string, values: Cell[] = []) =>
+      database.statements({}, (sql_) => sql_.read(plainSql(sql), values))
+    if (target !== "postgres") {
+      const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
+      return String(await run(`${explain} ${statement}`, cells))
+    }
+    const literal = (cell: Cell) => {
+      if (Buffer.isBuffer(cell)) return `'\\x${cell.toString("hex")}'`
+      return `'${(cell instanceof Date ? cell.toISOString() : String(cell)).replaceAll("'", "''")}'`
+    }
+    await run(`PREPARE explained AS ${statement}`)
+    const plan = await run(`EXPLAIN EXECUTE explained${cells.length > 0 ? `(${cells.map(literal).join(", ")})` : ""}`)
+    await run("DEALLOCATE explained")
+    return String(plan)
+  }
+
+  const whole = /filesort|TEMP B-TREE|Seq Scan on events|SCAN e\b|SCAN events|\bALL\b/
+  test.each<[string, (store: Store) => Promise<unknown>, (RegExp | undefined)[]]>([
+    [
+      "sequence: looks by the index, locks the head, finds those that wait by the index, and changes them by their ids",
+      (store) => store.events.sequence({}),
+      [/events_sequence/, undefined, /events_sequence/, /PRIMARY|events_pkey|PRIMARY KEY/, undefined],
+    ],
+    ["read, of all tenants", (store) => store.events.read({}, { after: 19_000, limit: 100 }), [/events_sequence/]],
+    [
+      "read, of one tenant",
+      (store) => store.events.read({}, { after: 10_000, limit: 100, tenant: "tenant 7" }),
+      [/events_tenant/],
+    ],
+    ["last", (store) => store.events.last({ tenant: "tenant 7" }), [/events_tenant|Select tables optimized away/]],
+    [
+      "history",
+      (store) => store.events.history({}),
+      [/events_sequence/, /events_sequence|Select tables optimized away/],
+    ],
+  ])("%s", async (_, call, indexes) => {
+    recorded.length = 0
+    await call(recordingStore())
+    expect(recorded).toHaveLength(indexes.length)
+    for (const [n, index] of indexes.entries()) {
+      if (index === undefined) continue
+      const plan = await explained(recorded[n] as [string, Cell[]])
+      expect(plan).toMatch(index)
+      expect(plan.replace(/\bSCAN h\b/, "")).not.toMatch(n === 0 && target !== "sqlite" ? /Seq Scan on events/ : whole)
+    }
+  })
+
+  test("cleaning away: the lowest sequences by the index, and their rows by their ids", async () => {
+    const [select, deletion] = cleaning as [[string, Cell[]], [string, Cell[]]]
+    const plan = await explained(select)
+    expect(plan).toMatch(/events_sequence/)
+    expect(plan).not.toMatch(whole)
+    expect(await explained(deletion)).toMatch(/PRIMARY|events_pkey|PRIMARY KEY/)
+  })
+})

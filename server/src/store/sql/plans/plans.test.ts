@@ -1,0 +1,383 @@
+import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type Access, type Plans, plansOf, type Ran } from "@authwire/test-support/databases/plans.js"
+import { recordingDatabase } from "@authwire/test-support/databases/recording-database.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import {
+  anyone,
+  encryptionKeys,
+  newAccount,
+  newAuthenticator,
+  newSession,
+  newUser,
+  range,
+} from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
+import type { Store } from "../../store.js"
+import type { Account, Session, User } from "../../types.js"
+import { type Database, openDatabase, sqlStore } from "../index.js"
+import { joined } from "../query/statement.js"
+import { hashOfToken } from "../sessions/session-keys.js"
+
+describe.each(databaseTargets())("plans on %s", (target) => {
+  let tables: StoreDatabase & TestDatabase
+  let database: Database
+  let plans: Plans
+  const recorded: Ran[] = []
+
+  const users = range(50).map((n) => newUser({ email: `${n}@example.com` }))
+  const user = users[7] as (typeof users)[0]
+  const account = newAccount(user.id)
+  const session = newSession(user.id, Date.now() + 86_400_000)
+  const authenticator = newAuthenticator(user.id)
+
+  /** A store that notes every statement that it runs. */
+  const recordingStore = () => sqlStore(recordingDatabase(database, recorded, { changes: true }), { encryptionKeys })
+
+  beforeAll(async () => {
+    tables = await createStoreDatabase(target)
+    database = await openDatabase({ url: tables.url, poolSize: 1 })
+    plans = plansOf(target, database)
+    const store = recordingStore()
+    for (const each of users) {
+      await store.users.create(anyone, each)
+      await store.accounts.link(anyone, newAccount(each.id))
+      await store.sessions.create(anyone, newSession(each.id, Date.now()))
+      await store.authenticators.create(anyone, newAuthenticator(each.id))
+    }
+    await store.accounts.link(anyone, account)
+    await store.sessions.create(anyone, session)
+    await store.authenticators.create(anyone, authenticator)
+    if (target === "postgres") await fillTables("default")
+  })
+  afterAll(async () => {
+    await database.close()
+    await tables.drop()
+  })
+
+  /** PostgreSQL reads a small table whole, whatever indexes there are. */
+  async function fillTables(tenant: string) {
+    const rows: [table: string, columns: string, values: string][] = [
+      ["users", "id, email_key, extra", "n, n, '{}'"],
+      ["accounts", "provider, provider_account_id, user_id, type, extra", "'p', n, n, 'oauth', '{}'"],
+      ["sessions", "token_hash, user_id, expires, extra", "sha256(n::bytea), n, now(), '{}'"],
+      ["verification_tokens", "identifier, token_hash, expires", "n, sha256(n::bytea), now()"],
+      [
+        "authenticators",
+        "credential_id, user_id, provider_account_id, credential_public_key, counter, credential_device_type, credential_backed_up, extra",
+        "n, n, n, '', 0, '', true, '{}'",
+      ],
+    ]
+    for (const [table, columns, values] of rows) {
+      await tables.query(
+        `INSERT INTO ${table} (tenant, ${columns}) SELECT '${tenant}', ${values} FROM (
+           SELECT 'filling ' || number AS n FROM generate_series(1, 2000) AS number
+         ) AS numbers`,
+      )
+    }
+    await analyze(...rows.map(([table]) => table))
+  }
+
+  const analyze = async (...names: string[]) => {
+    if (target === "sqlite") return
+    // PostgreSQL counts by an index alone where it knows which rows everybody sees.
+    await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} ${names.join(", ")}`)
+  }
+
+  test.each<[string, (store: Store) => Promise<unknown>, Access[]]>([
+    ["users.get", (store) => store.users.get(anyone, user.id), [{ table: "u", type: "const", key: "PRIMARY" }]],
+    [
+      "users.getByEmail",
+      (store) => store.users.getByEmail(anyone, user.email as string),
+      [{ table: "u", type: "const", key: "users_email_key" }],
+    ],
+    [
+      "users.getByAccount",
+      (store) => store.users.getByAccount(anyone, account),
+      [
+        { table: "a", type: "const", key: "PRIMARY" },
+        { table: "u", type: "const", key: "PRIMARY" },
+      ],
+    ],
+    [
+      "sessions.getWithUser",
+      (store) => store.sessions.getWithUser(anyone, session.sessionToken),
+      [
+        { table: "s", type: "const", key: "PRIMARY" },
+        { table: "u", type: "const", key: "PRIMARY" },
+      ],
+    ],
+    [
+      "sessions.access, not due",
+      (store) => store.sessions.access(anyone, session.sessionToken, { maxAge: 86_400_000, updateAge: 3_600_000 }),
+      [
+        { table: "s", type: "const", key: "PRIMARY" },
+        { table: "u", type: "const", key: "PRIMARY" },
+      ],
+    ],
+    ["accounts.get", (store) => store.accounts.get(anyone, account), [{ table: "a", type: "const", key: "PRIMARY" }]],
+    [
+      "tokenRefreshes.get of an account that is named",
+      (store) => store.tokenRefreshes.get(anyone, account),
+      [{ table: "a", type: "const", key: "PRIMARY" }],
+    ],
+    [
+      "authenticators.get",
+      (store) => store.authenticators.get(anyone, authenticator.credentialID),
+      [{ table: "a", type: "const", key: "PRIMARY" }],
+    ],
+  ])("%s is one statement that reads one row by a unique index", async (_, call, plan) => {
+    recorded.length = 0
+    expect(await call(recordingStore())).not.toBeNull()
+    expect(recorded).toHaveLength(1)
+    expect(await plans.of(recorded[0] as Ran)).toEqual(plan)
+  })
+
+  if (target !== "sqlite") {
+    interface Given {
+      user: User
+      account: Account
+      session: Session
+    }
+    test.each<[string, (store: Store, given: Given) => Promise<unknown>, Access[]]>([
+      [
+        "users.get",
+        (store, given) => store.users.get(anyone, given.user.id),
+        [{ table: "u", type: "range", key: "PRIMARY" }],
+      ],
+      [
+        "users.getByEmail",
+        (store, given) => store.users.getByEmail(anyone, given.user.email as string),
+        [{ table: "u", type: "range", key: "users_email_key" }],
+      ],
+      [
+        "users.getByAccount",
+        (store, given) => store.users.getByAccount(anyone, given.account),
+        [
+          { table: "a", type: "range", key: "PRIMARY" },
+          { table: "u", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" },
+        ],
+      ],
+      [
+        "sessions.getWithUser",
+        async (store, given) => (await store.sessions.getWithUser(anyone, given.session.sessionToken))?.user ?? null,
+        [
+          { table: "s", type: "range", key: "PRIMARY" },
+          { table: "u", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" },
+        ],
+      ],
+    ])("%s together are one statement that reads a row for each by unique indexes", async (_, call, plan) => {
+      const stored = sqlStore(database, { encryptionKeys })
+      const given: Given[] = []
+      for (const index of range(7)) {
+        const one = newUser({ email: `${crypto.randomUUID()}@example.com` })
+        const each = { user: one, account: newAccount(one.id), session: newSession(one.id, Date.now() + 86_400_000) }
+        given.push(each)
+        // Every other one is not there.
+        if (index % 2 === 1) continue
+        await stored.users.create(anyone, one)
+        await stored.accounts.link(anyone, each.account)
+        await stored.sessions.create(anyone, each.session)
+      }
+      recorded.length = 0
+      const store = recordingStore()
+      const found = await Promise.all(given.map((each) => call(store, each)))
+      expect(found).toEqual(given.map((each, index) => (index % 2 === 1 ? null : each.user)))
+      expect(recorded).toHaveLength(1)
+      expect(await plans.of(recorded[0] as Ran)).toEqual(plan)
+    })
+  }
+
+  test("sessions.access that extends writes by one statement more, which finds its row by the key", async () => {
+    recorded.length = 0
+    const extension = { maxAge: 2 * 86_400_000, updateAge: 3_600_000 }
+    expect(await recordingStore().sessions.access(anyone, session.sessionToken, extension)).toMatchObject({
+      extended: true,
+    })
+    expect(recorded).toHaveLength(2)
+    const update = recorded[1] as (typeof recorded)[0]
+    expect(update[0]).toMatch(/^UPDATE/)
+    // On SQLite nothing can be committed after a write was explained: the last test does it.
+    if (target !== "sqlite") for (const { key } of await plans.of(update)) expect(key).toBe("PRIMARY")
+  })
+
+  describe("lists", () => {
+    const many = { tenant: "many" }
+    let owner: string
+    let ids: string[]
+    const filter = { createdSince: new Date(0), createdBefore: new Date("9000-01-01") }
+    beforeAll(async () => {
+      const store = sqlStore(database, { encryptionKeys })
+      ids = range(400).map(() => newUser().id)
+      for (const id of ids) await store.users.create(many, newUser({ id }))
+      for (const id of [...ids, ...Array<string>(40).fill(ids[0] as string)]) {
+        await store.accounts.link(many, newAccount(id))
+      }
+      owner = ids[0] as string
+      if (target === "postgres") await fillTables("many")
+      await analyze("users", "accounts")
+    })
+
+    test.each<[string, (store: Store) => Promise<unknown>, string, string]>([
+      ["users.list", (store) => store.users.list(many, {}, { size: 5 }), "u", "users_created"],
+      ["users.list, filtered", (store) => store.users.list(many, filter, { size: 5 }), "u", "users_created"],
+      ["users.count", (store) => store.users.count(many, filter), "u", "users_created"],
+      [
+        "users.count by address",
+        (store) => store.users.count(anyone, { email: user.email as string }),
+        "u",
+        "users_email_key",
+      ],
+      [
+        "accounts.listByUser",
+        (store) => store.accounts.listByUser(many, owner, { size: 5 }, { tokens: false }),
+        "a",
+        "accounts_user_id",
+      ],
+      [
+        "tokenRefreshes.get",
+        (store) => store.tokenRefreshes.get(many, { userId: ids[1] as string, provider: "github" }),
+        "a",
+        "accounts_user_id",
+      ],
+    ])("%s reads by an index, from where the page begins and in its order", async (_, call, table, key) => {
+      recorded.length = 0
+      await call(recordingStore())
+      expect(recorded).toHaveLength(1)
+      const [statement] = recorded as [Ran]
+      const [access] = await plans.of(statement)
+      expect(access).toMatchObject({ table, key, type: expect.stringMatching(/^(range|ref|const)$/) })
+      expect(await plans.sortsRows(statement)).toBe(false)
+    })
+  })
+
+  test.each(["sessions", "verification_tokens"])(
+    "what has expired of %s is found by the index of its time, and deleted by its key",
+    async (table) => {
+      const store = sqlStore(database, { encryptionKeys })
+      const owner = newUser()
+      await store.users.create({ tenant: "many" }, owner)
+      for (const n of range(600)) {
+        const expires = new Date(n < 300 ? Date.UTC(1990, 0, 1) + n : Date.now() + n * 1000)
+        await store.sessions.create({ tenant: "many" }, newSession(owner.id, expires.getTime()))
+        await store.verificationTokens.create({ tenant: "many" }, { identifier: `${table} ${n}`, token: "t", expires })
+      }
+      if (target === "postgres") {
+        // It expects a range of two unknown ends to have a two-hundredth of the rows, and sorts that many if they are few.
+        const row = {
+          sessions: `'many', sha256(n::text::bytea), '${owner.id}', now() + n * interval '1 s', '{}'`,
+          verification_tokens: "'many', 'many ' || n, sha256(n::text::bytea), now() + n * interval '1 s'",
+        }[table]
+        const columns = {
+          sessions: "tenant, token_hash, user_id, expires, extra",
+          verification_tokens: "tenant, identifier, token_hash, expires",
+        }[table]
+        await tables.query(`INSERT INTO ${table} (${columns}) SELECT ${row} FROM generate_series(1, 60000) n`)
+      }
+      await analyze(table)
+      recorded.length = 0
+      const rows = recordingStore().expired.tables.find((one) => one.table === table)
+      const span = { from: new Date(Date.UTC(1990, 0, 1)), before: new Date(Date.UTC(1990, 0, 2)), limit: 100 }
+      expect(await rows?.deleteBatch({}, span)).toMatchObject({ count: 100 })
+      const [select, remove] = recorded as [Ran, Ran]
+      const [access] = await plans.of(select)
+      expect(access).toMatchObject({ key: `${table}_expires`, type: expect.stringMatching(/^(range|const)$/) })
+      expect(await plans.sortsRows(select)).toBe(false)
+      // On SQLite nothing can be committed after a write was explained.
+      if (target !== "sqlite") for (const { key } of await plans.of(remove)) expect(key).toBe("PRIMARY")
+    },
+  )
+
+  // On SQLite each is extended by itself.
+  if (target !== "sqlite")
+    test("sessions.access of several that are due is three statements, which find the rows by their keys", async () => {
+      const tenant = { tenant: "many" }
+      const store = recordingStore()
+      const owner = newUser()
+      await store.users.create(tenant, owner)
+      const due = range(7).map(() => newSession(owner.id, Date.now() + 86_400_000))
+      for (const one of due) await store.sessions.create(tenant, one)
+      recorded.length = 0
+      const extension = { maxAge: 2 * 86_400_000, updateAge: 3_600_000 }
+      const answers = await Promise.all(due.map((one) => store.sessions.access(tenant, one.sessionToken, extension)))
+      expect(answers.map((answer) => answer?.extended)).toEqual(due.map(() => true))
+      expect(recorded.map(([statement]) => statement.split(" ", 1)[0])).toEqual(["SELECT", "SELECT", "UPDATE"])
+      for (const one of recorded.slice(1)) {
+        const [access] = await plans.of(one)
+        expect(access).toMatchObject({ key: "PRIMARY", type: expect.stringMatching(/^(range|ref|const)$/) })
+      }
+    })
+
+  test("every other statement finds its rows by an index too", async () => {
+    recorded.length = 0
+    const store = recordingStore()
+    const expired = newSession(user.id, 0)
+    await store.sessions.create(anyone, expired)
+    await store.sessions.getWithUser(anyone, expired.sessionToken)
+    await store.sessions.access(anyone, session.sessionToken, { maxAge: 3 * 86_400_000, updateAge: 0 })
+    await store.sessions.update(anyone, session.sessionToken, { expires: new Date(0) })
+    await store.sessions.delete(anyone, session.sessionToken)
+    await store.users.update(anyone, user.id, { name: "Ada" })
+    await store.users.create(anyone, user).catch(() => {})
+    await store.accounts.link(anyone, account)
+    await store.accounts.unlink(anyone, account)
+    const token = { identifier: "i", token: "t", expires: new Date() }
+    await store.verificationTokens.create(anyone, token)
+    await store.verificationTokens.use(anyone, token)
+    const request = { owner: "", key: "k", digest: () => "" }
+    const write = async (unit: object) => {
+      await store.users.create({ ...anyone, unit }, newUser())
+      return Buffer.from("")
+    }
+    await store.once(anyone, request, write)
+    await store.once(anyone, request, write)
+    await store.authenticators.listByUserId(anyone, user.id)
+    await store.authenticators.updateCounter(anyone, authenticator.credentialID, 1)
+    await analyze("users", "accounts", "sessions", "authenticators")
+    await store.users.delete(anyone, user.id)
+    const searches = recorded.filter(([statement]) => !statement.startsWith("INSERT"))
+    expect(searches.length).toBeGreaterThan(17)
+    for (const search of searches) {
+      for (const { type, key } of await plans.of(search)) {
+        expect({ search, type, key }).toMatchObject({ type: expect.not.stringMatching(/ALL|index/) })
+      }
+    }
+  })
+
+  // On SQLite nobody shares a transaction, and two changes of a kind are never made together.
+  if (target !== "sqlite")
+    test("changes of a kind that are one statement find their rows by the key", async () => {
+      // A small table is read whole.
+      if (target !== "postgres") {
+        const numbers = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1000)"
+        await tables.query(
+          `INSERT INTO users (tenant, id, extra) ${numbers} SELECT 'default', CONCAT('filling ', n), '{}' FROM numbers`,
+        )
+        await tables.query(
+          `INSERT INTO sessions (tenant, token_hash, user_id, expires, extra) ${numbers}
+           SELECT 'default', UNHEX(SHA2(n, 256)), CONCAT('filling ', n), '2031-02-03', '{}' FROM numbers`,
+        )
+        await analyze("users", "sessions")
+      }
+      const { users: userTable, sessions } = database.tables
+      const [cleared, deleted] = [userTable.cleared("provisionalUntil"), sessions.deletedAsRead()]
+      const store = sqlStore(database, { encryptionKeys })
+      for (const count of [2, 16]) {
+        const changes = await Promise.all(
+          range(count).map(async () => {
+            const { id } = await store.users.create(anyone, newUser())
+            const { sessionToken } = await store.sessions.create(anyone, newSession(id, Date.now()))
+            const key = { tenant: "default", tokenHash: hashOfToken(sessionToken) }
+            const [cells = []] = await database.statements({}, (sql) => sql.read(sessions.byKey, key))
+            return [cleared({ tenant: "default", id }), deleted({ ...key, cells })]
+          }),
+        )
+        const statements = joined(changes.flat())
+        expect(statements).toHaveLength(2)
+        for (const { sql, cells } of statements) {
+          const [access] = await plans.of([sql, cells])
+          expect(access).toMatchObject({ key: "PRIMARY", type: expect.stringMatching(/^(range|const)$/) })
+        }
+      }
+    })
+})

@@ -1,0 +1,37 @@
+import { StoreError } from "../../error.js"
+import type { JsonValue } from "../../types.js"
+import { type Cipher, createCipher, derivedKey } from "../cipher.js"
+
+/** What stands for a position in a list, for callers: nobody else can make one, or learn from one what is in the list. */
+export interface PageTokens {
+  /** @param list what the token is bound to: the name of the list, the tenant and the filters. */
+  seal(list: readonly string[], position: JsonValue): string
+  /** Throws INVALID_FIELD for what `seal` has not made for this list. */
+  open<Position extends JsonValue>(list: readonly string[], token: string): Position
+}
+
+/** @param encryptionKeys those of the store: the tokens are sealed with keys that are derived from them. */
+export function pageTokens(encryptionKeys: readonly Buffer[]): PageTokens {
+  const cipher = createCipher(encryptionKeys.map((key) => derivedKey(key, "Authwire page tokens")))
+  return {
+    seal: (list, position) => cipher.seal(JSON.stringify(position), list),
+    open(list, token) {
+      const text = opened(cipher, list, token)
+      if (text === undefined) {
+        const rule = "must be the next_page_token of the same list, with the same filters"
+        throw new StoreError("INVALID_FIELD", rule, { field: "page_token" })
+      }
+      return JSON.parse(text)
+    },
+  }
+}
+
+function opened(cipher: Cipher, list: readonly string[], token: string): string | undefined {
+  try {
+    const text = cipher.open(token, list)
+    // What was never sealed comes back as it is.
+    return text === token ? undefined : text
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,20 @@
+import type { ObjectLiteral } from "typeorm"
+import type { Times } from "../../types.js"
+import type { Cell } from "../query/statement.js"
+import type { Table } from "./table.js"
+
+interface Timed extends ObjectLiteral {
+  created?: Date | undefined
+  updated?: Date | undefined
+}
+
+/** The columns of a table, and behind them when each row was created and written last: what lists select. */
+export function columnsWithTimes<Row extends Timed, Key extends keyof Row>(table: Table<Row, Key>, alias: string) {
+  return `${table.columns(alias)}, ${alias}.created, ${alias}.updated`
+}
+
+/** The times of a row that was selected so. */
+export function timesOf<Row extends Timed, Key extends keyof Row>(table: Table<Row, Key>, cells: Cell[]): Times {
+  const [created, updated] = [cells[table.width] as Cell, cells[table.width + 1] as Cell]
+  return { created: table.value("created", created) as Date, updated: table.value("updated", updated) as Date }
+}

@@ -1,0 +1,129 @@
+import type { Caller, SessionStore } from "../../store.js"
+import type { ListedSession, SessionFilter } from "../../types.js"
+import type { Database } from "../database.js"
+import { readPage, rowsPerStatement } from "../query/page.js"
+import type { PageTokens } from "../query/page-tokens.js"
+import { type Cell, type Statement, statement } from "../query/statement.js"
+import type { SessionRow } from "../schema/entities.js"
+
+// What every engine has as a moment. Nothing happened before the one or after the other.
+const first = new Date("1000-01-01T00:00:00.000Z")
+const last = new Date("9999-12-31T23:59:59.999Z")
+
+/** What is read of a session beside `columns`. */
+const others = ["created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"] as const
+
+/** Sessions of a user by the time of their creation, and perhaps by their provider and by whether they have expired. */
+interface Wanted {
+  tenant: string
+  userId: string
+  provider?: string | undefined
+  since: Date
+  now: Date
+}
+
+/** The session after which the next one is looked for, towards the past. */
+type Position = Pick<ListedSession, "created" | "id">
+
+/** Sessions as others than their holders see them; a user's by the index `sessions_user_id`. */
+export function sessionLists(
+  database: Database,
+  { tokens, clock }: { tokens: PageTokens; clock: () => number },
+): Pick<SessionStore, "list" | "get"> {
+  const { sessions } = database.tables
+  const columns = listedColumns(database)
+  const isActive = ({ active }: SessionFilter) =>
+    active === undefined ? "" : ` AND s.expires ${active ? ">=" : "<"} :now`
+  const isProvider =
+    // Of a comparison PostgreSQL would again expect few.
+    database.engine === "postgres"
+      ? "CASE s.provider WHEN :provider THEN TRUE ELSE FALSE END"
+      : "s.provider = :provider"
+  const isOfProvider = ({ provider }: SessionFilter) => (provider === undefined ? "" : ` AND ${isProvider}`)
+  // PostgreSQL plans for any user: of one it would expect few sessions, read all that there are and sort them. Of a range it
+  // expects many, and reads them in the order of the index. The others are told the place in the index in two ways, because
+  // each finds it by one: SQLite, MySQL and MariaDB.
+  const following =
+    database.engine === "postgres"
+      ? "(s.userId, s.created) >= (:userId, :since) AND (s.userId, s.created, s.id) < (:userId, :created, :id)"
+      : "s.userId = :userId AND s.created >= :since AND (s.created, s.id) < (:created, :id)" +
+        " AND (s.created < :created OR (s.created = :created AND s.id < :id))"
+  const followingOf = (filter: SessionFilter) =>
+    statement<SessionRow, Wanted & { after: Position }>(
+      sessions
+        .selectFrom("s")
+        .select(columns)
+        .where(`s.tenant = :tenant AND ${following}${isActive(filter)}${isOfProvider(filter)}`)
+        .orderBy("s.userId", "DESC")
+        .addOrderBy("s.created", "DESC")
+        .addOrderBy("s.id", "DESC")
+        .limit(rowsPerStatement),
+      {
+        tenant: ({ tenant }) => sessions.cell("tenant", tenant),
+        userId: ({ userId }) => sessions.cell("userId", userId),
+        since: ({ since }) => sessions.cell("created", since),
+        created: ({ after }) => sessions.cell("created", after.created),
+        id: ({ after }) => sessions.cell("id", after.id),
+        ...(filter.active !== undefined && { now: ({ now }: Wanted) => sessions.cell("expires", now) }),
+        ...(filter.provider !== undefined && {
+          provider: ({ provider }: Wanted) => sessions.cell("provider", provider),
+        }),
+      },
+    )
+  // A condition that is always true would spoil what PostgreSQL expects.
+  const followings = new Map(
+    [undefined, true, false]
+      .flatMap((active) => [undefined, ""].map((provider) => ({ userId: "", active, provider })))
+      .map((filter) => [kindOf(filter), followingOf(filter)]),
+  )
+  const byId = sessions.statement(
+    sessions.selectFrom("s").select(columns).where("s.tenant = :tenant AND s.id = :id"),
+    "tenant",
+    "id",
+  )
+
+  return {
+    async list(caller, filter, { size, token }) {
+      const list = ["sessions", caller.tenant, JSON.stringify(filter)]
+      // Nothing is created at the last moment: all come after it.
+      const [created, id] = token === undefined ? [last.toISOString(), ""] : tokens.open<[string, string]>(list, token)
+      const wanted = wantedBy(caller, filter, new Date(clock()))
+      const select = followings.get(kindOf(filter)) as Statement<Wanted & { after: Position }>
+      // What was revoked a moment ago must not be shown as if it had failed.
+      const { items, next } = await database.statements(caller, (sql) => {
+        const read = (after: Position) => sql.read(select, { ...wanted, after })
+        const itemOf = (cells: Cell[]) => listedSession(database, cells)
+        return readPage<ListedSession, Position>({ size, after: { created: new Date(created), id }, read, itemOf })
+      })
+      return { items, nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]) }
+    },
+
+    async get(caller, id) {
+      const [cells] = await database.statements(caller, (sql) => sql.read(byId, { tenant: caller.tenant, id }))
+      return cells === undefined ? null : listedSession(database, cells)
+    },
+  }
+}
+
+/** The columns of which `listedSession` makes a session, of the table under the alias `s`. */
+export function listedColumns({ tables: { sessions } }: Database): string {
+  return [sessions.columns("s"), ...others.map((property) => `s.${property}`)].join(", ")
+}
+
+export function listedSession({ tables: { sessions } }: Database, cells: Cell[]): ListedSession {
+  const more = others.map((property, n) => [property, sessions.value(property, cells[sessions.width + n] as Cell)])
+  return { ...sessions.row(cells), ...Object.fromEntries(more) }
+}
+
+/** The same for filters of the same form. */
+const kindOf = ({ active, provider }: SessionFilter) => `${active} ${provider !== undefined}`
+
+function wantedBy({ tenant }: Caller, { userId, provider, createdSince }: SessionFilter, now: Date): Wanted {
+  return {
+    tenant,
+    userId,
+    provider,
+    since: createdSince ?? first,
+    now,
+  }
+}

@@ -1,0 +1,144 @@
+import { StoreError } from "../../error.js"
+import type { Caller, SessionStore } from "../../store.js"
+import type { Session } from "../../types.js"
+import type { Database } from "../database.js"
+import { failsBy } from "../engine/statement-error.js"
+import type { EventOf } from "../events/event-rows.js"
+import { sharedLookup } from "../query/batched-lookup.js"
+import type { PageTokens } from "../query/page-tokens.js"
+import type { Cell, Statements } from "../query/statement.js"
+import type { SessionRow } from "../schema/entities.js"
+import { checkJsonSize, mergeExtra } from "../schema/extra.js"
+import type { ProvisionalUsers } from "../users/provisional-users.js"
+import { userNotFound } from "../users/user-not-found.js"
+import { sessionAccess } from "./session-access.js"
+import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
+import { sessionLists } from "./session-lists.js"
+import { sessionRevocations } from "./session-revocations.js"
+import { sessionSightings } from "./session-sightings.js"
+
+/** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
+export function sessionStore(
+  database: Database,
+  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
+): SessionStore {
+  const { tokens, clock, provisional, eventOf } = options
+  const { sessions, users } = database.tables
+  const sessionAndUserByHash = sharedLookup(database, {
+    from: () => sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId"),
+    columns: `${sessions.columns("s")}, s.lastSeen, ${users.columns("u")}`,
+    alias: "s",
+    key: ["tokenHash"],
+  })
+  const sessionByHash = sharedLookup(database, {
+    from: () => sessions.selectFrom("s"),
+    columns: sessions.columns("s"),
+    alias: "s",
+    key: ["tokenHash"],
+  })
+  const deleteExpired = sessions.statement(
+    sessions.deleteFrom().where(`${sessions.keyIs()} AND expires < :expires`),
+    ...sessions.key,
+    "expires",
+  )
+  const deletedAsRead = sessions.deletedAsRead()
+  const sightings = sessionSightings(database, clock)
+  /** The user of a session, whose row its foreign key locks. */
+  const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
+
+  const getWithUser: SessionStore["getWithUser"] = async (caller, sessionToken) => {
+    const key = keyOf(caller, sessionToken)
+    const cells = await sessionAndUserByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
+    if (cells === undefined) return null
+    const session = { sessionToken, ...sessions.row(cells) }
+    const now = new Date(clock())
+    if (session.expires >= now) {
+      sightings.seen(key, sessions.value("lastSeen", cells[sessions.width] as Cell))
+      return { session, user: users.row(cells, sessions.width + 1) }
+    }
+    const expired = { ...key, expires: now }
+    await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, expired))
+    return null
+  }
+
+  return {
+    ...sessionLists(database, { tokens, clock }),
+    ...sessionRevocations(database, eventOf),
+
+    async create(caller, given, origin) {
+      checkJsonSize("extra", given.extra)
+      const session = { ...given, id: newHandle() }
+      const now = new Date(clock())
+      const row = { ...rowOf(caller, session), ...origin, created: now, lastSeen: now }
+      const { userId } = session
+      try {
+        const event = eventOf(caller, "session.created", { userId, sessionId: session.id })
+        await database.writes(caller, [userName(caller, userId)], (sql) =>
+          sql.change([...provisional.ended(caller, userId), sessions.inserted(row), ...event]),
+        )
+        return session
+      } catch (error) {
+        if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
+        throw failsBy(error, "no-parent") ? userNotFound() : error
+      }
+    },
+
+    getWithUser,
+
+    update(caller, sessionToken, patch) {
+      const key = keyOf(caller, sessionToken)
+      const newUser = patch.userId === undefined ? [] : [userName(caller, patch.userId)]
+      return database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
+        const [cells] = await sql.read(sessions.byKeyForUpdate, key)
+        if (cells === undefined) return null
+        const stored = sessions.row(cells)
+        if (stored.expires < new Date(clock())) return null
+        const session: Session = {
+          id: stored.id,
+          sessionToken,
+          userId: patch.userId ?? stored.userId,
+          expires: patch.expires ?? stored.expires,
+          extra: mergeExtra(stored.extra, patch.extra),
+        }
+        checkJsonSize("extra", session.extra)
+        if (patch.userId !== undefined) await sql.change(provisional.ended(caller, patch.userId))
+        try {
+          const row = { ...rowOf(caller, session), lastSeen: new Date(clock()) }
+          await sql.write(sessions.update, row, eventOf(caller, "session.updated", idsOf(session)))
+        } catch (error) {
+          throw failsBy(error, "no-parent") ? userNotFound() : error
+        }
+        return session
+      })
+    },
+
+    // Many may read the session, but only one statement can delete the row, and it deletes what was read: so what is
+    // returned is what there was, without a transaction, which takes two statements more. The first read is shared with
+    // others and takes no place of a writer.
+    async delete(caller, sessionToken) {
+      const key = keyOf(caller, sessionToken)
+      const read = await sessionByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
+      if (read === undefined) return null
+      const deleteIt = async (sql: Statements) => {
+        for (let cells: Cell[] | undefined = read; cells !== undefined; [cells] = await sql.read(sessions.byKey, key)) {
+          const session = { sessionToken, ...sessions.row(cells) }
+          try {
+            await sql.change([deletedAsRead({ ...key, cells }), ...eventOf(caller, "session.deleted", idsOf(session))])
+            return session
+          } catch (error) {
+            // It was changed or deleted between the two.
+            if (!failsBy(error, "unmatched")) throw error
+          }
+        }
+        return null
+      }
+      return database.writes(caller, [sessions.nameOf(key)], deleteIt, { readsBefore: true })
+    },
+
+    access: sessionAccess(database, { clock, getWithUser, eventOf }),
+  }
+}
+
+function rowOf(caller: Caller, { sessionToken, ...rest }: Session): SessionRow {
+  return { ...rest, ...keyOf(caller, sessionToken) }
+}

@@ -1,0 +1,62 @@
+import { setTimeout as delay } from "node:timers/promises"
+import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { afterEach, expect, jest, test } from "@jest/globals"
+import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"
+import type { Caller } from "../../store.js"
+import { openSqlStore } from "../index.js"
+
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+// On SQLite there is one connection: whoever writes waits for all of it.
+describeServers("beside work that has a transaction for itself, on %s", (target) => {
+  test("writes wait for no timer", async () => {
+    const database = await createStoreDatabase(target)
+    const store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
+    const once = (work: (caller: Caller) => Promise<unknown>) =>
+      store.once(anyone, { owner: "owner", key: newId(), digest: () => "digest" }, async (unit) => {
+        await work({ ...anyone, unit })
+        return Buffer.from("")
+      })
+    const begun = Promise.withResolvers<void>()
+    const end = Promise.withResolvers<void>()
+    const create = () => once((caller) => store.users.create(caller, newUser()))
+    try {
+      const user = newUser()
+      await store.users.create(anyone, user)
+      // Connections for all of them.
+      await Promise.all(range(20).map(create))
+      const long = once(async (caller) => {
+        await store.users.delete(caller, user.id)
+        begun.resolve()
+        await end.promise
+      })
+      await begun.promise
+      const patience = delay(2_000, "a write waits for a timer", { ref: false })
+      jest.useFakeTimers({ doNotFake: realTimers })
+      const writes = async () => {
+        for (let write = 0; write < 5; write++) await create()
+        return "done"
+      }
+      const outcome = await Promise.race([writes(), patience])
+      jest.useRealTimers()
+      expect(outcome).toBe("done")
+      expect(await store.users.get(anyone, user.id)).not.toBeNull()
+      end.resolve()
+      await long
+      expect(await store.users.get(anyone, user.id)).toBeNull()
+    } finally {
+      end.resolve()
+      await store.close()
+      await database.drop()
+    }
+  })
+})
+
+/** All but `setTimeout`, which stands still: the event loop goes on, and what waits for a time waits for ever. */
+const realTimers = [
+  ...(["Date", "hrtime", "nextTick", "performance", "queueMicrotask", "setImmediate", "clearImmediate"] as const),
+  ...(["setInterval", "clearInterval"] as const),
+]

@@ -1,0 +1,446 @@
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises"
+import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { anyone, encryptionKeys, newId, newSession, newUser, outcomes, range } from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
+import type { Caller } from "../../store.js"
+import { openSqlStore, type SqlStore } from "../index.js"
+
+describe.each(databaseTargets())("writes with idempotency keys that come together, on %s", (target) => {
+  const isShared = target !== "sqlite"
+  let database: StoreDatabase & TestDatabase
+  let store: SqlStore
+  const soon = Date.now() + 3_600_000
+  /** The operations of the statements, such as COMMIT. */
+  let ran: string[]
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    const observer = {
+      waited() {},
+      connected() {},
+      lookedUp() {},
+      ran: ({ operation }: { operation: string }) => ran.push(operation),
+    }
+    const options = { encryptionKeys, poolSize: 5, eventsKeepMs: 86_400_000, provisionalMs: 900_000, observer }
+    store = await openSqlStore({ url: database.url, ...options })
+  })
+  beforeEach(() => {
+    ran = []
+  })
+  afterAll(async () => {
+    await store.close()
+    await database.drop()
+  })
+
+  const count = (operation: string) => ran.filter((one) => one === operation).length
+  const request = (key: string) => ({ owner: "owner", key, digest: () => "digest" })
+  /** Creates a user under a key, and does something else then. */
+  const create = (
+    key: string,
+    id: string,
+    also: (caller: Caller) => Promise<unknown> = async () => {},
+    given = anyone,
+  ) =>
+    store.once(given, request(key), async (unit) => {
+      const caller: Caller = { ...given, unit }
+      await store.users.create(caller, newUser({ id }))
+      await also(caller)
+      return Buffer.from(id)
+    })
+  /** A statement that fails. */
+  const failing = (caller: Caller) =>
+    store.database.writes(caller, [], (sql) => sql.write({ sql: "DELETE FROM nothing", cells: () => [] }, undefined))
+  /** How many users, events of them and keys there are. */
+  const stored = async (ids: readonly string[]) => {
+    const list = ids.map(() => "?").join()
+    const [users] = await database.sql(`SELECT COUNT(*) AS n FROM users WHERE id IN (${list})`, [...ids])
+    const [events] = await database.sql(`SELECT COUNT(*) AS n FROM events WHERE user_id IN (${list})`, [...ids])
+    const keys = await database.sql("SELECT COUNT(*) AS n FROM idempotency_keys")
+    return { users: Number(users?.n), events: Number(events?.n), keys: Number(keys[0]?.n) }
+  }
+  const keysBefore = async () => Number((await database.sql("SELECT COUNT(*) AS n FROM idempotency_keys"))[0]?.n)
+
+  test("share transactions; each is done once, with its event, and has its own answer, then and when it is repeated", async () => {
+    const ids = range(40).map(newId)
+    const before = await keysBefore()
+    const make = () => Promise.all(ids.map(async (id) => String(await create(`key of ${id}`, id))))
+    expect(await make()).toEqual(ids)
+    expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
+    if (isShared) expect(count("COMMIT")).toBeLessThan(20)
+    // One for the users, one for their events and one for the keys.
+    expect(count("INSERT")).toBe(3 * count("COMMIT"))
+    expect(count("ROLLBACK")).toBe(0)
+    expect(await make()).toEqual(ids)
+    expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
+  })
+
+  test("work that goes on after it inserted a row has that row", async () => {
+    const ids = range(40).map(newId)
+    const signUp = (id: string) =>
+      create(newId(), id, async (caller) => {
+        await store.sessions.create(caller, newSession(id, soon, { sessionToken: `of ${id}` }))
+        await store.users.update(caller, id, { name: "new" })
+      })
+    await Promise.all(ids.map(signUp))
+    expect(await stored(ids)).toMatchObject({ users: 40, events: 120 })
+    for (const id of ids) {
+      const found = await store.sessions.getWithUser(anyone, `of ${id}`)
+      expect(found).toMatchObject({ session: { userId: id }, user: { id, name: "new" } })
+    }
+    if (isShared) expect(count("ROLLBACK")).toBe(0)
+  })
+
+  test("what may delete many rows has a transaction for itself", async () => {
+    const users = range(20).map(() => newUser())
+    for (const user of users) await store.users.create(anyone, user)
+    ran = []
+    await Promise.all(
+      users.map(({ id }) =>
+        store.once(anyone, request(newId()), async (unit) => {
+          await store.users.delete({ ...anyone, unit }, id)
+          return Buffer.from(id)
+        }),
+      ),
+    )
+    expect(count("COMMIT")).toBe(20)
+  })
+
+  test("what revokes all sessions of users has one too", async () => {
+    const users = range(20).map(() => newUser())
+    for (const user of users) {
+      await store.users.create(anyone, user)
+      await store.sessions.create(anyone, newSession(user.id, soon))
+    }
+    ran = []
+    await Promise.all(
+      users.map(({ id }, n) =>
+        store.once(anyone, request(newId()), async (unit) => {
+          const caller = { ...anyone, unit }
+          if (n % 2 === 0) await store.sessions.revokeOfUser(caller, id, {})
+          else await store.sessions.revokeOfUsers(caller, [id])
+          return Buffer.from(id)
+        }),
+      ),
+    )
+    expect(count("COMMIT")).toBe(20)
+  })
+
+  test("one alone has a transaction at once, with a statement for each row", async () => {
+    await create(newId(), newId())
+    expect(ran.filter((operation) => operation !== "SELECT")).toEqual([
+      expect.stringMatching(/^(BEGIN|START)$/),
+      ...["INSERT", "INSERT", "INSERT", "COMMIT"],
+    ])
+  })
+
+  test("of those that fail nothing is there; the others are done once, though they shared a transaction", async () => {
+    const ids = range(60).map(newId)
+    const taken = newUser()
+    await store.users.create(anyone, taken)
+    const before = await keysBefore()
+    const fails = [
+      // A statement fails, before and after another one has written.
+      () => create(newId(), taken.id),
+      (id: string) => create(newId(), id, failing),
+      // It goes on after a row that cannot be inserted, by a statement that does not fail.
+      () => create(newId(), taken.id, (caller) => store.users.update(caller, taken.id, { name: "new" })),
+      // A row cannot be inserted, the last that the work writes.
+      (id: string) =>
+        create(newId(), id, async (caller) => {
+          const session = newSession(id, soon)
+          await store.sessions.create(caller, session)
+          await store.sessions.create(caller, session)
+        }),
+      // The work itself fails, when it has written.
+      (id: string) => create(newId(), id, () => Promise.reject(new Error("the work failed"))),
+    ]
+    const results = [
+      { status: "fulfilled" },
+      { reason: { reason: "USER_ALREADY_EXISTS" } },
+      { reason: { failure: "fault" } },
+      { reason: { reason: "USER_ALREADY_EXISTS" } },
+      { reason: { reason: "SESSION_ALREADY_EXISTS" } },
+      { reason: { message: "the work failed" } },
+    ]
+    const calls = ids.map((id, n) => (n % 6 === 0 ? create(newId(), id) : fails[(n % 6) - 1]?.(id)))
+    const ended = await Promise.allSettled(calls)
+    for (const [n, end] of ended.entries()) expect(end).toMatchObject(results[n % 6] as object)
+    expect(await stored(ids)).toEqual({ users: 10, events: 10, keys: before + 10 })
+  })
+
+  test("work that goes on after a statement that failed writes what it writes then, and no event of before", async () => {
+    const [first, second, ...others] = range(20).map(newId) as [string, string, ...string[]]
+    const changed = newUser()
+    await store.users.create(anyone, changed)
+    const before = await keysBefore()
+    const going = store.once(anyone, request(newId()), async (unit) => {
+      const caller = { ...anyone, unit }
+      await store.users.update(caller, changed.id, { name: "new" })
+      await expect(failing(caller)).rejects.toThrow()
+      await store.users.create(caller, newUser({ id: first }))
+      await expect(failing(caller)).rejects.toThrow()
+      await store.users.create(caller, newUser({ id: second }))
+      return Buffer.from("")
+    })
+    await Promise.all([going, ...others.map((id) => create(newId(), id))])
+    expect(await stored([first])).toMatchObject({ users: 0, events: 0 })
+    expect(await stored([changed.id])).toMatchObject({ users: 1, events: 1 })
+    expect(await stored([second, ...others])).toEqual({ users: 19, events: 19, keys: before + 19 })
+  })
+
+  test("what several delete at the same time, on two replicas, one of them has; those that came with them are done", async () => {
+    const other = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5, eventsKeepMs: 86_400_000 })
+    const user = newUser()
+    await store.users.create(anyone, user)
+    const tokens = range(20).map(newId)
+    for (const token of tokens) {
+      await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken: token }))
+      await store.verificationTokens.create(anyone, { identifier: token, token, expires: new Date(soon) })
+    }
+    const ids = tokens.map(newId)
+    const once = async <T>(replica: SqlStore, work: (caller: Caller) => Promise<T>) => {
+      let found: T | undefined
+      await replica.once(anyone, request(newId()), async (unit) => {
+        found = await work({ ...anyone, unit })
+        return Buffer.from("")
+      })
+      return found
+    }
+    const onBoth = <T>(token: string, work: (replica: SqlStore, caller: Caller, token: string) => Promise<T>) =>
+      [store, other].map((replica) => once(replica, (caller) => work(replica, caller, token)))
+    const deleted = tokens.map((token) =>
+      onBoth(token, (replica, caller, sessionToken) => replica.sessions.delete(caller, sessionToken)),
+    )
+    const used = tokens.map((token) =>
+      onBoth(token, (replica, caller) => replica.verificationTokens.use(caller, { identifier: token, token })),
+    )
+    const made = ids.map((id) => create(newId(), id))
+    const oneOf = async <T>(calls: Promise<T | null | undefined>[]) =>
+      (await Promise.all(calls)).flatMap((one) => one ?? [])
+    try {
+      const sessions = await Promise.all(deleted.map(oneOf))
+      expect(sessions).toEqual(tokens.map((sessionToken) => [expect.objectContaining({ sessionToken })]))
+      const verificationTokens = await Promise.all(used.map(oneOf))
+      expect(verificationTokens).toEqual(tokens.map((token) => [expect.objectContaining({ token })]))
+      await Promise.all(made)
+    } finally {
+      await Promise.allSettled([...deleted, ...used, ...made].flat())
+      await other.close()
+    }
+    expect(await database.sql("SELECT * FROM sessions WHERE user_id = ?", [user.id])).toEqual([])
+    const told = await database.sql("SELECT kind FROM events WHERE user_id = ? AND kind = 'session.deleted'", [user.id])
+    expect(told).toHaveLength(20)
+    expect(await stored(ids)).toMatchObject({ users: 20, events: 20 })
+  })
+
+  test("who deletes what somebody else is deleting undoes nobody else's work", async () => {
+    const user = newUser()
+    await store.users.create(anyone, user)
+    for (let round = 0; round < 10; round++) {
+      const sessionToken = newId()
+      await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken }))
+      let runs = 0
+      const others = range(20).map(() =>
+        create(newId(), newId(), async () => {
+          runs++
+        }),
+      )
+      const same = range(4).map(() =>
+        store.once(anyone, request(newId()), async (unit) => {
+          const session = await store.sessions.delete({ ...anyone, unit }, sessionToken)
+          return Buffer.from(session?.sessionToken ?? "")
+        }),
+      )
+      await Promise.all(others)
+      const found = (await Promise.all(same)).map(String).filter((token) => token !== "")
+      expect({ found, runs }).toEqual({ found: [sessionToken], runs: 20 })
+    }
+  })
+
+  test("sessions that are deleted together, or created, have few statements", async () => {
+    const user = newUser()
+    await store.users.create(anyone, user)
+    const tokens = range(32).map(newId)
+    const once = (work: (caller: Caller) => Promise<unknown>) =>
+      store.once(anyone, request(newId()), async (unit) => {
+        await work({ ...anyone, unit })
+        return Buffer.from("")
+      })
+    const users = tokens.map(() => newUser())
+    for (const one of users) await store.users.create(anyone, one)
+    ran = []
+    await Promise.all(
+      tokens.map((sessionToken, n) =>
+        once((caller) => store.sessions.create(caller, newSession(users[n]?.id as string, soon, { sessionToken }))),
+      ),
+    )
+    // For the users, who are not provisional any more.
+    expect(count("UPDATE")).toBe(count("COMMIT"))
+    expect(count("INSERT")).toBe(3 * count("COMMIT"))
+    // How many share one depends on the machine.
+    if (isShared) expect(count("COMMIT")).toBeLessThan(32)
+    ran = []
+    await Promise.all(tokens.map((sessionToken) => once((caller) => store.sessions.delete(caller, sessionToken))))
+    expect(count("DELETE")).toBe(count("COMMIT"))
+    expect(count("INSERT")).toBe(2 * count("COMMIT"))
+    if (isShared) expect(count("COMMIT")).toBeLessThan(32)
+  })
+
+  test("a key that is known is known; those that came with it are done", async () => {
+    const [known, ...ids] = range(20).map(newId) as [string, ...string[]]
+    const key = newId()
+    await create(key, known)
+    const again = range(5).map(() => create(key, newId()))
+    const others = ids.map((id) => create(newId(), id))
+    expect((await Promise.all(again)).map(String)).toEqual(again.map(() => known))
+    expect((await Promise.all(others)).map(String)).toEqual(ids)
+    expect(await stored([known, ...ids])).toMatchObject({ users: 20, events: 20 })
+  })
+
+  test("who gives up has written nothing; the others go on", async () => {
+    const ids = range(20).map(newId)
+    const leaving = new AbortController()
+    const [gone, ...others] = ids as [string, ...string[]]
+    const left = create(
+      newId(),
+      gone,
+      async () => {
+        leaving.abort(new Error("gone"))
+      },
+      { ...anyone, signal: leaving.signal } as typeof anyone,
+    )
+    const done = others.map((id) => create(newId(), id))
+    await expect(left).rejects.toThrow("gone")
+    await Promise.all(done)
+    expect(await stored([gone])).toMatchObject({ users: 0, events: 0 })
+    expect(await stored(others)).toMatchObject({ users: 19, events: 19 })
+  })
+
+  if (isShared) {
+    test("while some wait for locks that somebody else has, others are done", async () => {
+      const locked = range(6).map(() => newUser())
+      for (const user of locked) await store.users.create(anyone, user)
+      await database.sql("BEGIN")
+      for (const { id } of locked) {
+        await database.sql("UPDATE users SET name = 'theirs' WHERE tenant = 'default' AND id = ?", [id])
+      }
+      let over = 0
+      const waiting = locked.map(({ id }) =>
+        store
+          .once(anyone, request(newId()), async (unit) => {
+            await store.users.delete({ ...anyone, unit }, id)
+            return Buffer.from(id)
+          })
+          .finally(() => {
+            over++
+          }),
+      )
+      const ids = range(20).map(newId)
+      await Promise.all(ids.map((id) => create(newId(), id)))
+      expect(over).toBe(0)
+      await database.sql("COMMIT")
+      expect(await outcomes(waiting)).toEqual({ ok: 6 })
+    })
+
+    test("who gives up after its work is done keeps its turn until the transaction of all has ended", async () => {
+      const user = newUser()
+      await store.users.create(anyone, user)
+      /** Whether the two came into one transaction: on a slow machine the other one may have begun its own. */
+      const round = async (sessionToken: string): Promise<boolean> => {
+        await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken }))
+        const opened = Promise.withResolvers<void>()
+        let runs = 0
+        const held = () =>
+          create(newId(), newId(), async () => {
+            runs++
+            await opened.promise
+          })
+        // Two transactions that nobody can join yet: who comes now has to wait, and then begins one that others may join.
+        const before = [held(), held()]
+        await until(() => runs === 2)
+        const leaving = new AbortController()
+        const given = { ...anyone, signal: leaving.signal }
+        const beside: Promise<unknown>[] = []
+        const left = store.once(given, request(newId()), async (unit) => {
+          await store.sessions.delete({ ...given, unit }, sessionToken)
+          beside.push(held())
+          for (let turn = 0; turn < 50 && store.database.load().waiting === 0; turn++) await nextTurn()
+          return Buffer.from("")
+        })
+        await Promise.race([left, delay(300)])
+        leaving.abort(new Error("gone"))
+        const isJoined = await left.then(
+          () => false,
+          (error: Error) => error.message === "gone",
+        )
+        const next = store.once(anyone, request(newId()), async (unit) => {
+          const session = await store.sessions.delete({ ...anyone, unit }, sessionToken)
+          return Buffer.from(session?.sessionToken ?? "")
+        })
+        await delay(20)
+        opened.resolve()
+        await Promise.all([...before, ...beside])
+        expect({ next: String(await next), runs }).toEqual({ next: "", runs: 3 })
+        return isJoined
+      }
+      while (!(await round(newId())));
+    })
+
+    test("of those who come with one that loses its connection, all others are done", async () => {
+      // Its connections are new: of one that was in the pool a loss is expected.
+      const fresh = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
+      try {
+        const [idOf, end] =
+          target === "postgres"
+            ? ["SELECT pg_backend_pid()", "SELECT pg_terminate_backend(?)"]
+            : ["SELECT CONNECTION_ID()", "KILL ?"]
+        const ids = range(30).map(newId)
+        const calls = ids.map((id, n) =>
+          fresh.once(anyone, request(newId()), async (unit) => {
+            const caller = { ...anyone, unit }
+            await fresh.users.create(caller, newUser({ id }))
+            if (n % 10 === 5) {
+              await fresh.database.writes(caller, [], async (sql) => {
+                const [[connection] = []] = await sql.read({ sql: idOf, cells: () => [] }, undefined)
+                await database.sql(end, [Number(connection)])
+                await sql.read({ sql: idOf, cells: () => [] }, undefined)
+              })
+            }
+            return Buffer.from(id)
+          }),
+        )
+        expect(await outcomes(calls)).toEqual({ ok: 27, DATABASE_UNAVAILABLE: 3 })
+        expect(await stored(ids)).toMatchObject({ users: 27 })
+      } finally {
+        await fresh.close()
+      }
+    })
+
+    test("nobody has an answer before the database has committed", async () => {
+      const ids = range(20).map(newId)
+      let answered = 0
+      await database.sql("BEGIN")
+      // The keys wait for this one, last of all.
+      const lock = {
+        mysql: "SELECT * FROM idempotency_keys FOR UPDATE",
+        mariadb: "SELECT * FROM idempotency_keys FOR UPDATE",
+        postgres: "LOCK TABLE idempotency_keys IN EXCLUSIVE MODE",
+      }[target as "mysql"]
+      await database.sql(lock)
+      const calls = ids.map((id) =>
+        create(newId(), id).then(() => {
+          answered++
+        }),
+      )
+      await until(() => ran.filter((operation) => operation === "INSERT").length > 3)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      expect(answered).toBe(0)
+      expect(await stored(ids)).toMatchObject({ users: 0 })
+      await database.sql("COMMIT")
+      await Promise.all(calls)
+      expect(await stored(ids)).toMatchObject({ users: 20, events: 20 })
+    })
+  }
+})

@@ -1,0 +1,46 @@
+import { describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { anyone, encryptionKeys, newAccount, newId, newUser, outcomes } from "../../conformance/context.js"
+import type { Caller } from "../../store.js"
+import { openSqlStore, type SqlStore } from "../index.js"
+
+describeServers("a write with an idempotency key that names a row on its way, on %s", (target) => {
+  let database: TestDatabase
+  let store: SqlStore
+  /** Called as soon as a call has a connection. */
+  let onConnection = () => {}
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    const observer = { waited: () => onConnection(), connected() {}, ran() {}, lookedUp() {} }
+    // One place for writers.
+    store = await openSqlStore({ encryptionKeys, url: database.url, poolSize: 2, provisionalMs: 60_000, observer })
+  })
+  afterAll(async () => {
+    await store.close()
+    await database.drop()
+  })
+
+  /** Only ends a test that would hang. */
+  const patient = (): Caller => ({ ...anyone, signal: AbortSignal.timeout(20_000) })
+
+  // The one who creates finds the provisional user by the address that both have, and then has to wait for that row.
+  test.each<[string, (id: string, email: string) => Promise<unknown>]>([
+    ["whoever has its turn and waits for a place", (id) => store.accounts.link(patient(), newAccount(id))],
+    ["whoever has its turn and waits for the address", (id, email) => store.users.update(patient(), id, { email })],
+  ])("does not wait for ever with %s", async (_, write) => {
+    const email = `${newId()}@example.com`
+    const { id } = await store.users.create(anyone, newUser({ email }), { provisional: true })
+    const caller = patient()
+    const connected = new Promise<void>((resolve) => {
+      onConnection = resolve
+    })
+    const creating = store.once(caller, { owner: "", key: newId(), digest: () => "" }, async (unit) => {
+      await store.users.create({ ...caller, unit }, newUser({ email }))
+      return Buffer.alloc(0)
+    })
+    const writing = connected.then(() => write(id, email))
+    expect(await outcomes([creating])).toEqual({ EMAIL_ALREADY_EXISTS: 1 })
+    expect(await outcomes([writing])).toEqual({ ok: 1 })
+  })
+})

@@ -1,0 +1,174 @@
+import { StoreError } from "../../error.js"
+import type { Caller, UserStore } from "../../store.js"
+import type { User, UserPatch } from "../../types.js"
+import type { Database } from "../database.js"
+import { failsBy } from "../engine/statement-error.js"
+import type { EventOf } from "../events/event-rows.js"
+import { sharedLookup } from "../query/batched-lookup.js"
+import type { PageTokens } from "../query/page-tokens.js"
+import type { Cell } from "../query/statement.js"
+import type { UserRow } from "../schema/entities.js"
+import { checkJsonSize, mergeExtra } from "../schema/extra.js"
+import { textOf } from "../schema/table.js"
+import { emailKey } from "./email-key.js"
+import type { ProvisionalUsers } from "./provisional-users.js"
+import { userLists } from "./user-lists.js"
+
+export function userStore(
+  database: Database,
+  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
+): UserStore {
+  const { tokens, clock, provisional, eventOf } = options
+  const { users, accounts, sessions, authenticators } = database.tables
+  const columns = users.columns("u")
+  const userByEmail = users.statement(
+    users.selectFrom("u").where("u.tenant = :tenant AND u.emailKey = :emailKey"),
+    "tenant",
+    "emailKey",
+  )
+  /** Another writer of the same address is waited for as one of the same row is. */
+  const emailNames = (row: Pick<UserRow, "tenant" | "emailKey">) =>
+    row.emailKey === undefined ? [] : [`users_email_key ${textOf(userByEmail.cells(row))}`]
+  const from = () => users.selectFrom("u")
+  const byId = sharedLookup(database, { from, columns, alias: "u", key: ["id"] })
+  const columnsOfHolder = `${columns}, u.provisionalUntil`
+  const byEmail = sharedLookup(database, { from, columns: columnsOfHolder, alias: "u", key: ["emailKey"] })
+  const byAccount = sharedLookup(database, {
+    from: () => accounts.selectFrom("a").innerJoin(users.entity, "u", "u.tenant = a.tenant AND u.id = a.userId"),
+    columns,
+    alias: "a",
+    key: ["provider", "providerAccountId"],
+  })
+  const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
+  const ofUser = "tenant = :tenant AND userId = :userId"
+  const deleteSessions = sessions.statement(sessions.deleteFrom().where(ofUser), "tenant", "userId")
+  const deleteAccounts = accounts.statement(accounts.deleteFrom().where(ofUser), "tenant", "userId")
+  const deleteAuthenticators = authenticators.statement(authenticators.deleteFrom().where(ofUser), "tenant", "userId")
+
+  return {
+    ...userLists(database, tokens),
+
+    async create(caller, user, options) {
+      checkJsonSize("extra", user.extra)
+      const now = new Date(clock())
+      const given = { ...rowOf(caller, user), created: now, updated: now }
+      const row = { ...given, provisionalUntil: provisional.until(given, options?.provisional) }
+      const rows = [users.nameOf(row), ...emailNames(row)]
+      const holder = await database.writes(caller, rows, async (sql) => {
+        for (;;) {
+          try {
+            await sql.change([users.inserted(row), ...eventOf(caller, "user.created", { userId: row.id })])
+            return null
+          } catch (error) {
+            if (!failsBy(error, "duplicate")) throw error
+          }
+          // Which of the two it was says only the text of the error. If both have gone meanwhile, there is space now.
+          const sameId = await sql.read(users.byKey, row)
+          if (sameId.length > 0) throw new StoreError("USER_ALREADY_EXISTS", "the user id is taken")
+          const sameEmail = users.first(await sql.read(userByEmail, row))
+          if (sameEmail !== null) return sameEmail
+        }
+      })
+      if (holder === null || (await provisional.replace(caller, holder.id, row, rows))) return user
+      throw emailAlreadyExists()
+    },
+
+    async get(caller, id) {
+      return first(await byId(caller, [users.cell("id", id)]))
+    },
+
+    async getByEmail(caller, email) {
+      const key = emailKey(email)
+      if (key === undefined) return null
+      const cells = await byEmail(caller, [users.cell("emailKey", key)])
+      if (cells === undefined) return null
+      const holder = users.row(cells)
+      const until = users.value("provisionalUntil", cells[users.width] as Cell)
+      return (await provisional.givesWay(caller, holder.id, until)) ? null : holder
+    },
+
+    async getByAccount(caller, { provider, providerAccountId }) {
+      const key = [accounts.cell("provider", provider), accounts.cell("providerAccountId", providerAccountId)]
+      return first(await byAccount(caller, key))
+    },
+
+    update(caller, id, patch, options) {
+      const { tenant } = caller
+      const key = { tenant, id }
+      const isLong = options?.revokeSessionsOnEmailChange === true
+      const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
+      return database.transaction(
+        caller,
+        [users.nameOf(key), ...emailNames(address)],
+        async (sql) => {
+          const user = users.first(await sql.read(users.byKeyForUpdate, key))
+          if (user === null) return null
+          const changed = applyPatch(user, patch)
+          checkJsonSize("extra", changed.extra)
+          try {
+            const row = { ...rowOf(caller, changed), updated: new Date(clock()) }
+            await sql.write(users.update, row, eventOf(caller, "user.updated", { userId: id }))
+          } catch (error) {
+            throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
+          }
+          const isSameAddress = emailKey(changed.email) === emailKey(user.email)
+          if (!isLong || isSameAddress) return changed
+          // Whoever creates a session needs a shared lock on the user's row.
+          const event = eventOf(caller, "user.sessions_revoked", { userId: id })
+          return { ...changed, revokedSessions: await sql.write(deleteSessions, { tenant, userId: id }, event) }
+        },
+        { isLong },
+      )
+    },
+
+    delete(caller, id) {
+      const key = { tenant: caller.tenant, id }
+      return database.transaction(
+        caller,
+        [users.nameOf(key)],
+        async (sql) => {
+          // The lock keeps others from giving the user a new session, account or authenticator: to insert one, they need
+          // a shared lock on this row for its foreign key.
+          const user = users.first(await sql.read(users.byKeyForUpdate, key))
+          if (user === null) return null
+          const owner = { tenant: key.tenant, userId: id }
+          await sql.write(deleteSessions, owner)
+          await sql.write(deleteAccounts, owner)
+          await sql.write(deleteAuthenticators, owner)
+          await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
+          return user
+        },
+        { isLong: true },
+      )
+    },
+  }
+}
+
+function rowOf({ tenant }: Caller, user: User): UserRow {
+  return { ...user, tenant, emailKey: emailKey(user.email) }
+}
+
+type TextField = Exclude<keyof UserPatch, "emailVerified" | "extra">
+
+/** Those of a patch that are text: the compiler names one that is missing. */
+const isText: Record<TextField, true> = { email: true, name: true, image: true }
+const textFields = Object.keys(isText) as TextField[]
+
+/** A field that is cleared stands in `extra` as null, so that it reads back as null and not as absent. */
+function applyPatch(user: User, patch: UserPatch): User {
+  const extra = mergeExtra(user.extra, patch.extra)
+  const changed: User = { ...user, extra }
+  for (const field of textFields) {
+    const value = patch[field]
+    if (value === undefined) continue
+    changed[field] = value ?? undefined
+    if (value === null) extra[field] = null
+    else delete extra[field]
+  }
+  if (patch.emailVerified !== undefined) changed.emailVerified = patch.emailVerified ?? undefined
+  return changed
+}
+
+function emailAlreadyExists(): StoreError {
+  return new StoreError("EMAIL_ALREADY_EXISTS", "another user has the e-mail address")
+}

@@ -1,0 +1,130 @@
+import { once } from "node:events"
+import http from "node:http"
+import { sendAllButTheLastByte } from "@authwire/test-support/attack/partial-message.js"
+import { getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
+import { type AttackConnection, attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
+import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { whileFull } from "@authwire/test-support/processes/full.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { limits } from "../../server/src/transport/limits.js"
+
+/** A message that has no end, as far as this test can tell: more than comes through before the stream is closed. */
+const endless = { bytes: 2 ** 32 - 1 }
+
+describe("who may not call is told so by the header alone", () => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget({ args: ["--rate-limit-overrides=UserService.GetUser=1"] })
+  })
+  afterAll(() => target.close())
+  const ends = endsAfterEach()
+  const connect = (listener: (typeof listeners)[number]): AttackConnection => {
+    const connection = attackConnection(target.url(listener))
+    ends(async () => connection.close())
+    return connection
+  }
+
+  const strangers: [who: string, key: () => string | undefined, status: string][] = [
+    ["without a key", () => undefined, "16"],
+    ["with a key that is none", () => "nonsense", "16"],
+    ["with a key that nobody knows", () => staticKey(["all"]).text, "16"],
+  ]
+  const callers: typeof strangers = [...strangers, ["with a key that lacks the scope", () => target.keys.sessions, "7"]]
+
+  describe.each(listeners)("at the %s listener", (listener) => {
+    test.each(callers)("a unary call %s", async (_, key, status) => {
+      const call = connect(listener).open(header(paths.getUser, { key: key() }))
+      expect(await endOf(call)).toBe(`${status} NO_ERROR`)
+    })
+
+    test.each(strangers)("a pipeline %s", async (_, key, status) => {
+      const call = connect(listener).open(header(paths.pipeline, { key: key() }))
+      expect(await endOf(call)).toBe(`${status} NO_ERROR`)
+    })
+
+    test("a call beyond the rate of its key", async () => {
+      const connection = connect(listener)
+      const calls = [1, 2].map(() => connection.open(header(paths.getUser, { key: target.keys.all })))
+      expect(await endOf(calls[1]!)).toBe("8 NO_ERROR")
+      // The call before it has taken the place, and goes on.
+      calls[0]!.stream.end(getUserRequest("nobody"))
+      expect(await endOf(calls[0]!)).toBe("5 NO_ERROR")
+    })
+
+    test.each([paths.getUser, paths.pipeline])("%s: an endless message does not keep the stream open", async (path) => {
+      const call = connect(listener).open(header(path))
+      const message = sendAllButTheLastByte(call.stream, endless)
+      expect(await endOf(call)).toBe("16 NO_ERROR")
+      expect(message.isAlmostWhole).toBe(false)
+    })
+
+    test("the connection goes on", async () => {
+      const connection = connect(listener)
+      const calls = Array.from({ length: limits.strangerRequests - 1 }, () => connection.open(header(paths.getUser)))
+      for (const { stream } of calls) sendAllButTheLastByte(stream)
+      const found = await Promise.all(calls.map((call) => endOf(call)))
+      expect(found.filter((end) => end !== "16 NO_ERROR")).toEqual([])
+      expect(await endOf(connection.open(header(paths.check), Buffer.alloc(5)))).toBe("0 NO_ERROR")
+    })
+  })
+
+  test.each([
+    ["application/proto", "401 NO_ERROR"],
+    ["application/json", "401 NO_ERROR"],
+    ["application/grpc-web+proto", expect.stringMatching(/^(16|200) NO_ERROR$/)],
+  ])("a call of %s over HTTP/2", async (type, end) => {
+    const call = connect("http").open(header(paths.getUser, { type }))
+    const message = sendAllButTheLastByte(call.stream, { ...endless, isEnveloped: type.includes("grpc") })
+    expect(await endOf(call)).toEqual(end)
+    expect(message.isAlmostWhole).toBe(false)
+  })
+
+  const bytes = 2 ** 40
+
+  test.each([
+    ["application/proto", { "content-length": bytes }, 401],
+    ["application/proto", {}, 401],
+    ["application/grpc-web+proto", {}, 200],
+  ])("a call of %s with %j over HTTP/1.1, whose connection is closed", async (type, length, status) => {
+    const agent = new http.Agent({ keepAlive: true })
+    const headers = { "content-type": type, ...length }
+    const call = http.request(target.server.httpUrl + paths.getUser, { method: "POST", agent, headers })
+    ends(async () => call.destroy())
+    call.on("error", () => {})
+    call.flushHeaders()
+    const answered = once(call, "response") as Promise<[http.IncomingMessage]>
+    const [answer] = await answered
+    expect(answer.statusCode).toBe(status)
+    answer.resume()
+    // It sends on, and never ends.
+    sendAllButTheLastByte(call, { bytes, isEnveloped: false })
+    await until(() => call.socket?.destroyed === true)
+  })
+})
+
+describeServers("calls beyond the concurrency limit, on %s", (database) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(database, ["--max-active-calls=2"])
+  })
+  afterAll(() => authwire.close())
+
+  test("are told so by the header alone, at both listeners", async () => {
+    const { grpcUrl, httpUrl } = authwire.server
+    const connections = [grpcUrl, httpUrl].map((url) => attackConnection(url))
+    await whileFull(authwire, async () => {
+      const types = ["application/grpc", "application/grpc", "application/proto"]
+      const found = types.map((type, index) => {
+        const call = connections[Math.min(index, 1)]?.open(header(paths.getUser, { type }))
+        return call && endOf(call, 4_000)
+      })
+      expect(await Promise.all(found)).toEqual(["8 NO_ERROR", "8 NO_ERROR", "429 NO_ERROR"])
+    })
+    for (const { close } of connections) close()
+  })
+})

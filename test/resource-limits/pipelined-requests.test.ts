@@ -1,0 +1,78 @@
+import { UserService } from "@authwire/proto"
+import { type BarePipeline, frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
+import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { type HeldRow, withHeldRow } from "@authwire/test-support/databases/held-row.js"
+import { type Heap, heapTold, openHeap } from "@authwire/test-support/machine/heap.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
+
+const { updateUser } = UserService.method
+const mebibyte = 2 ** 20
+/** What the requests of one connection may take. */
+const budgetBytes = 10 * mebibyte
+const header = Object.fromEntries(Array.from({ length: 63 }, (_, n) => [`x-${n}`, "x".repeat(8_000)]))
+
+describeServers("calls of a pipeline that wait, on %s", (target) => {
+  let authwire: Authwire
+  let heap: Heap
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, [], heapTold)
+    heap = await openHeap(authwire.server)
+  })
+  afterAll(async () => {
+    heap.close()
+    await authwire.close()
+  })
+
+  const withPipeline = (work: (pipeline: BarePipeline, row: HeldRow) => Promise<void>) =>
+    withHeldRow(authwire, async (row) => {
+      const pipeline = openBarePipeline(authwire.server.grpcUrl)
+      try {
+        expect((await pipeline.next()).settings).toBeDefined()
+        await work(pipeline, row)
+      } finally {
+        pipeline.cancel()
+      }
+    })
+
+  test("their headers count against what the requests of a connection may take", () =>
+    withPipeline(async (pipeline, { request, waiting, release }) => {
+      const fitting = Math.floor(budgetBytes / (63 * 8_000)) - 1
+      const send = (from: number, to: number) => {
+        for (let id = from; id <= to; id++) pipeline.send({ calls: [frame(id, updateUser, request, { header })] })
+      }
+      const areAnswered = async () => {
+        for (const { outcome } of await pipeline.answers(fitting)) expect(outcome.case).toBe("message")
+      }
+      send(1, fitting)
+      await waiting(1)
+      await release()
+      await areAnswered()
+      // What is over has given its part back.
+      send(1, fitting)
+      await areAnswered()
+    }))
+
+  test("who sends more than that while they wait is cut", () =>
+    withPipeline(async (pipeline, { request, waiting }) => {
+      pipeline.send({ calls: [frame(0, updateUser, request)] })
+      await waiting(1)
+      for (let id = 1; id <= 30; id++) pipeline.send({ calls: [frame(id, updateUser, request, { header })] })
+      expect(await pipeline.ended).toMatchObject({ code: "RESOURCE_EXHAUSTED" })
+    }))
+
+  test("they do not keep the messages that they came in", () =>
+    withPipeline(async (pipeline, { request, waiting }) => {
+      const filler = { id: 1_000_000, method: "no/method", message: new Uint8Array(mebibyte) }
+      // Of one user, so that they wait outside of the database, before and after they are read.
+      pipeline.send({ calls: [frame(0, updateUser, request)] })
+      await waiting(1)
+      const before = await heap.usedBytes()
+      const count = 60
+      for (let id = 1; id <= count; id++) {
+        pipeline.send({ calls: [frame(id, updateUser, request), filler] })
+        await pipeline.answers(1)
+      }
+      expect(((await heap.usedBytes()) - before) / count).toBeLessThan(mebibyte / 4)
+    }))
+})

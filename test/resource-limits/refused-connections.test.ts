@@ -1,0 +1,51 @@
+import { once } from "node:events"
+import { connect, type Socket } from "node:net"
+import { AuthwireAdapter } from "@authwire/client"
+import { AuthwireAdapter as EdgeAdapter } from "@authwire/client/edge"
+import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+describe.each([
+  ["gRPC", "grpcUrl", AuthwireAdapter],
+  ["HTTP", "httpUrl", EdgeAdapter],
+] as const)("a client of the %s listener says why it has no connection", (_, listener, makeAdapter) => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let only: Socket
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    server = await startServer({ databaseUrl: database.url, args: ["--max-connections=1"] })
+    only = connect(Number(new URL(server[listener]).port), "127.0.0.1")
+    only.on("error", () => {})
+    await once(only, "connect")
+  })
+  afterAll(async () => {
+    only.destroy()
+    await server.stop()
+    await database.drop()
+  })
+
+  const messageOf = (url: string): Promise<string> =>
+    makeAdapter({ url })
+      .getUser("nobody")
+      .then(
+        () => "no error",
+        (error: Error) => error.message,
+      )
+
+  test.each(["http:", "https:"])("with %s: the service has too many, before anything about TLS", async (scheme) => {
+    const message = await messageOf(server[listener].replace("http:", scheme))
+    expect(message).toMatch(/closed at once, as the service does when it has too many \(--max-connections\); /)
+    expect(message.search(/https:\/\/|certificate/)).toBeGreaterThan(message.indexOf("--max-connections"))
+  })
+
+  test("nobody listens: the connection is refused, and nothing about TLS", async () => {
+    const proxy = await tcpProxy(Number(new URL(server[listener]).port))
+    await proxy.close()
+    const message = await messageOf(`http://127.0.0.1:${proxy.port}`)
+    expect(message).toMatch(/ECONNREFUSED 127\.0\.0\.1:\d+\. Is it running\?$/)
+    expect(message).not.toMatch(/TLS|--max-connections/)
+  })
+})

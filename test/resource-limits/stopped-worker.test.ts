@@ -1,0 +1,66 @@
+import http from "node:http"
+import { createDatabase, describeServers } from "@authwire/test-support/databases/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
+import { connection, healthAnswers, isGone, logOf, workersOf } from "@authwire/test-support/processes/workers.js"
+import { until } from "@authwire/test-support/until.js"
+import { expect, test } from "@jest/globals"
+
+const later = endsAfterEach()
+
+describeServers("a worker of two stands still, on %s", (target) => {
+  async function start(args: string[] = []) {
+    const database = await createDatabase(target)
+    later(database.drop)
+    const server = await startServer({ databaseUrl: database.url, args: ["--workers=2", ...args] })
+    later(() => server.stop("SIGKILL"))
+    const victim = workersOf(server).get(1) as number
+    return { server, victim }
+  }
+
+  test("it is ended and replaced, one line says so, and connections that it was given are closed", async () => {
+    const { server, victim } = await start()
+    process.kill(victim, "SIGSTOP")
+    const outcomes: string[] = []
+    const viaHttp = () =>
+      new Promise<string>((resolve) => {
+        const request = http.get(`${server.httpUrl}/healthz`, { agent: false }, (response) => {
+          response.resume().once("end", () => resolve("answered"))
+        })
+        request.once("error", () => resolve("broken"))
+      })
+    const viaGrpc = async () => {
+      const { health, close } = connection(server.grpcUrl)
+      try {
+        return await health.check({}).then(
+          () => "answered",
+          () => "broken",
+        )
+      } finally {
+        close()
+      }
+    }
+    await Promise.all(
+      Array.from({ length: 12 }, async (_, index) => outcomes.push(await (index % 2 ? viaHttp() : viaGrpc()))),
+    )
+    // One at each listener was given to it; Node gives it no other before it takes that one.
+    expect(outcomes.toSorted()).toEqual([...Array(10).fill("answered"), "broken", "broken"])
+    await until(() => workersOf(server).get(1) !== victim)
+    expect(isGone(victim)).toBe(true)
+    expect(logOf(server).filter(({ msg }) => msg === "a worker has ended: replacing it")).toMatchObject([
+      { worker: 1, pid: victim, signal: "SIGKILL", reason: "it has stood still for 10 seconds" },
+    ])
+    expect(new Set(await healthAnswers(server))).toEqual(new Set(["SERVING"]))
+    expect(await server.stop()).toBe(0)
+  })
+
+  test("a stop does not wait for it as long as for calls", async () => {
+    const { server, victim } = await start(["--shutdown-grace-ms=600000"])
+    process.kill(victim, "SIGSTOP")
+    expect(await server.stop()).toBe(1)
+    expect(isGone(victim)).toBe(true)
+    expect(logOf(server).filter(({ msg }) => msg === "a worker did not end by itself")).toMatchObject([
+      { worker: 1, pid: victim, reason: "it has stood still for 10 seconds" },
+    ])
+  })
+})

@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import type { Mail } from "../../../examples/express/src/mail.js"
+
+/** The application of examples/express with its OIDC provider and its mailbox, running. */
+export interface Example {
+  readonly appUrl: string
+  readonly issuer: string
+  /** What the SMTP server has received, the newest first. */
+  mails(): Promise<Mail[]>
+  /** All that the three processes wrote so far. */
+  output(): string
+  /** Ends it by a signal, SIGTERM by default. */
+  stop(signal?: NodeJS.Signals): Promise<void>
+}
+
+const program = fileURLToPath(new URL("../../../examples/express/dist/main.js", import.meta.url))
+
+/** Starts the example on free ports, against the Authwire at that URL. `environment` goes on top of its own. */
+export async function startExample(authwireUrl: string, environment: Record<string, string> = {}): Promise<Example> {
+  const ports = { PORT: "0", OIDC_PORT: "0", SMTP_PORT: "0", MAILBOX_PORT: "0" }
+  const child: ChildProcess = spawn(process.execPath, [program], {
+    // Nothing of the caller's environment: AUTH_URL or AUTH_SECRET would change what Auth.js does.
+    env: { PATH: process.env.PATH, ...ports, ...environment, AUTHWIRE_URL: authwireUrl },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+  const lines: string[] = []
+  const closed = once(child, "close")
+  createInterface({ input: child.stderr! }).on("line", (line) => lines.push(line))
+  const found = (pattern: RegExp) => lines.map((line) => pattern.exec(line)?.[1]).find((address) => address)
+  const listening = new Promise<void>((resolve) => {
+    createInterface({ input: child.stdout! }).on("line", (line) => {
+      lines.push(line)
+      if (line.startsWith("app: ")) resolve()
+    })
+  })
+  await Promise.race([listening, closed])
+  const appUrl = found(/^app: listening on (\S+)$/)
+  const issuer = found(/^oidc: listening on (\S+)$/)
+  const mailboxUrl = found(/^mailbox: .* mails at (\S+)$/)
+  if (!appUrl || !issuer || !mailboxUrl) throw new Error(`the example did not start:\n${lines.join("\n")}`)
+  return {
+    appUrl,
+    issuer,
+    output: () => lines.join("\n"),
+    async mails() {
+      const response = await fetch(`${mailboxUrl}.json`)
+      return (await response.json()) as Mail[]
+    },
+    async stop(signal = "SIGTERM") {
+      child.kill(signal)
+      await closed
+    },
+  }
+}

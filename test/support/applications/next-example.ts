@@ -1,0 +1,70 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import type { Mail } from "../../../examples/express/src/mail.js"
+import { freePort } from "../machine/free-port.js"
+import type { Example } from "./example.js"
+
+/** How the application is run; `standalone` and `start` need `buildNextExample`. */
+export type NextMode = "dev" | "start" | "standalone"
+
+const folder = fileURLToPath(new URL("../../../examples/nextjs", import.meta.url))
+
+/** What starts each mode: a script of its package.json. */
+const scripts = { dev: "dev", start: "start", standalone: "start:standalone" } as const
+
+/** Nothing of the caller's environment: AUTH_URL or AUTH_SECRET would change what Auth.js does, NODE_ENV what Next.js does. */
+const environment = {
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  CI: "1",
+  NEXT_TELEMETRY_DISABLED: "1",
+  npm_config_update_notifier: "false",
+}
+
+/** Builds examples/nextjs, for both modes, with nothing in the environment. Rejects with the output if it fails. */
+export async function buildNextExample(): Promise<void> {
+  await promisify(execFile)(process.execPath, ["scripts/build-standalone.js"], { cwd: folder, env: environment })
+}
+
+/** What starts examples/nextjs with its OpenID Connect provider and its mailbox, on free ports, against an Authwire. */
+export function nextExample(mode: NextMode) {
+  return async (authwireUrl: string, more: Record<string, string> = {}): Promise<Example> => {
+    const port = await freePort()
+    const ports = { PORT: String(port), OIDC_PORT: "0", SMTP_PORT: "0", MAILBOX_PORT: "0" }
+    const child: ChildProcess = spawn("npm", ["run", scripts[mode]], {
+      cwd: folder,
+      env: { ...environment, ...ports, ...more, AUTHWIRE_URL: authwireUrl },
+      stdio: ["ignore", "pipe", "pipe"],
+    })
+    let text = ""
+    const closed = once(child, "close")
+    const ready = new Promise<void>((resolve) => {
+      const collect = (chunk: Buffer) => {
+        text += chunk
+        if (/Ready in/.test(text)) resolve()
+      }
+      child.stdout?.on("data", collect)
+      child.stderr?.on("data", collect)
+    })
+    await Promise.race([ready, closed])
+    const issuer = /^oidc: listening on (\S+)$/m.exec(text)?.[1]
+    const mailboxUrl = /^mailbox: .* mails at (\S+)$/m.exec(text)?.[1]
+    if (!/Ready in/.test(text) || !issuer || !mailboxUrl) throw new Error(`next ${mode} did not start:\n${text}`)
+    return {
+      appUrl: `http://localhost:${port}`,
+      issuer,
+      output: () => text,
+      async mails() {
+        const response = await fetch(`${mailboxUrl}.json`)
+        return (await response.json()) as Mail[]
+      },
+      async stop() {
+        child.kill("SIGTERM")
+        // Not before the last of its processes has ended: all of them write into the same pipes.
+        await closed
+      },
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+// Loaded by jest and, for `hasNextjs`, by Node as it is: so it imports no file of ours.
+
+/** An application of Next.js in a folder of its own. */
+export interface NextApp {
+  /** Writes a file, by its path in the application. */
+  write(path: string, text: string): void
+  /** Runs `next build`. Rejects with its output if it fails. */
+  build(): Promise<void>
+  /** Runs `next start` or `next dev` on a free port. */
+  serve(how: "start" | "dev"): Promise<NextServer>
+  remove(): void
+}
+
+export interface NextServer {
+  readonly url: string
+  output(): string
+  stop(): Promise<void>
+}
+
+const fixture = fileURLToPath(new URL("../../security/nextjs", import.meta.url))
+const program = join(fixture, "node_modules/next/dist/bin/next")
+
+/** Whether it is installed: its packages are not among those of the workspaces. */
+export function hasNextjs(): boolean {
+  return existsSync(program)
+}
+
+/** Whether examples/nextjs is installed: it has a lock file of its own. */
+export function hasNextExample(): boolean {
+  return existsSync(join(fixture, "../../../examples/nextjs/node_modules/next"))
+}
+
+/** Copies the application of test/security/nextjs. It keeps what it takes from the environment. */
+export function createNextApp(environment: Record<string, string>): NextApp {
+  const parent = join(fixture, "build")
+  mkdirSync(parent, { recursive: true })
+  // Below the fixture, in whose node_modules it finds what it imports.
+  const folder = mkdtempSync(join(parent, "app-"))
+  for (const name of ["app", "next.config.js"]) cpSync(join(fixture, name), join(folder, name), { recursive: true })
+
+  function next(args: string[]) {
+    const child: ChildProcess = spawn(process.execPath, [program, ...args], {
+      cwd: folder,
+      env: {
+        PATH: process.env.PATH,
+        HOME: folder,
+        CI: "1",
+        NEXT_TELEMETRY_DISABLED: "1",
+        NEXT_IGNORE_INCORRECT_LOCKFILE: "1",
+        AUTHWIRE_REPOSITORY: join(fixture, "../../.."),
+        ...environment,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    })
+    let text = ""
+    const collect = (chunk: Buffer) => {
+      text += chunk
+    }
+    child.stdout?.on("data", collect)
+    child.stderr?.on("data", collect)
+    return { child, output: () => text, closed: once(child, "close") as Promise<[number | null]> }
+  }
+
+  return {
+    write(path, text) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true })
+      writeFileSync(join(folder, path), text)
+    },
+    async build() {
+      const { output, closed } = next(["build"])
+      const [code] = await closed
+      if (code !== 0) throw new Error(`next build: ${code}\n${output()}`)
+    },
+    async serve(how) {
+      const { child, output, closed } = next([how, "--hostname", "127.0.0.1", "--port", "0"])
+      const address = () => /(http:\/\/127\.0\.0\.1:[1-9]\d*)/.exec(output())?.[1]
+      const ready = new Promise<void>((resolve) => {
+        child.stdout?.on("data", () => address() && /Ready in/.test(output()) && resolve())
+      })
+      await Promise.race([ready, closed])
+      const url = address()
+      if (url === undefined) throw new Error(`next ${how} did not start:\n${output()}`)
+      return {
+        url,
+        output,
+        async stop() {
+          child.kill("SIGTERM")
+          await closed
+        },
+      }
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}

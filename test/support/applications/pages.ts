@@ -1,0 +1,60 @@
+import { execFile } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { delimiter } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+
+/** A fenced block of a page. */
+export interface Block {
+  /** The heading above it. */
+  readonly heading: string
+  readonly language: string
+  readonly code: string
+}
+
+/** The fenced blocks of a page, which is a path in the repository, in their order. */
+export function blocksOf(page: string): Block[] {
+  const found: Block[] = []
+  let heading = ""
+  let open: { indent: number; language: string; lines: string[] } | undefined
+  for (const line of readFileSync(`${root}/${page}`, "utf8").split("\n")) {
+    const [, indent = "", language = ""] = /^( *)```(\w*)$/.exec(line) ?? []
+    const isFence = line.trim().startsWith("```")
+    if (open === undefined && isFence) open = { indent: indent.length, language, lines: [] }
+    else if (open === undefined) heading = /^#+ (.+)$/.exec(line)?.[1] ?? heading
+    else if (isFence) {
+      found.push({ heading, language: open.language, code: open.lines.map((text) => `${text}\n`).join("") })
+      open = undefined
+    } else open.lines.push(line.slice(open.indent))
+  }
+  return found
+}
+
+/** The code of the blocks of one language directly below a heading. */
+export function codeBelow(page: string, heading: string, language = "sh"): string[] {
+  return blocksOf(page)
+    .filter((block) => block.heading === heading && block.language === language)
+    .map(({ code }) => code)
+}
+
+/**
+ * Runs a block of shell as it stands, with the command `authwire` on the path. Rejects if one of its commands fails.
+ *
+ * @param programs - A folder whose programs come before others of the path.
+ */
+export async function runBlock(
+  code: string,
+  folder: string,
+  env: Record<string, string> = {},
+  programs?: string,
+): Promise<string> {
+  const path = [`${root}/node_modules/.bin`, programs, process.env.PATH].filter(Boolean).join(delimiter)
+  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", code], {
+    cwd: folder,
+    // The programs of the databases look for their configuration at home.
+    env: { PATH: path, HOME: folder, ...env },
+  })
+  return stdout
+}

@@ -1,0 +1,72 @@
+import { clientOver } from "../../../client/src/client.js"
+import { type ConnectionOptions, headersOf } from "../../../client/src/options.js"
+import { type PipelineTransportOptions, pipelineTransport } from "../../../client/src/pipeline/transport.js"
+import { type ServerProcess, startServer } from "../processes/server.js"
+
+/**
+ * What createAuthwireClient makes, with the options that only the transport has: from the source, so what its adapter
+ * throws is known by its `code`.
+ */
+export function pipelineClient(options: ConnectionOptions & Omit<PipelineTransportOptions, "header">) {
+  const header = headersOf(options)
+  const transport = pipelineTransport({ ...options, header })
+  return { ...clientOver(transport, "the service", options, header), close: transport.close }
+}
+
+export type PipelineClient = ReturnType<typeof pipelineClient>
+
+/** How a call ended: "OK", or the code it rejected with. */
+export function outcome(call: Promise<unknown>): Promise<string> {
+  return call.then(
+    () => "OK",
+    (error) => String(error.code ?? error),
+  )
+}
+
+/** How often each outcome was. */
+export function tally(outcomes: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const one of outcomes) counts[one] = (counts[one] ?? 0) + 1
+  return counts
+}
+
+/** Servers on one database, which have the same port on addresses of their own; a name has them all. */
+export interface Replicas {
+  readonly hosts: readonly string[]
+  /** The URL of a name that only `resolve` knows. */
+  readonly url: string
+  readonly port: number
+  resolve(): Promise<readonly string[]>
+  server(index: number): ServerProcess
+  /** Stops one with SIGTERM, checks that it ends well, and starts it again where it was. */
+  restart(index: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** On addresses where nobody else listens: their ports are still free after a restart. */
+export async function startReplicas(databaseUrls: readonly string[], args: string[] = []): Promise<Replicas> {
+  const hosts = databaseUrls.map((_, index) => `127.0.0.${index + 11}`)
+  const servers: ServerProcess[] = []
+  let port = 0
+  const start = async (index: number) => {
+    const databaseUrl = databaseUrls[index] as string
+    servers[index] = await startServer({ databaseUrl, args: [`--grpc-addr=${hosts[index]}:${port}`, ...args] })
+    port = Number(new URL(servers[index].grpcUrl).port)
+  }
+  for (const index of databaseUrls.keys()) await start(index)
+  return {
+    hosts,
+    url: `dns:///authwire.test:${port}`,
+    port,
+    resolve: async () => hosts,
+    server: (index) => servers[index] as ServerProcess,
+    async restart(index) {
+      const code = await servers[index]?.stop("SIGTERM")
+      if (code !== 0) throw new Error(`the server ended with ${code}`)
+      await start(index)
+    },
+    async stop() {
+      await Promise.all(servers.map((server) => server.stop()))
+    },
+  }
+}

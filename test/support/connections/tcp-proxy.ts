@@ -1,0 +1,133 @@
+import { once } from "node:events"
+import { connect, createServer, type Socket } from "node:net"
+import { freePort } from "../machine/free-port.js"
+
+/** A network that can fail, between a client and a server on 127.0.0.1. */
+export interface TcpProxy {
+  /** Where it listens on 127.0.0.1. */
+  readonly port: number
+  /** How many connections it has accepted so far. */
+  readonly accepted: number
+  /** How many of them are open. */
+  readonly open: number
+  /** Resets every connection and rejects new ones. */
+  cut(): Promise<void>
+  /** Accepts connections and passes nothing, on old ones neither. What was sent meanwhile arrives after restore(). */
+  hang(): void
+  /**
+   * Drops every connection without a word to either side, as a firewall does with what it has forgotten: what is sent on
+   * them is swallowed, also after restore(). New ones pass.
+   */
+  lose(): void
+  /**
+   * Passes nothing more to clients on connections that have sent `text`, from the moment when it comes whole: they wait for an
+   * answer that the server has given. Without a text it holds for every connection at once, and for new ones.
+   */
+  mute(text?: string): void
+  /** Resets every connection, and passes new ones. Undoes mute(). */
+  reset(): void
+  /** Undoes cut() and hang(). */
+  restore(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens a proxy on a free port of 127.0.0.1 that passes everything to `targetPort`. */
+export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  const lost = new WeakSet<Socket>()
+  const servers = new Set<Socket>()
+  let mutes: string | undefined
+  let muted = false
+  let hanging = false
+  let accepted = 0
+  let open = 0
+
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    accepted++
+    open++
+    near.once("close", () => open--)
+    const far = connect({ port: targetPort, host: targetHost, allowHalfOpen: true })
+    servers.add(far)
+    if (muted) far.pause()
+    far.once("close", () => servers.delete(far))
+    near.on("data", (chunk) => {
+      if (mutes !== undefined && chunk.includes(mutes)) far.pause()
+    })
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      const passes = () => !lost.has(from)
+      from.on("data", (chunk) => passes() && to.write(chunk))
+      from.on("end", () => passes() && from.end())
+      from.on("error", () => passes() && to.destroy())
+      from.on("close", () => {
+        sockets.delete(from)
+        if (passes()) to.destroy()
+      })
+      if (hanging) from.pause()
+    }
+  })
+
+  async function listen(port: number): Promise<number> {
+    server.listen(port, "127.0.0.1")
+    await once(server, "listening")
+    const address = server.address()
+    if (address === null || typeof address === "string") throw new Error("no port")
+    return address.port
+  }
+
+  async function cut() {
+    if (!server.listening) return
+    const closed = once(server, "close")
+    server.close()
+    reset()
+    await closed
+  }
+
+  function reset() {
+    mutes = undefined
+    muted = false
+    for (const socket of sockets) {
+      // Node spins for ever when it exits after a reset of a socket that was ending.
+      if (socket.writableEnded) socket.destroy()
+      else socket.resetAndDestroy()
+    }
+  }
+
+  // It may be listened on again after cut().
+  const port = await listen(await freePort())
+  return {
+    port,
+    get accepted() {
+      return accepted
+    },
+    get open() {
+      return open
+    },
+    cut,
+    hang() {
+      hanging = true
+      for (const socket of sockets) socket.pause()
+    },
+    lose() {
+      for (const socket of sockets) {
+        lost.add(socket)
+        socket.resume()
+      }
+    },
+    mute(text) {
+      mutes = text
+      muted = text === undefined
+      if (muted) for (const server of servers) server.pause()
+    },
+    reset,
+    async restore() {
+      hanging = false
+      for (const socket of sockets) socket.resume()
+      if (!server.listening) await listen(port)
+    },
+    close: cut,
+  }
+}

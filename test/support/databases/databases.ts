@@ -1,0 +1,203 @@
+import { randomBytes } from "node:crypto"
+import { rmSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { describe } from "@jest/globals"
+import type BetterSqlite3 from "libsql"
+import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise"
+import { urlsOfHosts } from "../../../server/src/store/sql/cluster/hosts.js"
+import { postgresDatabase } from "./postgres-database.js"
+import { createServerProcess, findServer, type PrivateServer, type ServerEngine, serverEngines } from "./servers.js"
+
+export { type TcpProxy, tcpProxy } from "../connections/tcp-proxy.js"
+export type { PrivateServer, ServerEngine }
+
+export type DatabaseTarget = "sqlite" | ServerEngine
+
+export type Row = Record<string, unknown>
+
+/** An empty database of one test file. */
+export interface TestDatabase {
+  readonly target: DatabaseTarget
+  /** What the store takes as its `url`. */
+  readonly url: string
+  /** The same by another member of the cluster, where the server's URL names several hosts; the first has number 0. */
+  urlOn(member: number): string
+  /**
+   * Runs a statement with `?` for each parameter, on one connection that is not the store's, and returns the rows as
+   * the driver gives them: on MySQL and MariaDB key columns are Buffers, and on all servers dates are Dates. Beside BEGIN and
+   * COMMIT, which hold locks against the store, every statement commits by itself.
+   */
+  query(sql: string, params?: unknown[]): Promise<Row[]>
+  /** Closes the connection and removes the database. */
+  drop(): Promise<void>
+}
+
+/** The databases of this run, for `describe.each`: sqlite always, the servers as far as the global set-up found them. */
+export function databaseTargets(): DatabaseTarget[] {
+  const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite").split(",")
+  const servers = serverEngines.filter((engine) => serverUrlOf(engine) !== undefined)
+  return wanted.includes("sqlite") ? ["sqlite", ...servers] : servers
+}
+
+/** The servers whose program is on the path, so that a test can have one of its own. */
+export function ownServers(): ServerEngine[] {
+  return serverEngines.filter((engine) => findServer(engine) !== undefined)
+}
+
+/**
+ * `describe.each` of servers: by default of those that this run has beside sqlite. Where there is none the block is
+ * skipped, and the global set-up has named what is left out.
+ */
+export function describeServers(
+  name: string,
+  block: (engine: ServerEngine) => void,
+  engines: readonly ServerEngine[] = databaseTargets().filter((target) => target !== "sqlite"),
+): void {
+  if (engines.length > 0) describe.each(engines)(name, block)
+  else describe.skip(name.replace("%s", "a server"), () => block("mysql"))
+}
+
+/** A cluster in which every member takes writes. */
+export interface TestCluster {
+  readonly name: string
+  readonly engine: ServerEngine
+  /** Names every member as a host. */
+  readonly url: string
+  /** The code of the error when two members write the same. */
+  readonly conflict: string
+  /** Statements by which a member loses the others, and finds them again. */
+  readonly leave: string
+  readonly join: string
+}
+
+/**
+ * The clusters that this run was given: AUTHWIRE_TEST_CLUSTER_URL, a replication group of MySQL with several primaries, and
+ * AUTHWIRE_TEST_GALERA_URL, a cluster of MariaDB. No run starts one by itself.
+ */
+export function clusters(): TestCluster[] {
+  const { AUTHWIRE_TEST_CLUSTER_URL: group, AUTHWIRE_TEST_GALERA_URL: galera } = process.env
+  const all: TestCluster[] = []
+  if (group)
+    all.push({
+      name: "a replication group with several primaries",
+      engine: "mysql",
+      url: group,
+      conflict: "ER_TRANSACTION_ROLLBACK_DURING_COMMIT",
+      leave: "STOP GROUP_REPLICATION",
+      join: "START GROUP_REPLICATION",
+    })
+  if (galera)
+    all.push({
+      name: "a cluster of Galera",
+      engine: "mariadb",
+      url: galera,
+      conflict: "ER_LOCK_DEADLOCK",
+      leave: "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'",
+      join: "SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'",
+    })
+  return all
+}
+
+/**
+ * Makes an empty database, without tables, on the run's server of that kind or on the one at `url`. `drop()` it when
+ * done.
+ */
+export async function createDatabase(target: DatabaseTarget, url?: string): Promise<TestDatabase> {
+  const name = `authwire_test_${randomBytes(6).toString("hex")}`
+  if (target === "sqlite") return sqliteDatabase(join(runFolder(), `${name}.db`))
+  const serverUrl = url ?? serverUrlOf(target)
+  if (serverUrl === undefined) throw new Error(`this run has no ${target}`)
+  return serverDatabase(target, serverUrl, name)
+}
+
+/**
+ * Starts a server that belongs to one test file, so that it can be killed: MariaDB, or MySQL, whichever is installed.
+ * Null where neither is. `remove()` it when done.
+ */
+export async function startPrivateDatabase(
+  engine: ServerEngine | undefined = findServer("mariadb") ? "mariadb" : "mysql",
+): Promise<PrivateServer | null> {
+  return findServer(engine) === undefined ? null : createServerProcess(engine, runFolder())
+}
+
+/** The server of this run, which the global set-up found or started. */
+function serverUrlOf(engine: ServerEngine): string | undefined {
+  return process.env[`AUTHWIRE_TEST_${engine.toUpperCase()}_URL`] || undefined
+}
+
+/** Makes an empty database on a server that `startPrivateDatabase` started. */
+export function createDatabaseOn(server: PrivateServer): Promise<TestDatabase> {
+  return serverDatabase(server.engine, server.url, `authwire_test_${randomBytes(6).toString("hex")}`)
+}
+
+const fresh = { mysql: "group_replication_consistency = 'BEFORE'", mariadb: "wsrep_sync_wait = 7" }
+
+async function serverDatabase(target: ServerEngine, serverUrl: string, name: string): Promise<TestDatabase> {
+  if (target === "postgres") {
+    const database = await postgresDatabase(serverUrl, name)
+    return { target, ...database, urlOn: () => database.url }
+  }
+  const urls = urlsOfHosts(serverUrl).map((url) => Object.assign(new URL(url), { pathname: `/${name}` }))
+  const [url] = urls as [URL]
+  const first = await connect(Object.assign(new URL(url), { pathname: "/" }).href)
+  await first.query(`CREATE DATABASE ${name}`)
+  await first.end()
+  let connection: Promise<Connection> | undefined
+  const connected = () => {
+    connection ??= connect(url.href).then(async (opened) => {
+      // What other members have committed is seen.
+      if (urls.length > 1) await opened.query(`SET SESSION ${fresh[target]}`)
+      // After the server was killed the next statement connects again.
+      opened.on("error", () => {
+        connection = undefined
+      })
+      return opened
+    })
+    return connection
+  }
+  return {
+    target,
+    url: url.href,
+    urlOn: (member) => (urls[member % urls.length] ?? url).href,
+    async query(sql, params = []) {
+      const [rows] = await (await connected()).query<RowDataPacket[]>(sql, params)
+      return Array.isArray(rows) ? rows : []
+    },
+    async drop() {
+      await (await connected()).query(`DROP DATABASE ${name}`)
+      await (await connected()).end()
+    },
+  }
+}
+
+function connect(uri: string): Promise<Connection> {
+  return createConnection({ uri, timezone: "Z", charset: "utf8mb4" })
+}
+
+function sqliteDatabase(path: string): TestDatabase {
+  const Database = createRequire(import.meta.url)("libsql") as typeof BetterSqlite3
+  let database: BetterSqlite3.Database | undefined
+  return {
+    target: "sqlite",
+    url: `sqlite:${path}`,
+    urlOn: () => `sqlite:${path}`,
+    async query(sql, params = []) {
+      database ??= new Database(path)
+      const statement = database.prepare(sql)
+      if (statement.reader) return statement.all(params) as Row[]
+      statement.run(params)
+      return []
+    },
+    async drop() {
+      database?.close()
+      for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true })
+    },
+  }
+}
+
+function runFolder(): string {
+  const folder = process.env.AUTHWIRE_TEST_RUN_FOLDER
+  if (folder === undefined) throw new Error("jest's global set-up did not run")
+  return folder
+}

@@ -1,0 +1,105 @@
+import type { Database } from "../../../server/src/store/sql/index.js"
+import type { Cell } from "../../../server/src/store/sql/query/statement.js"
+import type { DatabaseTarget } from "./databases.js"
+import { plainSql } from "./plain-sql.js"
+
+/** How a statement finds the rows of one table, by which index. */
+export interface Access {
+  table: unknown
+  type: unknown
+  key: unknown
+}
+
+/** A statement with the cells of its parameters, of the types that the store sends. */
+export type Ran = [statement: string, cells: Cell[]]
+
+/** How a database runs statements, by its own word. */
+export interface Plans {
+  /** What the statement reads, table by table. */
+  of(ran: Ran): Promise<Access[]>
+  /** Whether the rows are sorted after they were read. */
+  sortsRows(ran: Ran): Promise<boolean>
+}
+
+export function plansOf(target: DatabaseTarget, database: Database): Plans {
+  const run = (statement: string, cells: Cell[] = []) =>
+    database.statements({}, (sql) => sql.read(plainSql(statement), cells))
+
+  async function planOf([statement, cells]: Ran): Promise<Access[]> {
+    if (target === "mysql") {
+      const rows = await run(`EXPLAIN FORMAT=TRADITIONAL ${statement}`, cells)
+      return rows.map(([, , table, , type, , key]) => ({ table, type, key }))
+    }
+    if (target === "postgres") return postgresPlan(statement, cells)
+    if (target === "mariadb") {
+      const rows = await run(`EXPLAIN ${statement}`, cells)
+      return rows.map(([, , table, type, , key]) => ({ table, type, key }))
+    }
+    const rows = await run(`EXPLAIN QUERY PLAN ${statement}`, cells)
+    // Such as "SEARCH u USING INDEX users_email_key (email_key=?)".
+    const words = rows.map(([, , , detail]) => String(detail).replace("COVERING ", "").split(" "))
+    return words
+      .filter(([type]) => type === "SEARCH" || type === "SCAN")
+      .map(([type, table, , , key]) => ({
+        table,
+        type: type === "SEARCH" ? "const" : "ALL",
+        key: key?.startsWith("sqlite_autoindex") ? "PRIMARY" : key,
+      }))
+  }
+
+  /** What PostgreSQL says of a statement that is prepared: its plan is for any values. */
+  async function explained(explain: string, statement: string, cells: Cell[]) {
+    const literal = (cell: Cell) => {
+      if (cell === null) return "NULL"
+      if (Buffer.isBuffer(cell)) return `'\\x${cell.toString("hex")}'`
+      return `'${(cell instanceof Date ? cell.toISOString() : String(cell)).replaceAll("'", "''")}'`
+    }
+    await run(`PREPARE explained AS ${statement}`)
+    const values = cells.length === 0 ? "" : `(${cells.map(literal).join(", ")})`
+    const rows = await run(`${explain} EXECUTE explained${values}`)
+    await run("DEALLOCATE explained")
+    return rows[0]?.[0]
+  }
+
+  /** Also one that modifies a table has what finds its rows below it. */
+  async function postgresPlan(statement: string, cells: Cell[]): Promise<Access[]> {
+    interface Node {
+      "Node Type": string
+      Alias?: string
+      "Index Name"?: string
+      "Index Cond"?: string
+      Plans?: Node[]
+    }
+    const found = await explained("EXPLAIN (FORMAT JSON)", statement, cells)
+    const root = (found as unknown as [{ Plan: Node }])[0].Plan
+    const accesses: Access[] = []
+    const visit = (node: Node): void => {
+      const { "Node Type": type, "Index Name": index, "Index Cond": condition, Alias: table } = node
+      const key = index?.endsWith("_pkey") ? "PRIMARY" : index
+      if (type === "Seq Scan") accesses.push({ table, type: "ALL", key: null })
+      else if (type === "Bitmap Heap Scan") accesses.push({ table, type: "range", key: bitmapIndex(node) })
+      else if (index !== undefined) {
+        accesses.push({
+          table,
+          type: condition === undefined ? "index" : / = ANY /.test(condition) ? "range" : "const",
+          key,
+        })
+      }
+      if (type !== "Bitmap Heap Scan") for (const one of node.Plans ?? []) visit(one)
+    }
+    const bitmapIndex = (node: Node): string | undefined =>
+      node["Index Name"]?.replace(/^.*_pkey$/, "PRIMARY") ?? node.Plans?.map(bitmapIndex)[0]
+    visit(root)
+    return accesses
+  }
+
+  async function sortsRows([statement, cells]: Ran): Promise<boolean> {
+    if (target === "postgres") {
+      return JSON.stringify(await explained("EXPLAIN (FORMAT JSON)", statement, cells)).includes('"Sort"')
+    }
+    const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
+    return /filesort|TEMP B-TREE/i.test(String(await run(`${explain} ${statement}`, cells)))
+  }
+
+  return { of: planOf, sortsRows }
+}

@@ -1,0 +1,33 @@
+import type { Database } from "../../../server/src/store/sql/index.js"
+import type { Statement, Statements } from "../../../server/src/store/sql/query/statement.js"
+import type { Ran } from "./plans.js"
+
+/**
+ * A database that notes every statement that it runs, but for the rows of events.
+ *
+ * @param options.changes whether statements that write are run. Otherwise they match no row, and each finds what the others
+ *   have found.
+ */
+export function recordingDatabase(database: Database, recorded: Ran[], options: { changes: boolean }): Database {
+  const noting =
+    <T>(run: <Values>(statement: Statement<Values>, values: Values) => Promise<T>) =>
+    <Values>(statement: Statement<Values>, values: Values) => {
+      recorded.push([statement.sql, statement.cells(values)])
+      return run(statement, values)
+    }
+  const recording = ({ read, write, change }: Statements): Statements => ({
+    read: noting(read),
+    write: noting(options.changes ? write : async () => 0),
+    change: async (changes) => {
+      for (const { kind, sql, cells } of changes) if (kind !== "insert events") recorded.push([sql, cells])
+      if (options.changes) await change(changes)
+    },
+  })
+  return {
+    ...database,
+    statements: (waiter, work) => database.statements(waiter, ({ read }) => work({ read: noting(read) })),
+    olderStatements: (waiter, work) => database.olderStatements(waiter, ({ read }) => work({ read: noting(read) })),
+    writes: (waiter, rows, work) => database.writes(waiter, rows, (sql) => work(recording(sql))),
+    transaction: (waiter, rows, work) => database.transaction(waiter, rows, (sql) => work(recording(sql))),
+  }
+}

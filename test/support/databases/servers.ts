@@ -1,0 +1,182 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
+import { connect } from "node:net"
+import { tmpdir, userInfo } from "node:os"
+import { delimiter, dirname, join } from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
+import { freePort } from "../machine/free-port.ts"
+import { createPostgresProcess } from "./postgres-server.ts"
+
+export const serverEngines = ["mysql", "mariadb", "postgres"] as const
+
+export type ServerEngine = (typeof serverEngines)[number]
+
+/** A database server of our own, on a free port of 127.0.0.1. User root, on PostgreSQL postgres, no password. */
+export interface PrivateServer {
+  readonly engine: ServerEngine
+  readonly port: number
+  /** `mysql://root@127.0.0.1:PORT/`, without a database, or `postgres://postgres@127.0.0.1:PORT/postgres`. */
+  readonly url: string
+  /** Where its files are. */
+  readonly dataFolder: string
+  /** Starts it (again) on the same port and data, and waits until it greets. */
+  start(): Promise<void>
+  /** Ends it as a power cut would (SIGKILL), and waits until it is gone. */
+  kill(): Promise<void>
+  /** Ends it for good and removes its data. */
+  remove(): Promise<void>
+}
+
+const startTimeoutMs = 60_000
+
+/** The path of the program that serves an engine, or undefined where there is none on the PATH. */
+export function findServer(engine: ServerEngine): string | undefined {
+  if (engine === "mariadb") return findProgram("mariadbd")
+  // Debian has its programs in a folder for each version.
+  if (engine === "postgres") return findProgram("postgres", globSync("/usr/lib/postgresql/*/bin").sort().toReversed())
+  const program = findProgram("mysqld")
+  // Debian's mariadb-server installs `mysqld` too, as a link to mariadbd.
+  if (program === undefined || /mariadb/i.test(execFileSync(program, ["--version"], { encoding: "utf8" }))) return
+  return program
+}
+
+/** The folder of the PATH with MySQL's own programs: MariaDB has others of the same names. Undefined where there is none. */
+export function mysqlPrograms(): string | undefined {
+  return (process.env.PATH ?? "").split(delimiter).find((folder) => {
+    const program = join(folder, "mysqldump")
+    return existsSync(program) && !/mariadb/i.test(execFileSync(program, ["--version"], { encoding: "utf8" }))
+  })
+}
+
+/** The folder with PostgreSQL's programs. Undefined where there is none. */
+export function postgresPrograms(): string | undefined {
+  const program = findServer("postgres")
+  return program && dirname(realpathSync(program))
+}
+
+/**
+ * Makes a data folder below `folder` and starts a server on it. Throws with the server's log when it does not start.
+ */
+export async function createServerProcess(engine: ServerEngine, folder: string): Promise<PrivateServer> {
+  const program = findServer(engine)
+  if (program === undefined) throw new Error(`no ${engine} server on the PATH`)
+  if (engine === "postgres") {
+    const port = await freePort()
+    return { engine, port, ...(await createPostgresProcess(program, port, folder)) }
+  }
+  const home = mkdtempSync(join(folder, `${engine}-`))
+  const data = join(home, "data")
+  const logFile = join(home, "log")
+  const pidFile = join(home, "authwire-test.pid")
+  const user = `--user=${userInfo().username}`
+  const log = openSync(logFile, "a")
+  const stdio: ["ignore", number, number] = ["ignore", log, log]
+  try {
+    if (engine === "mariadb") {
+      const options = ["--auth-root-authentication-method=normal", "--skip-test-db", user]
+      const installer = findProgram("mariadb-install-db") ?? "mariadb-install-db"
+      execFileSync(installer, ["--no-defaults", `--datadir=${data}`, ...options], { stdio })
+    } else {
+      execFileSync(program, ["--no-defaults", `--datadir=${data}`, "--initialize-insecure", user], { stdio })
+    }
+  } catch (cause) {
+    // A program that is not there has written nothing.
+    throw new Error(`no data folder for ${engine}: ${cause}\n${readFileSync(logFile, "utf8").slice(-2000)}`, { cause })
+  }
+  const port = await freePort()
+  const options = [
+    "--no-defaults",
+    user,
+    `--datadir=${data}`,
+    `--port=${port}`,
+    "--bind-address=127.0.0.1",
+    `--socket=${join(home, "sock")}`,
+    `--pid-file=${join(home, "pid")}`,
+    "--skip-log-bin",
+    "--max-connections=400",
+    "--innodb-buffer-pool-size=64M",
+    // Survives a killed process, if not a dead machine, and spares the disk.
+    "--innodb-flush-log-at-trx-commit=2",
+    ...(engine === "mysql" ? ["--mysqlx=OFF", "--secure-file-priv="] : []),
+  ]
+  let child: ChildProcess | undefined
+
+  async function start() {
+    child = spawn(program as string, options, { stdio })
+    child.unref()
+    writeFileSync(pidFile, String(child.pid))
+    const deadline = Date.now() + startTimeoutMs
+    while (!(await greets(port))) {
+      if (child.exitCode !== null || Date.now() > deadline) {
+        throw new Error(`${engine} did not start:\n${readFileSync(logFile, "utf8").slice(-2000)}`)
+      }
+      await delay(50)
+    }
+  }
+
+  async function kill() {
+    rmSync(pidFile, { force: true })
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exit = once(child, "exit")
+    // It was not waited for: now the process must not end before it.
+    child.ref()
+    child.kill("SIGKILL")
+    await exit
+  }
+
+  async function remove() {
+    await kill()
+    closeSync(log)
+    rmSync(home, { recursive: true, force: true })
+  }
+
+  await start()
+  return { engine, port, url: `mysql://root@127.0.0.1:${port}/`, dataFolder: data, start, kill, remove }
+}
+
+/** A folder for everything that one run of the tests starts or stores. */
+export function createRunFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "authwire-test-"))
+  // PostgreSQL runs as another user where we are root, in a folder below.
+  chmodSync(folder, 0o711)
+  return folder
+}
+
+function findProgram(name: string, others: readonly string[] = []): string | undefined {
+  // Servers stand in sbin, which the PATH of an ordinary user often lacks.
+  const sbin = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"]
+  const folders = [...(process.env.PATH ?? "").split(delimiter), ...sbin, ...others]
+  for (const folder of folders) {
+    const path = join(folder, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {}
+  }
+  return undefined
+}
+
+/** Whether a server speaks first on the port, as MySQL and MariaDB do. */
+function greets(port: number): Promise<boolean> {
+  const socket = connect({ port, host: "127.0.0.1" })
+  return new Promise<boolean>((resolve) => {
+    socket.setTimeout(1000, () => resolve(false))
+    socket.once("data", (greeting) => resolve(greeting[4] === 10))
+    socket.once("error", () => resolve(false))
+    socket.once("close", () => resolve(false))
+  }).finally(() => socket.destroy())
+}

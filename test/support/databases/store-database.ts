@@ -1,0 +1,66 @@
+import { encryptionKeys } from "../../../server/src/store/conformance/context.js"
+import type { StoreDatabase } from "../../../server/src/store/conformance.js"
+import { applyMigrations, openSqlStore, type SqlStore } from "../../../server/src/store/sql/index.js"
+import { until } from "../until.js"
+import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "./databases.js"
+import { activeStatements } from "./server-sql.js"
+
+/** Makes a database with the tables in it, for the store's tests. */
+export async function createStoreDatabase(target: DatabaseTarget): Promise<StoreDatabase & TestDatabase> {
+  const database = await createDatabase(target)
+  const stores: SqlStore[] = []
+  let retries = 0
+  const onRetry = () => {
+    retries++
+  }
+  /** Whether a write of a store is active, which takes no time to speak of where it meets no lock. */
+  async function isWriting(): Promise<boolean> {
+    if (target === "sqlite") return false
+    return (await activeStatements(database)).some((sql) => /^(DELETE|INSERT|UPDATE)\b/i.test(sql))
+  }
+
+  async function openStore(options: Parameters<StoreDatabase["openStore"]>[0] = {}) {
+    // The first of a test is where `sql` holds its locks.
+    const url = database.urlOn(Math.max(0, stores.length - 1))
+    const store = await openSqlStore({ encryptionKeys, url, onRetry, ...options })
+    stores.push(store)
+    return store
+  }
+
+  await applyMigrations((await openStore()).database)
+  if (target === "postgres") await database.query(hexFunction)
+  return {
+    ...database,
+    openStore,
+    sql: async (statement, parameters) => (await database.query(statement, parameters)).map(plainRow),
+    async lockMet() {
+      const before = retries
+      await until(async () => retries > before || (await isWriting()))
+    },
+    moment: (ms) =>
+      target === "sqlite" ? new Date(ms).toISOString().replace("T", " ").replace("Z", "") : new Date(ms),
+    async drop() {
+      for (const store of stores) await store.close()
+      await database.drop()
+    },
+  }
+}
+
+/** As the other databases have it. */
+const hexFunction =
+  "CREATE FUNCTION hex(bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT upper(encode($1, 'hex')) $$"
+
+/** Text and moments come as different types from the engines. */
+function plainRow(row: Row): Row {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plainValue(value)]))
+}
+
+function plainValue(value: unknown): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8")
+  if (value instanceof Date) return value.getTime()
+  if (typeof value === "boolean") return Number(value)
+  if (typeof value === "string" && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/.test(value)) {
+    return Date.parse(`${value.replace(" ", "T")}Z`)
+  }
+  return value
+}

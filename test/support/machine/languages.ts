@@ -1,0 +1,165 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync } from "node:fs"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+
+// Loaded by jest and, for `missingLanguages`, by Node as it is: so it imports no file of ours.
+
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+const buildFolder = `${root}/build/languages`
+
+/** A language with an example in examples/, which is one program with the same commands and output in all of them. */
+export interface Language {
+  readonly name: string
+  /** Its folder below examples/, and the name of its fenced blocks in docs/. */
+  readonly folder: string
+  /** What building and running it needs on the PATH, and what to install if it is missing. */
+  readonly tools: readonly string[]
+  readonly remedy: string
+  /** What builds it, in its folder. What was built before is used again. */
+  readonly build: readonly string[]
+  /** What runs it, in its folder. */
+  readonly command: readonly string[]
+  /** How it ends on SIGTERM: with 0, but a JVM with 143, whatever its shut-down hooks did. */
+  readonly exitCode: number
+}
+
+export const languages: readonly Language[] = [
+  {
+    name: "Go",
+    folder: "go",
+    tools: ["go"],
+    remedy: "install Go 1.26+",
+    build: ["go", "build", "-o", `${buildFolder}/go/example`, "."],
+    command: [`${buildFolder}/go/example`],
+    exitCode: 0,
+  },
+  {
+    name: "Python",
+    folder: "python",
+    tools: ["python3"],
+    remedy: "install Python 3.10+ with venv",
+    build: [`${root}/scripts/languages/venv`, `${buildFolder}/python`, "requirements.txt", `${root}/gen/python`],
+    command: [`${buildFolder}/python/bin/python`, "-m", "example"],
+    exitCode: 0,
+  },
+  {
+    name: "Java",
+    folder: "java",
+    tools: ["javac", "mvn"],
+    remedy: "install a JDK 17+ and Maven 3.8+",
+    build: ["mvn", "--batch-mode", "--quiet", "package"],
+    command: ["java", "-jar", "target/example.jar"],
+    exitCode: 143,
+  },
+  {
+    name: "Rust",
+    folder: "rust",
+    tools: ["cargo"],
+    remedy: "install Rust 1.88+",
+    build: [
+      "cargo",
+      "build",
+      "--quiet",
+      "--locked",
+      "--config=profile.dev.debug=false",
+      `--target-dir=${buildFolder}/rust`,
+    ],
+    command: [`${buildFolder}/rust/debug/example`],
+    exitCode: 0,
+  },
+]
+
+/** What this run leaves out for lack of a toolchain, a line for each language. */
+export function missingLanguages(hasTool: (name: string) => boolean): string[] {
+  return languages
+    .filter(({ tools }) => !tools.every(hasTool))
+    .map(({ name, remedy }) => `left out: the example in ${name} (${remedy})`)
+}
+
+/** Builds an example. Rejects with the compiler's output if it does not build. */
+export async function buildExample({ build, folder }: Language): Promise<void> {
+  mkdirSync(buildFolder, { recursive: true })
+  const [program, ...args] = build
+  await promisify(execFile)(program as string, args, { cwd: `${root}/examples/${folder}` })
+}
+
+/** Where Authwire is, the key that it lets in, and whom to trust. */
+export interface Reach {
+  url: string
+  apiKey: string
+  /** A file of authorities that sign its certificate. Default: those that the language trusts. */
+  authorities?: string
+}
+
+/** Runs a command of an example to its end. */
+export async function runExample(
+  language: Language,
+  args: readonly string[],
+  authwire: Reach,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = start(language, args, authwire)
+  let stdout = ""
+  let stderr = ""
+  child.stdout?.on("data", (chunk: Buffer) => {
+    stdout += chunk
+  })
+  child.stderr?.on("data", (chunk: Buffer) => {
+    stderr += chunk
+  })
+  const [code] = (await once(child, "close")) as [number | null]
+  return { code, stdout, stderr }
+}
+
+export interface ServingExample {
+  /** URL that it answers at, with the path `/me`. */
+  readonly meUrl: string
+  /** All that it wrote so far, on both outputs. */
+  output(): string
+  /** Sends SIGTERM and resolves to the exit code. */
+  stop(): Promise<number | null>
+}
+
+/** Starts the HTTP server of an example. Rejects with its output if it ends before it listens. */
+export async function serveExample(language: Language, authwire: Reach): Promise<ServingExample> {
+  const child = start(language, ["serve", "--listen", "127.0.0.1:0"], authwire)
+  const lines: string[] = []
+  const closed = once(child, "close") as Promise<[number | null]>
+  const listening = new Promise<string>((resolve) => {
+    for (const output of [child.stdout, child.stderr]) {
+      createInterface({ input: output as NodeJS.ReadableStream }).on("line", (line) => {
+        lines.push(line)
+        const address = /^listening on (\S+)$/.exec(line)?.[1]
+        if (address !== undefined) resolve(address)
+      })
+    }
+  })
+  const address = await Promise.race([listening, closed])
+  if (typeof address !== "string") throw new Error(`the example did not start:\n${lines.join("\n")}`)
+  return {
+    meUrl: `${address}/me`,
+    output: () => lines.join("\n"),
+    async stop() {
+      child.kill("SIGTERM")
+      const [code] = await closed
+      return code
+    },
+  }
+}
+
+function start({ command, folder }: Language, args: readonly string[], authwire: Reach): ChildProcess {
+  const [program, ...first] = command
+  return spawn(program as string, [...first, ...args], {
+    cwd: `${root}/examples/${folder}`,
+    env: {
+      ...process.env,
+      PYTHONDONTWRITEBYTECODE: "1",
+      AUTHWIRE_URL: authwire.url,
+      AUTHWIRE_API_KEY: authwire.apiKey,
+      ...(authwire.authorities !== undefined && { AUTHWIRE_TLS_CA: authwire.authorities }),
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+}

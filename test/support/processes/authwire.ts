@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto"
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "../databases/databases.js"
+import { type ServerProcess, startServer } from "./server.js"
+
+/** A server process on an empty database, and a client of it over a real socket. */
+export interface Authwire {
+  readonly database: TestDatabase
+  readonly server: ServerProcess
+  readonly client: AuthwireClient
+  readonly adapter: AuthwireClient["adapter"]
+  /** Rows as plain values: key columns as strings, booleans as 0 and 1, whatever the engine gives. */
+  rows(sql: string, params?: unknown[]): Promise<Row[]>
+  close(): Promise<void>
+}
+
+/** Starts both; see startServer for the arguments. */
+export async function startAuthwire(
+  target: DatabaseTarget,
+  args: string[] = [],
+  env: Record<string, string> = {},
+): Promise<Authwire> {
+  const database = await createDatabase(target)
+  const server = await startServer({ databaseUrl: database.url, args, env })
+  const client = createAuthwireClient({ url: server.grpcUrl })
+  return {
+    database,
+    server,
+    client,
+    adapter: client.adapter,
+    async rows(sql, params) {
+      const rows = await database.query(sql, params)
+      return rows.map((row) =>
+        Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(name, value)])),
+      )
+    },
+    async close() {
+      client.close()
+      await server.stop()
+      await database.drop()
+    },
+  }
+}
+
+/** How a session token or a verification token stands in the database, in hexadecimal. */
+export function tokenHash(token: string): string {
+  return createHash("sha256").update(token).digest("hex")
+}
+
+function plain(name: string, value: unknown): unknown {
+  if (value instanceof ArrayBuffer) return plain(name, Buffer.from(value))
+  if (Buffer.isBuffer(value)) return name === "token_hash" ? value.toString("hex") : value.toString()
+  return value
+}

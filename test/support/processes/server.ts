@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { createHash, randomBytes } from "node:crypto"
+import { once } from "node:events"
+import { fileURLToPath } from "node:url"
+
+export interface ServerProcess {
+  /** URL of the gRPC listener, for AuthwireAdapter and others: `http://127.0.0.1:…`, `https://` with `--tls-cert`. */
+  readonly grpcUrl: string
+  /** URL of the HTTP listener. */
+  readonly httpUrl: string
+  readonly pid: number
+  /** A key that lets callers in; undefined where none is needed. */
+  readonly apiKey: string | undefined
+  /** All that it wrote so far, on both outputs. */
+  output(): string
+  /** The same, of its log only: what it wrote on standard error. */
+  log(): string
+  /** Sends a signal (default SIGTERM) and resolves to the exit code once it has ended; null if the signal ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** The secret that servers have in tests, unless their environment says otherwise. */
+export const testSecret = "a-secret-of-the-tests-and-of-nobody-else"
+
+const ownCommand = fileURLToPath(new URL("../../../server/bin/authwire.js", import.meta.url))
+
+/**
+ * Starts `authwire serve` as a process of its own, on free loopback ports, with pending migrations applied. It needs no
+ * keys (`--dev`) unless `keys` says so. Rejects with its output when it ends before both listeners listen.
+ */
+export async function startServer(options: {
+  databaseUrl: string
+  /** More arguments; a flag given here wins. */
+  args?: string[]
+  env?: Record<string, string>
+  /**
+   * Starts it as in production, where every call needs a key: with one that has these scopes, or all of them (true), or
+   * with none (false).
+   */
+  keys?: boolean | readonly string[]
+  /** A program, with arguments, that starts it. Default: none. */
+  prefix?: readonly string[]
+  /** The file of the command `authwire`. Default: that of this repository. */
+  command?: string
+}): Promise<ServerProcess> {
+  const { keys } = options
+  const key = keys === undefined || keys === false ? undefined : staticKey(keys === true ? ["all"] : keys)
+  const mode = keys === undefined ? ["--dev", "--log-format=json"] : ["--migrate"]
+  const child = authwire(
+    ["serve", ...mode, "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
+    {
+      AUTHWIRE_DATABASE_URL: options.databaseUrl,
+      AUTH_SECRET: testSecret,
+      ...(key === undefined ? {} : { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }),
+      ...options.env,
+    },
+    options,
+  )
+  const tls = options.args?.some((argument) => argument.startsWith("--tls-cert")) ?? false
+  let output = ""
+  let log = ""
+  const transports: Record<string, string> = {}
+  const closed = once(child, "close") as Promise<[number | null]>
+  const listening = new Promise<void>((resolve) => {
+    const collect = (chunk: Buffer) => {
+      output += chunk.toString()
+      if (transports.grpc !== undefined && transports.http !== undefined) return
+      for (const [, transport, address] of output.matchAll(
+        /^authwire: (grpc|http) listener at (?:https?:\/\/)?(\S+)$/gm,
+      )) {
+        if (transport !== undefined) transports[transport] = `${tls ? "https" : "http"}://${address}`
+      }
+      if (transports.grpc !== undefined && transports.http !== undefined) resolve()
+    }
+    child.stdout?.on("data", collect)
+    child.stderr?.on("data", (chunk: Buffer) => {
+      log += chunk.toString()
+      collect(chunk)
+    })
+  })
+  await Promise.race([listening, closed])
+  if (transports.grpc === undefined || transports.http === undefined)
+    throw new Error(`authwire serve did not start:\n${output}`)
+  return {
+    grpcUrl: transports.grpc,
+    httpUrl: transports.http,
+    pid: child.pid as number,
+    apiKey: key?.text,
+    output: () => output,
+    log: () => log,
+    async stop(signal = "SIGTERM") {
+      child.kill(signal)
+      const [code] = await closed
+      return code
+    },
+  }
+}
+
+/** A key, and its entry in AUTHWIRE_API_KEYS. */
+export function staticKey(scopes: readonly string[], more: { tenant?: string; expires?: string; name?: string } = {}) {
+  const id = randomBytes(8).toString("hex")
+  const secret = randomBytes(32).toString("base64url")
+  const secretSha256 = createHash("sha256").update(secret).digest("hex")
+  return { id, text: `awk_${id}_${secret}`, entry: { id, name: "of the tests", scopes, secretSha256, ...more } }
+}
+
+/** Runs the command `authwire` to its end, in the folder given or in that of the tests. */
+export async function run(
+  args: string[],
+  env: Record<string, string> = {},
+  folder?: string,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = authwire(args, env, { folder })
+  let stdout = ""
+  let stderr = ""
+  child.stdout?.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString()
+  })
+  child.stderr?.on("data", (chunk: Buffer) => {
+    stderr += chunk.toString()
+  })
+  const [code] = (await once(child, "close")) as [number | null]
+  return { code, stdout, stderr }
+}
+
+function authwire(
+  args: string[],
+  env: Record<string, string>,
+  {
+    prefix = [],
+    folder,
+    command = ownCommand,
+  }: { prefix?: readonly string[] | undefined; folder?: string | undefined; command?: string | undefined },
+): ChildProcess {
+  const { AUTHWIRE_DATABASE_URL: _, ...inherited } = process.env
+  const [program = process.execPath, ...first] = [...prefix, process.execPath, command]
+  return spawn(program, [...first, ...args], {
+    ...(folder !== undefined && { cwd: folder }),
+    env: { ...inherited, NODE_OPTIONS: "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+}

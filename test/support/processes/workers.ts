@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs"
+import { UserService } from "@authwire/proto"
+import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node"
+import { until } from "../until.js"
+import type { ServerProcess } from "./server.js"
+
+/** The lines of the log. Throws if one is not whole. */
+export function logOf(server: ServerProcess): Record<string, unknown>[] {
+  const lines = server.log().split("\n").slice(0, -1)
+  return lines.map((line) => {
+    try {
+      return JSON.parse(line)
+    } catch {
+      throw new Error(`not a line of the log: ${line}`)
+    }
+  })
+}
+
+/** The processes of the workers, by number: of each the one that listened last. */
+export function workersOf(server: ServerProcess): Map<number, number> {
+  const listening = logOf(server).filter(({ msg }) => msg === "a worker listens")
+  return new Map(listening.map(({ worker, pid }) => [Number(worker), Number(pid)]))
+}
+
+/** Whether a process is gone, or only waits for whoever inherited it to look. */
+export function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return /^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
+  } catch {
+    return true
+  }
+}
+
+/** A connection of its own: services behind one socket, which opens again if it breaks. */
+export function connection(baseUrl: string) {
+  const sessionManager = new Http2SessionManager(baseUrl)
+  const transport = createGrpcTransport({ baseUrl, sessionManager })
+  return {
+    users: createClient(UserService, transport),
+    health: createClient(Health, transport),
+    close: () => sessionManager.abort(),
+  }
+}
+
+/** What health answers over `count` new connections through each listener, and the probe `/readyz` over as many. */
+export async function healthAnswers(server: ServerProcess, count = 6): Promise<string[]> {
+  const check = async (url: string) => {
+    const { health, close } = connection(url)
+    try {
+      return Status[(await health.check({})).status]
+    } finally {
+      close()
+    }
+  }
+  const probe = async () => {
+    const { ok } = await fetch(`${server.httpUrl}/readyz`, { headers: { connection: "close" } })
+    return ok ? "SERVING" : "NOT_SERVING"
+  }
+  const asked = Array.from({ length: count }, () => [check(server.grpcUrl), check(server.httpUrl), probe()])
+  return (await Promise.all(asked.flat())).map(String)
+}
+
+/** Resolves when health gives this answer, and no other, over many connections. */
+export function untilHealth(server: ServerProcess, answer: "SERVING" | "NOT_SERVING"): Promise<void> {
+  return until(async () => (await healthAnswers(server)).every((one) => one === answer))
+}
