@@ -6,9 +6,9 @@ import { options } from "../../server/src/cli/config/options.js"
 import { everyMs, maxUnanswered } from "../../server/src/cluster/heartbeat.js"
 import { maxWaitingBytes } from "../../server/src/logging/bounded-lines.js"
 import { lastLinesMs } from "../../server/src/logging/end-even-unread.js"
-import { lastingPatienceMs, patienceMs, shareOf, waitersOf } from "../../server/src/overload/concurrency-limit.js"
+import { maxCallsOfKey, maxWaitingOfKey, maxWaitMs, overloadedMaxWaitMs } from "../../server/src/overload/concurrency-limit.js"
 import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
-import { rowWaitersOf, writersOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
+import { rowWaitersOf, writerPermitsOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
 import { limits as all } from "../../server/src/transport/limits.js"
 
 /** The limits of the code, and which of them the table below has used. */
@@ -31,10 +31,10 @@ const seconds = (ms: number) => `${ms / 1000} s`
 const bytes = (value: number) => (value < 1024 * 1024 ? `${value / 1024} KiB` : `${value / 1024 / 1024} MiB`)
 const perSecond = (value: number) => `${count(value)} a second`
 
-const waiters = waitersOf(defaultOf("max-active-calls"))
+const maxWaiting = maxWaitingOfKey(defaultOf("max-active-calls"))
 const pool = defaultOf("database-pool-size")
 
-/** What the table of SECURITY.md has to say, in its order. */
+/** The expected rows of the table in SECURITY.md, in their order. */
 const bounds = [
   ["connections", "listener and worker", count(defaultOf("max-connections"))],
   [
@@ -104,13 +104,13 @@ const bounds = [
     "worker",
     `${count(defaultOf("max-active-calls"))} each`,
   ],
-  ["of them, those of one key", "worker", count(shareOf(defaultOf("max-active-calls")))],
-  ["calls that wait for such a place", "key and worker", count(waiters.burst)],
-  ["time that they wait", "call", seconds(patienceMs)],
+  ["of them, those of one key", "worker", count(maxCallsOfKey(defaultOf("max-active-calls")))],
+  ["calls that wait for such a place", "key and worker", count(maxWaiting.burst)],
+  ["time that they wait", "call", seconds(maxWaitMs)],
   [
     "both, when calls of the key have waited for that long without a break",
     "key and worker; call",
-    `${count(waiters.lasting)}; ${seconds(lastingPatienceMs)}`,
+    `${count(maxWaiting.overloaded)}; ${seconds(overloadedMaxWaitMs)}`,
   ],
   ["calls of a method", "key and worker", perSecond(defaultOf("rate-limit"))],
   ["lines of the log about calls that no key limits", "reason and worker", perSecond(linesPerSecond)],
@@ -118,7 +118,7 @@ const bounds = [
   ["time in which they are still written at the end", "process", seconds(lastLinesMs)],
   ["time in which a worker does not answer the primary", "worker", seconds(maxUnanswered * everyMs)],
   ["connections to the database that calls use at the same time", "worker", count(pool)],
-  ["of them, those of writers; a fifth is left to readers", "worker", count(writersOf(pool))],
+  ["of them, those of writers; a fifth is left to readers", "worker", count(writerPermitsOf(pool))],
   ["of them, those of writers of one row", "worker", "1"],
   [
     "calls that wait for such a connection, or for their turn to write a row",
@@ -144,11 +144,11 @@ function tableOf(text: string): string[][] {
 
 const table = tableOf(readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8"))
 
-test("the bounds that SECURITY.md tells are those of the code", () => {
+test("the limits in SECURITY.md are those of the code", () => {
   expect(table.map((row) => row.slice(0, 3))).toEqual(bounds)
 })
 
-test("every bound of the code is told, and every option that it names exists", () => {
+test("every limit of the code is documented, and every option that the table names exists", () => {
   expect([...told].sort()).toEqual(Object.keys(all).sort())
   const flags = table.flatMap((row) => [...(row[4] ?? "").matchAll(/`--([a-z-]+)`/g)].map(([, flag]) => flag))
   expect(flags.length).toBeGreaterThan(8)

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client"
 import type { CleanupObserver } from "../cleanup/cleaner.js"
 
-/** Counts and times the deletion of what has expired. */
+/** Creates the metrics of the deletion of expired rows. */
 export function cleanupMetrics(registry: Registry): CleanupObserver {
   const registers = [registry]
   const lease = new Gauge({

@@ -1,18 +1,18 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client"
 import type { DatabaseLoad, DatabaseObserver, RetryEvent } from "../store/sql/index.js"
 
-/** Measures what happens between the calls and the database. */
+/** The metrics of connections, statements and retries. */
 export interface DatabaseMetrics extends DatabaseObserver {
-  /** A write that conflicted with others is about to be tried again. */
+  /** Counts a retry of a write that conflicted with other transactions. */
   retried(event: RetryEvent): void
-  /** Has the load shown that is there when somebody asks. */
+  /** Sets the function that returns the current load, which is called at each scrape. */
   watch(load: () => DatabaseLoad): void
 }
 
-/** Seconds: from a statement on one machine to the longest that one may take. */
+/** Bucket limits in seconds: from a statement on the same machine to the longest that a statement may take. */
 const buckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** The names that begin with `db_client_` are those of the semantic conventions of OpenTelemetry, as Prometheus writes them. */
+/** Creates the metrics. Names with `db_client_` are from OpenTelemetry's semantic conventions, as for Prometheus. */
 export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
   const wait = new Histogram({
     name: "db_client_connection_wait_time_seconds",
@@ -45,13 +45,13 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
     buckets: [1, 2, 4, 8, 16],
     registers,
   })
-  let loadOf = (): DatabaseLoad => ({ places: 0, active: 0, waiting: 0 })
+  let loadOf = (): DatabaseLoad => ({ limit: 0, active: 0, waiting: 0 })
   new Gauge({
     name: "db_client_connection_max",
     help: "How many connections to the database calls may have at the same time.",
     registers,
     collect() {
-      this.set(loadOf().places)
+      this.set(loadOf().limit)
     },
   })
   new Gauge({
@@ -72,7 +72,7 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
     },
   })
 
-  /** There are few kinds of statements, and few ways in which one fails. */
+  /** The map stays small, because there are few kinds of statements and few kinds of failures. */
   const series = new Map<string, { observe(seconds: number): void }>()
   const seriesOf = (operation: string, table: string, failure: string) => {
     const key = `${operation} ${table} ${failure}`

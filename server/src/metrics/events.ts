@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client"
 import type { FeedObserver } from "../events/feed.js"
 
-/** Counts and times the reading of events. */
+/** Creates the metrics of the reading of events. */
 export function eventMetrics(registry: Registry): FeedObserver {
   const registers = [registry]
   const subscribers = new Gauge({

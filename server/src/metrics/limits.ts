@@ -1,10 +1,10 @@
 import { Gauge, type Registry } from "prom-client"
 import type { LimitLoad } from "../overload/concurrency-limit.js"
 
-/** The concurrency limits that there are, by what their calls are about. */
+/** The functions that return the load of each concurrency limit, by the resource that its calls use. */
 export type LimitLoads = Readonly<Record<"store" | "tokens", () => LimitLoad>>
 
-/** @returns what has the load of the limits shown. */
+/** Creates the metrics of the concurrency limits. @returns the function that sets the limits to expose. */
 export function limitMetrics(registers: Registry[]): (loads: LimitLoads) => void {
   let loads: [limit: string, load: () => LimitLoad][] = []
   const gauge = (name: string, help: string, read: (load: LimitLoad) => number) =>
@@ -18,7 +18,7 @@ export function limitMetrics(registers: Registry[]): (loads: LimitLoads) => void
       },
     })
   gauge("authwire_calls_active", "Calls in progress, by what they are about.", ({ active }) => active)
-  gauge("authwire_calls_max", "How many calls may be in progress at the same time.", ({ places }) => places)
+  gauge("authwire_calls_max", "How many calls may be in progress at the same time.", ({ maxCalls }) => maxCalls)
   gauge("authwire_calls_waiting", "Calls that wait for a place among those in progress.", ({ waiting }) => waiting)
   gauge("authwire_api_keys_active", "API keys that have calls in progress or waiting.", ({ keys }) => keys)
   return (given) => {

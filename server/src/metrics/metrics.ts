@@ -11,41 +11,41 @@ import { type LimitLoads, limitMetrics } from "./limits.js"
 import { type SessionCacheLoad, sessionCacheMetrics } from "./session-caches.js"
 import { type SpanMetrics, spanMetrics } from "./traces.js"
 
-/** What a process has measured, as it passes between processes. */
+/** The metrics of one process, in the form that processes exchange. */
 export type MetricValues = object[]
 
-/** Counts and times calls, for Prometheus. */
+/** The metrics of one process, for Prometheus. */
 export interface Metrics {
-  /** Hears of a call that is over; with a failure if it failed. `ms`: how long it took, in milliseconds. */
+  /** Records a finished call, with its failure if it failed. `ms`: its duration in milliseconds. */
   ended(method: DescMethod, transport: string, failure: Failure | undefined, ms: number): void
-  /** Hears of a call that was rejected before it began. `code`: the status of gRPC; `reason`: why, where there is one. */
+  /** Records a call that was rejected before it began. `code`: the gRPC status; `reason`: its reason, if it has one. */
   rejected(method: DescMethod, transport: string, code: number, reason?: Reason): void
-  /** Hears whether the database answers and takes writes. */
+  /** Records whether the database answers and accepts writes. */
   database(answers: boolean): void
-  /** Hears of the deletion of what has expired. */
+  /** Observes the deletion of expired rows. */
   readonly cleanup: CleanupObserver
   readonly events: FeedObserver
   readonly store: DatabaseMetrics
   readonly spans: SpanMetrics
-  /** Has the load of the concurrency limits shown. */
+  /** Sets the concurrency limits whose load is exposed. */
   limits(loads: LimitLoads): void
-  /** Has the load of session caches shown. */
+  /** Sets the function that returns the load of session caches. */
   sessionCaches(load: SessionCacheLoad): void
   values(): Promise<MetricValues>
 }
 
-/** Seconds: from a lookup on one machine to the longest that a call may take. */
+/** Bucket limits in seconds: from a lookup on the same machine to the longest that a call may take. */
 const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 const types = { unary: "unary", client_streaming: "client_stream", server_streaming: "server_stream" } as const
 
-/** @param worker the number of this process, where several serve: a label of everything. */
+/** @param worker the number of this process, if several serve: a label of every metric. */
 export function createMetrics(worker?: number): Metrics {
   const registry = new Registry()
   if (worker !== undefined) registry.setDefaultLabels({ worker: String(worker) })
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
-  // The names are those of the gRPC ecosystem, so that its dashboards fit.
+  // The names are those of the gRPC ecosystem, so that its dashboards work.
   const labelNames = ["grpc_type", "grpc_service", "grpc_method", "transport"] as const
   const handled = new Counter({
     name: "grpc_server_handled_total",
@@ -78,7 +78,7 @@ export function createMetrics(worker?: number): Metrics {
     grpc_method: name,
     transport,
   })
-  /** What counts the calls of a method, a listener and a code: there are as many as these. */
+  /** The counter and histogram of each method, transport and code. There is one entry per combination at most. */
   const series = new Map<string, { inc(): void; observe(seconds: number): void }>()
   const seriesOf = (method: DescMethod, transport: string, code: string) => {
     const key = `${method.parent.typeName}/${method.name} ${transport} ${code}`
@@ -111,13 +111,13 @@ export function createMetrics(worker?: number): Metrics {
     limits: limitMetrics(registers),
     sessionCaches: sessionCacheMetrics(registers),
     async values() {
-      // No two processes have the same labels: nothing is added up, and nothing need be left out because it cannot be.
+      // No two processes have the same labels, so values are never added up. Metrics that have no sum can stay.
       return (await registry.getMetricsAsJSON()).map((metric) => ({ ...metric, aggregator: "sum" }))
     },
   }
 }
 
-/** How many workers serve, as values of the process that knows. */
+/** Returns the number of serving workers as metrics of the primary process. */
 export async function workersMetric(count: number): Promise<MetricValues> {
   const registry = new Registry()
   const help = "Processes that serve calls."
@@ -125,10 +125,10 @@ export async function workersMetric(count: number): Promise<MetricValues> {
   return registry.getMetricsAsJSON()
 }
 
-/** The type of `expose`'s text. */
+/** The content type of the text that `expose` returns. */
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE
 
-/** The text that Prometheus reads, of what one or several processes have measured. */
+/** Returns the text that Prometheus scrapes, with the metrics of one or several processes. */
 export function expose(values: readonly MetricValues[]): Promise<string> {
   return AggregatorRegistry.aggregate([...values]).metrics()
 }

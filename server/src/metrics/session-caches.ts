@@ -1,9 +1,9 @@
 import { Gauge, type Registry } from "prom-client"
 
-/** Clients that follow changes for their session caches, and leases by which they may use what they keep. */
+/** Returns the number of clients that follow changes for their session caches, and of leases to use such caches. */
 export type SessionCacheLoad = () => { streams: number; leases: number }
 
-/** @returns what has the load shown. */
+/** Creates the metrics of session caches. @returns the function that sets the source of the load. */
 export function sessionCacheMetrics(registers: Registry[]): (load: SessionCacheLoad) => void {
   let load: SessionCacheLoad | undefined
   const gauge = (name: string, help: string, read: (load: SessionCacheLoad) => number) =>

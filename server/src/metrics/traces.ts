@@ -1,8 +1,8 @@
 import { Counter, type Registry } from "prom-client"
 
-/** Hears what becomes of the spans that were recorded. */
+/** Counts the exported spans. */
 export interface SpanMetrics {
-  /** @param isTaken whether the collector took them; else they are lost */
+  /** @param isTaken whether the collector accepted them; otherwise they are lost */
   exported(spans: number, isTaken: boolean): void
 }
 

@@ -1,35 +1,35 @@
-/** A number of bytes that may be held at the same time. */
+/** A limit of the bytes that are held at the same time. */
 export class Budget {
   readonly #bytes: number
   readonly #enough: number
   #taken = 0
   #within: Budget | undefined
 
-  /** @param enough See `isTight`. Default: all of it. */
+  /** @param enough The number of bytes from which on `isTight`. Default: `bytes`. */
   constructor(bytes: number, enough = bytes) {
     this.#bytes = bytes
     this.#enough = enough
   }
 
-  /** Takes bytes of the budget. False, and nothing taken, if that would exceed it. */
+  /** Reserves bytes. Returns false, and reserves nothing, if that would exceed the budget. */
   take(bytes: number): boolean {
     if (this.#taken + bytes > this.#bytes || this.#within?.take(bytes) === false) return false
     this.#taken += bytes
     return true
   }
 
-  /** Whether so much is taken that what would need more of it is better not begun. */
+  /** Whether so much is reserved that no further work should begin that needs more of the budget. */
   get isTight(): boolean {
     return this.#taken >= this.#enough || this.#within?.isTight === true
   }
 
-  /** Gives bytes back that were taken. */
+  /** Releases reserved bytes. */
   give(bytes: number): void {
     this.#taken -= bytes
     this.#within?.give(bytes)
   }
 
-  /** From now on, what is taken of this budget is taken of a larger one, too, as what is taken already. Not twice. */
+  /** Makes this budget a part of a larger one: whatever it has reserved, and reserves from now on, also counts in the larger one. Only once. */
   belongTo(larger: Budget): void {
     if (this.#within !== undefined) throw new Error("the budget belongs to another one")
     this.#within = larger
@@ -37,10 +37,10 @@ export class Budget {
   }
 }
 
-/** What one connection may hold over all of its streams, or one key over all of its connections. */
+/** The memory that one connection may hold over all of its streams, or one key over all of its connections. */
 export interface Budgets {
-  /** Bytes of requests that are not whole yet, or whose calls are not over. */
+  /** Bytes of requests that are incomplete, or whose calls have not ended. */
   readonly requests: Budget
-  /** Bytes of answers that the client has not taken yet. */
+  /** Bytes of answers that the client has not read yet. */
   readonly answers: Budget
 }

@@ -30,7 +30,7 @@ function caller(limit: ConcurrencyLimit, order: string[]) {
 }
 
 describe("a concurrency limit", () => {
-  test("lets calls in up to the limit; others wait in order until a place is free", async () => {
+  test("admits calls up to the limit; further calls wait in order", async () => {
     const limit = limitOf(2)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -45,7 +45,7 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("gives free places to the keys in turn, however many calls of one wait", async () => {
+  test("serves the keys round-robin, however many calls of one key wait", async () => {
     const limit = limitOf(10)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -66,7 +66,7 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("lets no more in within one turn of the event loop than it has places, though they end at once", async () => {
+  test("admits no more calls in one turn of the event loop than the limit, even if they end at once", async () => {
     const limit = limitOf(2)
     let served = 0
     const call = async () => {
@@ -89,7 +89,7 @@ describe("a concurrency limit", () => {
     expect(counts).toEqual([0, 2, 4, 6, 8, 10])
   })
 
-  test("does not give who comes a place that is about to be given to those who wait", async () => {
+  test("a new call does not overtake waiting calls that are about to be admitted", async () => {
     const limit = limitOf(1)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -104,7 +104,7 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("leaves a tenth of the places to others, though nobody else calls", async () => {
+  test("one key can use nine tenths of the limit, even if no other key calls", async () => {
     const limit = limitOf(100)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -119,7 +119,7 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("rejects at once who has too many calls waiting, and nobody else", async () => {
+  test("rejects calls of a key with too many waiting calls at once, and of no other key", async () => {
     const limit = limitOf(10)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -137,7 +137,7 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("lets few calls wait where the queue does not end", async () => {
+  test("limits the waiting calls further when the queue never empties", async () => {
     const limit = limitOf(10)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -153,7 +153,7 @@ describe("a concurrency limit", () => {
     expect(order.filter((what) => what === "a OVERLOADED")).toEqual([])
   })
 
-  test("rejects who has waited for half a second, and for a twentieth where the queue does not end", async () => {
+  test("rejects a call that has waited half a second, or a twentieth when the queue never empties", async () => {
     const limit = limitOf(1)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -164,7 +164,7 @@ describe("a concurrency limit", () => {
     enter("a")
     enter("a")
     await jest.advanceTimersByTimeAsync(30)
-    // The first waited too long; the others came late.
+    // The first call waited too long; the others came later.
     expect(order).toEqual(["a in", "a OVERLOADED"])
     await jest.advanceTimersByTimeAsync(60)
     expect(order).toEqual(["a in", "a OVERLOADED", "a OVERLOADED", "a OVERLOADED"])
@@ -179,7 +179,7 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("forgets who gives up, with its reason", async () => {
+  test("forgets a call that gives up, and rejects it with its reason", async () => {
     const limit = limitOf(1)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -198,7 +198,7 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("who was let in and gives up then takes nobody's place in the queue", async () => {
+  test("an admitted call that gives up does not remove a waiting call", async () => {
     const limit = limitOf(1)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -217,26 +217,26 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("keeps nothing of those who are gone, whichever way they went", async () => {
+  test("keeps no state of calls that are over, however they ended", async () => {
     const limit = limitOf(1)
     const enter = caller(limit, [])
     const giveUp = new AbortController()
     enter("ends")
     enter("gives up", giveUp.signal)
     enter("waits too long")
-    expect(limit.load()).toEqual({ places: 1, active: 1, waiting: 2, keys: 3 })
+    expect(limit.load()).toEqual({ maxCalls: 1, active: 1, waiting: 2, keys: 3 })
     giveUp.abort(new Error("gone"))
     await jest.advanceTimersByTimeAsync(600)
-    expect(limit.load()).toEqual({ places: 1, active: 1, waiting: 0, keys: 1 })
+    expect(limit.load()).toEqual({ maxCalls: 1, active: 1, waiting: 0, keys: 1 })
     const lock = Promise.withResolvers<void>()
     const away = limit.away("ends", lock.promise)
     limit.leave("ends")
     lock.resolve()
     await away
-    expect(limit.load()).toEqual({ places: 1, active: 0, waiting: 0, keys: 0 })
+    expect(limit.load()).toEqual({ maxCalls: 1, active: 0, waiting: 0, keys: 0 })
   })
 
-  test("rejects who waits too long also after a time in which nobody waited", async () => {
+  test("rejects a call that waits too long, also after a time without waiting calls", async () => {
     const limit = limitOf(1)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -249,7 +249,7 @@ describe("a concurrency limit", () => {
     limit.leave("a")
   })
 
-  test("is as before when a call has ended while it was away", async () => {
+  test("restores its counts when a call has ended while it was away", async () => {
     const limit = limitOf(1)
     const order: string[] = []
     const enter = caller(limit, order)
@@ -269,7 +269,7 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(20)
   })
 
-  test("lets others in while a call waits for what is no work of the service", async () => {
+  test("admits other calls while a call waits for something that costs the service no work", async () => {
     const limit = limitOf(1)
     const order: string[] = []
     const enter = caller(limit, order)

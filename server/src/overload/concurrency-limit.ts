@@ -1,59 +1,62 @@
 import { Failure } from "../rpc/errors.js"
 
-/** Bounds the calls in progress, and shares the places among the keys that want them. */
+/** Limits the calls in progress, and shares the limit fairly among the API keys. */
 export interface ConcurrencyLimit {
   /** Whether a call of this key would be rejected at once. */
   rejects(key: string): boolean
   /**
-   * Takes a place, at once or when the promise resolves. A place that was taken must be left once.
+   * Admits a call, at once or when the promise resolves. Every admitted call must leave once.
    *
    * @param signal Ends the wait, with its reason.
-   * @throws OVERLOADED at once if too many calls of the key wait already, later if this one has waited too long.
+   * @throws OVERLOADED at once if too many calls of the key wait already, or later if this call has waited too long.
    */
   enter(key: string, signal: AbortSignal): Promise<void> | undefined
   leave(key: string): void
   /**
-   * Gives a place up while something is waited for that is no work of the service, and takes it again then, whether there
-   * is one or not.
+   * Leaves while the call waits for something that costs the service no work, such as a lock, and enters again afterwards, even if
+   * that exceeds the limit.
    */
   away<T>(key: string, waited: Promise<T>): Promise<T>
   load(): LimitLoad
 }
 
-/** How busy it is, at a moment. */
+/** The load of the limit at one moment. */
 export interface LimitLoad {
-  /** How many calls may be in progress. */
-  readonly places: number
+  /** The most calls that may be in progress. */
+  readonly maxCalls: number
   readonly active: number
   readonly waiting: number
-  /** How many keys have calls in progress or waiting. */
+  /** The number of keys with calls in progress or waiting. */
   readonly keys: number
 }
 
 export interface ConcurrencyLimitOptions {
-  /** How many calls may be in progress. */
+  /** The most calls that may be in progress. */
   maxCalls: number
   /** A monotonic clock, in milliseconds. */
   now: () => number
 }
 
-/** The share of the places that one key leaves to others, also when nobody else calls. */
-const leftToOthers = 0.1
-/** How long a call waits for a place, in milliseconds: a burst is worked off. */
-export const patienceMs = 500
-/** The same where calls of its key have waited without a break for longer than that: what is let in should not be old. */
-export const lastingPatienceMs = 50
-/** How often is looked for calls that have waited too long, in milliseconds. */
+/** The fraction of the limit that one key can never use, even if no other key calls. */
+const reservedForOthers = 0.1
+/** The longest time that a call waits, in milliseconds. It is long enough to work off a burst. */
+export const maxWaitMs = 500
+/**
+ * The longest time that a call waits when calls of its key have waited without a break for longer than `maxWaitMs`, in milliseconds.
+ * A standing queue only makes every admitted call late.
+ */
+export const overloadedMaxWaitMs = 50
+/** The interval at which calls that have waited too long are rejected, in milliseconds. */
 const sweepMs = 10
 
-/** How many of so many places one key gets. */
-export function shareOf(maxCalls: number): number {
-  return maxCalls - Math.floor(maxCalls * leftToOthers)
+/** The most calls in progress of one key. */
+export function maxCallsOfKey(maxCalls: number): number {
+  return maxCalls - Math.floor(maxCalls * reservedForOthers)
 }
 
-/** How many calls of one key may wait, with so many places: in a burst, and where calls of the key wait all the time. */
-export function waitersOf(maxCalls: number): { burst: number; lasting: number } {
-  return { burst: 8 * maxCalls, lasting: maxCalls }
+/** The most waiting calls of one key: in a burst, and when its calls wait without a break. */
+export function maxWaitingOfKey(maxCalls: number): { burst: number; overloaded: number } {
+  return { burst: 8 * maxCalls, overloaded: maxCalls }
 }
 
 interface Waiter {
@@ -65,53 +68,53 @@ interface Waiter {
 interface Caller {
   active: number
   readonly waiting: Waiter[]
-  /** Since when without a break somebody has waited. */
+  /** Since when calls of the key have waited without a break. */
   waitingSince: number
 }
 
 /**
- * A fixed limit. Calls beyond it wait, key by key: each place that becomes free goes to the next key in turn, so whoever
- * floods the service waits behind its own calls only. Who has waited too long is rejected (CoDel: in a burst that is long,
- * in a queue that does not end it is short).
+ * A fixed limit. Further calls wait in a queue for each key, and the keys are served round-robin. A key that floods the service
+ * therefore only delays its own calls. A call that has waited too long is rejected. As in CoDel that time is long in a burst, and short
+ * when the queue never empties.
  */
 export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): ConcurrencyLimit {
-  const share = shareOf(maxCalls)
-  const waiters = waitersOf(maxCalls)
+  const maxActive = maxCallsOfKey(maxCalls)
+  const maxWaiting = maxWaitingOfKey(maxCalls)
   let active = 0
   let waiting = 0
-  /** Those who have calls in progress or waiting, in the order of their turns. */
+  /** The keys with calls in progress or waiting, in the order in which they are served. */
   const callers = new Map<string, Caller>()
   let timer: NodeJS.Timeout | undefined
   let admission: NodeJS.Immediate | undefined
 
-  const hasPlace = (caller: Caller) => active < maxCalls && caller.active < share
+  const mayEnter = (caller: Caller) => active < maxCalls && caller.active < maxActive
 
-  const take = (caller: Caller): void => {
+  const count = (caller: Caller): void => {
     active++
     caller.active++
   }
 
-  /** Whether calls of a key have waited for so long without a break that it is no burst. */
-  const isLasting = ({ waiting, waitingSince }: Caller, time: number) =>
-    waiting.length > 0 && time - waitingSince > patienceMs
+  /** Whether calls of a key have waited so long without a break that it is not a burst. */
+  const isOverloaded = ({ waiting, waitingSince }: Caller, time: number) =>
+    waiting.length > 0 && time - waitingSince > maxWaitMs
 
   const isFull = (caller: Caller) =>
-    caller.waiting.length >= waiters.lasting &&
-    caller.waiting.length >= (isLasting(caller, now()) ? waiters.lasting : waiters.burst)
+    caller.waiting.length >= maxWaiting.overloaded &&
+    caller.waiting.length >= (isOverloaded(caller, now()) ? maxWaiting.overloaded : maxWaiting.burst)
 
   const forget = (key: string, caller: Caller): void => {
     if (caller.active === 0 && caller.waiting.length === 0) callers.delete(key)
   }
 
-  /** Gives free places to those who wait, one key after the other. */
+  /** Admits waiting calls, one key after the other. */
   const admitNext = (): void => {
     admission = undefined
     for (const [key, caller] of callers) {
       if (active >= maxCalls) return
-      if (caller.waiting.length === 0 || !hasPlace(caller)) continue
-      take(caller)
+      if (caller.waiting.length === 0 || !mayEnter(caller)) continue
+      count(caller)
       caller.waiting.shift()?.admit()
-      // To the end of the order: the loop comes to it again, after all others.
+      // The key moves to the end of the order, and the loop reaches it again after all others.
       callers.delete(key)
       callers.set(key, caller)
     }
@@ -121,8 +124,8 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     const time = now()
     let someWait = false
     for (const [key, caller] of callers) {
-      const patience = isLasting(caller, time) ? lastingPatienceMs : patienceMs
-      while (time - (caller.waiting[0]?.since ?? time) > patience) caller.waiting.shift()?.reject(overloaded())
+      const longest = isOverloaded(caller, time) ? overloadedMaxWaitMs : maxWaitMs
+      while (time - (caller.waiting[0]?.since ?? time) > longest) caller.waiting.shift()?.reject(overloaded())
       someWait ||= caller.waiting.length > 0
       forget(key, caller)
     }
@@ -171,14 +174,14 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     return caller
   }
 
-  // A call may end while it is away: then it leaves twice, and takes a place again that it does not need any more. So for
-  // that time there may be one less than none.
+  // A call may end while it is away. It then leaves twice and enters again when the wait is over, so that the counts may be
+  // negative in between.
   const leave = (key: string): void => {
     const caller = callerOf(key)
     active--
     caller.active--
-    // In the next turn of the event loop: calls on SQLite end in the turn in which they begin, and those who wait would
-    // all be served in one turn, in which nothing is read and no health check is answered.
+    // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
+    // that otherwise all waiting calls would run in one turn, in which no health check is answered.
     if (waiting > 0) admission ??= setImmediate(admitNext)
     forget(key, caller)
   }
@@ -191,30 +194,30 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     enter(key, signal) {
       signal.throwIfAborted()
       const caller = callerOf(key)
-      // Places that are about to be given to those who wait are not taken from them.
-      if (admission === undefined && caller.waiting.length === 0 && hasPlace(caller)) {
-        take(caller)
+      // A new call does not overtake waiting calls that are about to be admitted.
+      if (admission === undefined && caller.waiting.length === 0 && mayEnter(caller)) {
+        count(caller)
         return undefined
       }
       if (isFull(caller)) throw overloaded()
       return wait(key, caller, signal)
     },
     leave,
-    load: () => ({ places: maxCalls, active, waiting, keys: callers.size }),
+    load: () => ({ maxCalls, active, waiting, keys: callers.size }),
     async away(key, waited) {
       leave(key)
       try {
         return await waited
       } finally {
         const caller = callerOf(key)
-        take(caller)
+        count(caller)
         forget(key, caller)
       }
     },
   }
 }
 
-/** Rejects a call that there is no place for. */
+/** Creates the rejection of a call that exceeds the limit. */
 export function overloaded(): Failure {
   return new Failure("OVERLOADED", { retryAfterMs: 1_000 })
 }

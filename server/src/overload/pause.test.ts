@@ -1,7 +1,7 @@
 import { expect, jest, test } from "@jest/globals"
 import { rejectionPause } from "./pause.js"
 
-test("who is rejected pauses, the longer the more of them do, and for a second at the most", async () => {
+test("rejections pause, longer the more of them there are, and for at most a second", async () => {
   jest.useFakeTimers({ now: 0 })
   const pause = rejectionPause()
   const ends: [string, number][] = []

@@ -1,17 +1,17 @@
-/** About what it takes to reject a call, in milliseconds: one of many in a message of a pipeline, and one by itself. */
+/** The approximate CPU time of a rejection, in milliseconds: of one call among many in a message of a pipeline, and of a unary call. */
 export const rejectionMs = { carried: 0.005, unary: 0.15 } as const
-/** The share of the time that rejecting calls may take. */
+/** The fraction of the time that rejections may take. */
 const share = 0.1
 /** The longest pause, in milliseconds. */
 const maxPauseMs = 1_000
 
-/** Resolves when whoever has rejected calls may go on. @param workMs how long rejecting them took, in milliseconds. */
+/** Resolves when the connection or pipeline that has rejected calls may continue. @param workMs The time that the rejections took, in milliseconds. */
 export type RejectionPause = (workMs: number) => Promise<void>
 
 /**
- * Pauses whoever rejects calls because there are too many, all together so long that rejecting leaves the time to the calls
- * that are let in. A pipeline is not read meanwhile; another connection has a place less for calls at work. What is not read
- * stays with the client, as the window of HTTP/2 has it.
+ * Slows down rejections under overload, all of them together so much that most of the time is left for admitted calls. During its pause a
+ * pipeline is not read, and a unary call still counts as an active call of its connection. Unread requests stay at
+ * the client because of the flow control of HTTP/2.
  */
 export function rejectionPause(): RejectionPause {
   let pausing = 0

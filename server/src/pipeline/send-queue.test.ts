@@ -14,7 +14,7 @@ async function isSettled(promise: Promise<unknown> | undefined): Promise<boolean
 }
 
 describe("outbox", () => {
-  test("hands on together, and in order, what comes in one turn", async () => {
+  test("batches the items of one turn, in order", async () => {
     const box = outbox<string>()
     const taken = box.take()
     box.put("a", 1, true)
@@ -24,7 +24,7 @@ describe("outbox", () => {
     expect(await taken).toEqual(["a", "b", "c"])
   })
 
-  test("hands on at once what no more is likely to follow", async () => {
+  test("hands on an item at once when no more are likely to follow", async () => {
     const box = outbox<string>()
     const taken = box.take()
     let isLate = false
@@ -36,7 +36,7 @@ describe("outbox", () => {
     expect(isLate).toBe(false)
   })
 
-  test("hands on about 64 KiB at a time, and what is larger alone", async () => {
+  test("hands on batches of about 64 KiB, and a larger item alone", async () => {
     const box = outbox<number>()
     const sizes = [40_000, 20_000, 10_000, 1_000_000, 1, 2]
     for (const size of sizes) box.put(size, size, true)
@@ -47,7 +47,7 @@ describe("outbox", () => {
     expect(await isSettled(box.take())).toBe(false)
   })
 
-  test("hands on small things, too, in batches of a bounded number", async () => {
+  test("bounds the number of small items in a batch", async () => {
     const box = outbox<number>()
     for (let index = 0; index < 10_000; index++) box.put(index, 0, true)
     const batch = await box.take()
@@ -55,7 +55,7 @@ describe("outbox", () => {
     expect(batch?.length).toBeGreaterThan(100)
   })
 
-  test("has space until a mebibyte waits, and again when less does", async () => {
+  test("has space until 1 MiB waits, and again when less waits", async () => {
     const box = outbox<string>()
     box.put("a", 1_000_000, true)
     await box.space()
@@ -66,13 +66,13 @@ describe("outbox", () => {
     await space
   })
 
-  test("has no space for any number of things without bytes of their own", async () => {
+  test("counts an overhead for items without bytes of their own", async () => {
     const box = outbox<string>()
     for (let index = 0; index < 100_000; index++) box.put("a", 0, true)
     expect(await isSettled(box.space())).toBe(false)
   })
 
-  test("that is closed hands on what waits, and then ends", async () => {
+  test("hands on the waiting items after it is closed, and then ends", async () => {
     const box = outbox<string>()
     box.put("a", 1, true)
     box.close()
@@ -81,14 +81,14 @@ describe("outbox", () => {
     expect(await box.take()).toBeUndefined()
   })
 
-  test("that is closed wakes who waits for more", async () => {
+  test("wakes the reader when it is closed", async () => {
     const box = outbox<string>()
     const taken = box.take()
     box.close()
     expect(await taken).toBeUndefined()
   })
 
-  test("that fails does so at once, whatever waits, and wakes both sides", async () => {
+  test("fails at once, whatever waits, and wakes both sides", async () => {
     const box = outbox<string>()
     const reader = box.take()
     box.fail(new Error("gone"))

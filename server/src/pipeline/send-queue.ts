@@ -1,27 +1,27 @@
-/** What waits to be sent over a stream. */
+/** A bounded queue of items to send over a stream. */
 export interface Outbox<T> {
   /**
-   * @param bytes about how large it is.
-   * @param more whether more is likely to come soon: then what the same turn of the event loop brings is sent with it.
+   * @param bytes The approximate size of the item.
+   * @param more Whether more items are likely to come soon. Then the item waits for those of the same turn of the event loop.
    */
   put(item: T, bytes: number, more: boolean): void
-  /** No more will come. */
+  /** Closes the queue: no more items will come. */
   close(): void
-  /** Ends the outbox with an error, whatever waits. */
+  /** Ends the queue with an error and drops the waiting items. */
   fail(error: unknown): void
-  /** Undefined where little enough waits; else resolves when that is so. */
+  /** Returns undefined while there is space; otherwise a promise that resolves when there is space again. */
   space(): Promise<void> | undefined
-  /** What waits, in order and at the most about a batch of it; undefined at the end. */
+  /** Waits for items and returns the next batch, in order; undefined at the end. */
   take(): Promise<T[] | undefined>
 }
 
-/** What one message holds at the most, and what may wait before more is read, in bytes. */
+/** The size of a batch, and the size of all waiting items at which no more requests are read, in bytes. */
 const batchBytes = 64 * 1024
 const waitingBytes = 1024 * 1024
-/** What an item takes beside its own bytes, however small it is. */
+/** The overhead of one item, in bytes. */
 const itemBytes = 128
 
-/** Collects what comes at about the same time, so that it can travel together. */
+/** Creates a queue that batches items which come at about the same time. */
 export function outbox<T>(): Outbox<T> {
   const waiting: { items: T[]; bytes: number }[] = []
   let bytes = 0

@@ -9,7 +9,7 @@ import { rejections } from "../rpc/rejection-log.js"
 import type { Method } from "../rpc/router.js"
 import { pipelineService } from "./service.js"
 
-test("who is rejected much is read again only after a pause", async () => {
+test("a stream with many rejected calls is read again only after a pause", async () => {
   const pauses: { workMs: number; end(): void }[] = []
   const service = pipelineService({
     methods: new Map([["any", { desc: UserService.method.getUser as DescMethod } as Method]]),
@@ -36,7 +36,7 @@ test("who is rejected much is read again only after a pause", async () => {
   const answers = stream[Symbol.asyncIterator]()
   const next = async () => (await answers.next()).value?.answers?.length
   expect(await next()).toBeUndefined()
-  // The answers do not wait.
+  // The answers are sent without a pause.
   expect(await next()).toBe(3)
   expect(pauses.map(({ workMs }) => workMs)).toEqual([3 * rejectionMs.carried])
   expect(read).toBe(1)

@@ -13,12 +13,12 @@ import { inOwnMemory } from "../transport/budgets/own-memory.js"
 import { type Outbox, outbox } from "./send-queue.js"
 
 export interface PipelineOptions extends Inside {
-  /** How many calls of one stream may be active at the same time. */
+  /** The most active calls of one stream. */
   maxInFlight: number
-  /** The largest message of a call, in bytes. */
+  /** The size of the largest message of a call, in bytes. */
   maxMessageBytes: number
   reject: Rejecter
-  /** Counts a call of a method that does not exist against the rate of the stream's key. Throws RATE_LIMITED. */
+  /** Counts a call of an unknown method against the rate limit of the stream's key. Throws RATE_LIMITED. */
   limitUnknown: (stream: Call) => void
   pauseAfter: RejectionPause
 }
@@ -26,10 +26,10 @@ export interface PipelineOptions extends Inside {
 const answerType = "authwire.v1.PipelineAnswer"
 const responseType = "authwire.v1.PipelineResponse"
 
-// A client that was asked to go elsewhere and does not, nor has an active call, need not be waited for.
+/** The time that a client has to move to another stream when the service drains, in milliseconds, if it has no active call. */
 const moveMs = 1_000
 
-/** The third way into the router, beside the listeners: unary calls as messages of one stream. */
+/** Carries unary calls as messages of one stream. It is the third way into the router, beside the two listeners. */
 export function pipelineService(options: PipelineOptions): Implementation<typeof PipelineService> {
   const { draining, maxInFlight, maxMessageBytes } = options
   return {
@@ -41,7 +41,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
         waiting.put("draining", 0, false)
         moving = setTimeout(calls.finish, moveMs)
       }
-      // Also when the client has closed its side before, and nothing more is read.
+      // This is needed when the client has half-closed the stream, because then nothing is read any more.
       call.signal.addEventListener("abort", () => waiting.fail(call.signal.reason), { once: true })
       try {
         yield { settings: { maxInFlight, maxMessageBytes } }
@@ -56,7 +56,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
       } finally {
         clearTimeout(moving)
         draining.removeEventListener("abort", onDrain)
-        calls.cancel()
+        calls.cancelAll()
       }
     },
   }
@@ -65,12 +65,12 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 /** The calls that one stream carries. */
 function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
   const { methods, maxInFlight, pauseAfter } = options
-  // A Map may hold on to what has left it (see rpc/active-calls.ts): so it has no call itself.
+  // The entries drop their call when they are removed (see Entry in rpc/active-calls.ts).
   const active = new Map<number, { running: Running | undefined }>()
   const budgets = stream.connection
   let finishing = false
   let justRejected = 0
-  /** Bytes of answers that wait to be sent. */
+  /** The size of the answers that wait to be sent, in bytes. */
   let waitingBytes = 0
 
   const reject = (frame: PipelineCall, method: DescMethod, failure: Failure): void => {
@@ -79,10 +79,10 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     justRejected++
   }
 
-  /** Why there is no place for a call; if there is, its request is counted. */
+  /** Returns the reason to reject a call before it begins. Otherwise counts its request against the budget. */
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (active.size >= maxInFlight) return tooManyCalls
-    if (method.rejects(keyOf(stream))) return noPlace
+    if (method.rejects(keyOf(stream))) return limitReached
     return budgets?.requests.take(requestBytes) === false ? tooManyCalls : undefined
   }
 
@@ -104,7 +104,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       transport: "pipeline",
       timeoutMs: frame.timeoutMs,
       header: (name) => {
-        // The API key is the stream's, what names a call the call's own.
+        // The API key is that of the stream. Headers that name a call are the call's own.
         if (name === "authorization") return stream.header(name)
         return header[name] ?? (ofOneCall.has(name) ? undefined : stream.header(name))
       },
@@ -115,7 +115,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     const end = (answer: PipelineAnswer, bytes: number): void => {
       running.end()
       budgets?.requests.give(requestBytes)
-      // Given up, and perhaps its id belongs to another call by now.
+      // The client has cancelled the call, and its id may belong to another call by now.
       if (active.get(id) !== entry) return
       active.delete(id)
       entry.running = undefined
@@ -150,7 +150,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     return true
   }
 
-  const giveUp = (id: number): void => {
+  const cancel = (id: number): void => {
     const entry = active.get(id)
     if (entry === undefined) return
     active.delete(id)
@@ -165,34 +165,34 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   }
 
   return {
-    /** Carries out what the client asks until it closes its side; then the active calls are answered. */
+    /** Handles requests until the client half-closes the stream. The active calls are still answered. */
     read(requests: AsyncIterable<PipelineRequest>): void {
       const reading = async () => {
         for await (const request of requests) {
-          for (const id of request.cancelledIds) giveUp(id)
+          for (const id of request.cancelledIds) cancel(id)
           for (const frame of request.calls) begin(frame)
           if (justRejected > 0) {
             await pauseAfter(justRejected * rejectionMs.carried)
             justRejected = 0
           }
-          // Whoever does not read its answers is not listened to.
+          // No more requests are read from a client that does not read its answers.
           const space = answers.space()
           if (space !== undefined) await space
         }
       }
       reading().then(finish, answers.fail)
     },
-    /** The client takes these answers. */
+    /** Returns the memory of sent answers to the budget. */
     sent(answers: readonly PipelineAnswer[]): void {
       let bytes = 0
       for (const { outcome } of answers) if (outcome.case === "message") bytes += outcome.value.length
       waitingBytes -= bytes
       budgets?.answers.give(bytes)
     },
-    /** Ends the stream once no call is active. */
+    /** Ends the stream when no call is active any more. */
     finish,
-    /** The client is gone. */
-    cancel(): void {
+    /** Cancels all calls because the client has gone. */
+    cancelAll(): void {
       for (const { running } of active.values()) running?.cancel()
       active.clear()
       budgets?.answers.give(waitingBytes)
@@ -201,7 +201,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   }
 }
 
-/** What a call keeps until it is over, about, in bytes. */
+/** The approximate memory that a call keeps until it ends, in bytes. */
 function sizeOfRequest({ message, header }: PipelineCall): number {
   let bytes = message.length
   for (const name in header) bytes += name.length + (header[name]?.length ?? 0)
@@ -209,8 +209,8 @@ function sizeOfRequest({ message, header }: PipelineCall): number {
 }
 
 /**
- * A request that is let go of when it is read. One that waits has memory of its own: as it comes it is a part of a message of the
- * stream, all of which it would keep. Not functions inside of `begin`: what that sees would stay with them for as long as the call takes.
+ * Holds a request until it is read, and no longer. A request that has to wait is copied, because otherwise it would keep the whole message of the
+ * stream in memory. This is not a closure inside of `begin`, which would keep the variables of `begin` for the duration of the call.
  */
 function oneRequest(message: Uint8Array): { read: () => Uint8Array; keep: () => void } {
   let left: Uint8Array | undefined = message
@@ -227,13 +227,13 @@ function oneRequest(message: Uint8Array): { read: () => Uint8Array; keep: () => 
   }
 }
 
-/** Headers that say nothing of the other calls of a stream. */
+/** The headers that belong to one call and are not inherited from the stream. */
 const ofOneCall: ReadonlySet<string> = new Set(["x-request-id", idempotencyHeader, "traceparent", "tracestate"])
 
 const unknownMethod = new Failure("METHOD_UNKNOWN")
 const notTaken = new Failure("ANSWERS_NOT_TAKEN")
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
-const noPlace = overloaded()
+const limitReached = overloaded()
 
 function brokenRule(field: string, description: string): Failure {
   return new Failure("INVALID_FIELD", { violations: [{ field, description }] })

@@ -6,29 +6,29 @@ import type { Call, CallConnection } from "./call.js"
 import { Failure } from "./errors.js"
 import type { Identity } from "./identity.js"
 
-/** What a listener knows of a call before it reads the request. */
+/** What a listener knows about a call before it reads the request. */
 export interface Incoming {
   transport: string
-  /** How long the caller waits, in milliseconds; undefined if it does not say. */
+  /** The caller's timeout in milliseconds; undefined if it gives none. */
   timeoutMs: number | undefined
   header(name: string): string | undefined
   /**
-   * Whom the client's certificate names, as `DNS:…`, `URI:…` or `email:…`; there only if it has one that the listener has
-   * verified.
+   * The names in the client's certificate, as `DNS:…`, `URI:…` or `email:…`. Only set if the listener has verified a certificate
+   * of the client.
    */
   certificateNames?: readonly string[] | undefined
-  /** Why the transport rejects the call; undefined if it does not. */
+  /** The reason why the transport rejects the call; undefined if it does not. */
   rejection?: Failure | undefined
-  /** Undefined where a test has none. */
+  /** Undefined only in tests. */
   connection?: CallConnection | undefined
   /**
-   * Waits until the connection has a place for a call that was let in; undefined where it need not wait. Throws why it has
-   * none. Absent where there is no such bound.
+   * Waits until the connection may have another admitted call. Returns undefined if the call need not wait, and throws the rejection if
+   * too many wait. Absent where there is no such limit.
    *
-   * @param call Its signal ends the wait, with its reason.
+   * @param call Its signal ends the wait with its reason.
    */
   turn?: ((call: Call) => Promise<void> | undefined) | undefined
-  /** The stream that carries the call, if one does: what was let in before a shutdown may bring calls until it ends. */
+  /** The stream that carries the call, if one does. A stream that was admitted before a shutdown may carry calls until it ends. */
   carrier?: Call
 }
 
@@ -36,12 +36,12 @@ export interface Incoming {
 export interface Running {
   readonly call: Call
   /**
-   * The caller went away.
+   * Cancels the call because the caller has gone.
    *
-   * @param isLate whether it is known that its deadline has passed; else the clock decides.
+   * @param isLate Whether the deadline is known to have passed. Default: the clock decides.
    */
   cancel(isLate?: boolean): void
-  /** The call is over; must be called exactly once. */
+  /** Ends the call. Must be called exactly once. */
   end(): void
 }
 
@@ -53,37 +53,38 @@ export interface Kind {
 /** See ConcurrencyLimit. */
 type Away = <T>(call: Call, waited: Promise<T>) => Promise<T>
 
-/** The active calls. */
+/** The calls that have begun and not ended. */
 export interface ActiveCalls {
   /**
-   * Starts a call; one that comes while the service drains fails with SHUTTING_DOWN.
+   * Starts a call. A call that arrives while the service drains fails with SHUTTING_DOWN.
    *
-   * @param kind.carries whether it is a stream that carries calls. Default: false.
-   * @param kind.away gives the call's place up for a while.
+   * @param kind.carries Whether it is a stream that carries calls. Default: false.
+   * @param kind.away Gives the call's place within the concurrency limit to other calls while it waits.
    */
   begin(method: DescMethod, incoming: Incoming, kind?: Kind): Running
-  /** Aborts when the service begins to drain: a stream that carries calls asks its client to go elsewhere. */
+  /** Aborts when the service begins to drain. A stream that carries calls then asks its client to move to another one. */
   readonly draining: AbortSignal
   /**
-   * Takes no more calls: streams end at once, unary calls and what carries them get `graceMs` to finish and then fail
-   * with SHUTTING_DOWN. Resolves when no call is left, or none that ends: one whose client does not read may not.
+   * Drains the service. It takes no more calls, and streams end at once. Unary calls, and streams that carry them, get `graceMs` to
+   * finish and then fail with SHUTTING_DOWN. Resolves when no call is left, or a second after that: a call whose client does
+   * not read its answer may never end.
    */
   drain(graceMs: number): Promise<void>
 }
 
-// V8 makes the table of a Set or a Map anew after some deletions, and the old one points to the new. Once a table is in the
-// old generation, so are in the end all that follow it, with what was in them when they were replaced: calls that ended
-// long ago, until the next large collection. So what is put into a set that changes with every call lets go of the call
-// when it leaves.
+// V8 replaces the table of a Set or a Map after some deletions, and the old table keeps a reference to the new one. Once one table is
+// in the old generation, its successors follow, with the entries that they had when they were replaced. So a removed entry
+// may live until the next major garbage collection. Therefore entries of a set that changes with every call drop their reference to the
+// call when they are removed.
 interface Entry {
   readonly endsAtOnce: boolean
   abort: AbortController | undefined
 }
 
-/** How long calls may take to end at the end of the grace, in milliseconds. */
+/** The time that calls have to end after the grace period, in milliseconds. */
 const endMs = 1_000
 
-/** @param maxDeadlineMs the longest that a unary call may take, whatever its caller asks for. */
+/** @param maxDeadlineMs The longest deadline of a unary call, whatever its caller asks for. */
 export function activeCalls(maxDeadlineMs: number): ActiveCalls {
   const running = new Set<Entry>()
   const drain = new AbortController()
@@ -114,16 +115,16 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
       return {
         call: new ActiveCall(method, incoming, deadline, abort, away),
         cancel: (isLate = false) => {
-          // grpc-js tells of the end of every call as of a cancellation.
+          // grpc-js reports the end of every call as a cancellation.
           if (entry.abort === undefined) return
-          // Transports also cancel what has passed its deadline.
+          // Transports also cancel a call whose deadline has passed.
           const expired = isLate || (deadline !== undefined && Date.now() >= deadline)
           abort.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
         },
         end: () => {
           clearTimeout(timer)
           running.delete(entry)
-          // See above.
+          // See Entry.
           entry.abort = undefined
           if (running.size === 0) drained?.()
         },
@@ -147,7 +148,7 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
   }
 }
 
-/** A call as everybody inside sees it. */
+/** A call as the interceptors and services see it. */
 export class ActiveCall implements Call {
   readonly method: DescMethod
   readonly transport: string
@@ -207,7 +208,7 @@ export class ActiveCall implements Call {
   }
 }
 
-/** The id of a request: the caller's own if it is well-formed, else a UUID. */
+/** Returns the id of a request: the caller's own if it is well formed, otherwise a new UUID. */
 export function requestIdOf(given: string | undefined): string {
   return given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }

@@ -4,12 +4,12 @@ import { Failure } from "./errors.js"
 import type { Admission, Interceptor } from "./interceptor.js"
 import { createRouter, type Method, register } from "./router.js"
 
-/** Makes a call, read by `read`, that has to be let in by all of these, in this order. Resolves to how it failed. */
+/** Makes a call that passes `admissions` in this order before `read` reads its request. Resolves to its error. */
 async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise<unknown> {
-  const nobody = async () => {
+  const notFound = async () => {
     throw new Failure("USER_NOT_FOUND")
   }
-  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, nobody]))
+  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, notFound]))
   const [access, ...interceptors] = admissions.map((admit): Interceptor => ({ admit: () => admit }))
   const router = createRouter({
     services: [register(UserService, implementation as never)],
@@ -31,14 +31,14 @@ async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise
   return failure
 }
 
-// A key that has to be looked up is asked for; whether there are too many calls is known at once.
+// An admission is asynchronous if it has to look up a key, and synchronous if it checks the number of calls.
 test.each([
   ["at once, at once and at once", false, false, false],
   ["later, at once and at once", true, false, false],
   ["at once, later and at once", false, true, false],
   ["later, later and later", true, true, true],
 ])(
-  "who lets a call in %s is asked in order before the request is read, and each may reject it",
+  "admissions that decide %s run in order before the request is read, and each may reject the call",
   async (_, ...isLater) => {
     const asked: (number | "read")[] = []
     const read = () => {

@@ -4,49 +4,49 @@ import type { Budgets } from "../overload/budget.js"
 import type { Caller } from "../store/store.js"
 import type { Identity } from "./identity.js"
 
-/** The connection that a call came over, and what it may hold. */
+/** The connection of a call, with its memory budgets. */
 export interface CallConnection extends Budgets {
-  /** Counts a request that made no call, or none that may be made. */
+  /** Counts a request that did not become a call, or a call without a valid API key. */
   turnAway(): void
 }
 
-/** One call of one method, the same through every listener. */
+/** One call of one method. Every listener creates the same type. */
 export interface Call extends Caller {
   readonly method: DescMethod
-  /** Through which listener it came: `grpc` or `http`. */
+  /** The transport of the call: `grpc`, `http` or `pipeline`. */
   readonly transport: string
-  /** Names the call in the log and in errors: the caller's `x-request-id` if that is well formed, else a UUID. */
+  /** The id of the call in the log and in errors: the caller's `x-request-id` if that is well-formed, else a UUID. */
   readonly requestId: string
-  /** When the caller stops waiting, in milliseconds since 1970; undefined if it never does. */
+  /** The deadline of the call, in milliseconds since 1970; undefined if it has none. */
   readonly deadline: number | undefined
-  /** Aborts when the caller cancels, the deadline passes or the service gives up waiting at shutdown. */
+  /** Aborts when the caller cancels, the deadline passes, a shutdown ends the call, or `abort` is called. */
   readonly signal: AbortSignal
-  /** Ends the call, with what the caller is told. */
+  /** Aborts the call. The caller gets `reason` as the error. */
   abort(reason: unknown): void
-  /** The first value of a request header, by its lower-case name. */
+  /** Returns the first value of a request header, by its lower-case name. */
   header(name: string): string | undefined
-  /** What the client's certificate names, if it was verified: `DNS:app.internal`. */
+  /** The names in the client's certificate, such as `DNS:app.internal`. Empty unless the certificate was verified. */
   readonly certificateNames: readonly string[]
-  /** The stream that carries the call, if one does. */
+  /** The stream that carries the call, if it is a call of a pipeline. */
   readonly carrier: Call | undefined
   readonly connection: CallConnection | undefined
   /** See Incoming. */
   readonly turn: (() => Promise<void> | undefined) | undefined
-  /** Who makes the call, once it was let in. */
+  /** The identity of the caller; undefined until the call is authenticated. */
   identity: Identity | undefined
-  /** The id of the user that it is about, or those of several, for the audit log, once that is known. */
+  /** The id of the user that the call is about, or several ids, for the audit log. Undefined until it is known. */
   subject: string | readonly string[] | undefined
-  /** What else the audit log says of it, by name. */
+  /** Further fields of the call's entry in the audit log, by name. */
   told: Record<string, string | number> | undefined
-  /** False for a call that has written nothing, of a method that does not always write: the audit log leaves it out. */
+  /** False if a call of a method that does not always write has written nothing. The audit log then omits the call. */
   wrote: boolean | undefined
-  /** See Waiter; given when the call is to be answered once. */
+  /** See Waiter. Set for a call with an idempotency key. */
   unit: object | undefined
-  /** The id of the trace that the call belongs to, for logs; undefined where nobody could find it by that. */
+  /** The id of the call's trace, for logs. Undefined if the trace is neither recorded here nor known to the caller. */
   traceId: string | undefined
   /** The span of the call, if it is recorded; see Waiter. */
   spans: readonly Span[] | undefined
-  /** The tenant of `identity`. Throws before the call was let in. */
+  /** The tenant of `identity`. Throws if the call is not authenticated yet. */
   readonly tenant: string
 }
 
@@ -56,5 +56,5 @@ type Handler<M extends DescMethod> = M["methodKind"] extends "unary"
     ? (request: MessageShape<M["input"]>, call: Call) => AsyncIterable<MessageInitShape<M["output"]>>
     : (requests: AsyncIterable<MessageShape<M["input"]>>, call: Call) => AsyncIterable<MessageInitShape<M["output"]>>
 
-/** What a service does, method by method: an object literal made by a function that takes its dependencies. */
+/** The handlers of a service, by method name: an object literal from a function that takes the dependencies. */
 export type Implementation<S extends DescService> = { [K in keyof S["method"]]: Handler<S["method"][K]> }

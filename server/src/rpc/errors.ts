@@ -10,13 +10,13 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { StoreError, type StoreErrorReason } from "../store/error.js"
 
-/** The name of a value of ErrorReason, as it stands in google.rpc.ErrorInfo. */
+/** The name of an ErrorReason value, as google.rpc.ErrorInfo contains it. */
 export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">
 
-/** One broken rule: the field by its path in the request (`extra`, `update_mask`), and what the rule says. */
+/** One violated rule: the path of the field in the request (`extra`, `update_mask`), and the text of the rule. */
 export type FieldViolation = Pick<BadRequest_FieldViolation, "field" | "description">
 
-// The only place that chooses a status code and the words that go with it.
+// The only place that assigns status codes and default messages to reasons.
 const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   INVALID_FIELD: [Code.InvalidArgument, "the request breaks a rule of the schema"],
   USER_NOT_FOUND: [Code.NotFound, "no such user"],
@@ -74,16 +74,17 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
 }
 
 /**
- * A failure that has a reason. Its message is the reason's or holds words of the schema: nothing of a request is in it but
- * the path to a broken value, as far as the names on it are those of properties (see services/json.ts).
+ * An error with a reason. Its message is that of the reason, or contains rules of the schema. The only part of a
+ * request in it is the path of an invalid value, and only as far as the names in the path are property names (see
+ * services/json.ts).
  */
 export class Failure extends Error {
   override readonly name = "Failure"
   readonly reason: Reason
   readonly violations: readonly FieldViolation[]
-  /** What else the ErrorInfo says: nothing of a request. */
+  /** Further metadata of the ErrorInfo. It contains nothing of a request. */
   readonly metadata: Readonly<Record<string, string>>
-  /** When the caller may come again, in milliseconds from now. */
+  /** The delay after which the caller may retry, in milliseconds; undefined if the error suggests no retry. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -93,7 +94,7 @@ export class Failure extends Error {
       violations?: readonly FieldViolation[]
       metadata?: Readonly<Record<string, string>>
       retryAfterMs?: number
-      /** In place of the reason's own words. */
+      /** Replaces the default message. */
       message?: string
     } = {},
   ) {
@@ -107,7 +108,7 @@ export class Failure extends Error {
   }
 }
 
-/** Finds the reason of whatever was thrown: what has none is INTERNAL, with the original as its cause for the log. */
+/** Converts a thrown value to a Failure. One without a reason becomes INTERNAL, with the value as cause for the log. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof StoreError && isReason(error.reason)) {
@@ -117,14 +118,14 @@ export function toFailure(error: unknown): Failure {
   return new Failure("INTERNAL", { cause: error })
 }
 
-/** Tenants and keys are made by the command, whose errors no caller meets. Every other reason is one of the schema. */
+/** The store's reasons that are not in the schema. Only the command that creates tenants and keys gets them. */
 type CommandReason = "TENANT_NOT_FOUND" | "TENANT_ALREADY_EXISTS" | "API_KEY_ALREADY_EXISTS"
 
 function isReason(reason: StoreErrorReason): reason is Exclude<StoreErrorReason, CommandReason> {
   return reason in statuses
 }
 
-/** What a caller gets to see of a failure: code, message, ErrorInfo and, for broken field rules, BadRequest. */
+/** Converts a failure to the caller's error: code, message, ErrorInfo and, if they apply, BadRequest and RetryInfo. */
 export function toStatus(failure: Failure, requestId: string): ConnectError {
   const error = new ConnectError(failure.message, statuses[failure.reason][0])
   error.details.push({
@@ -144,7 +145,7 @@ export function toStatus(failure: Failure, requestId: string): ConnectError {
   return error
 }
 
-/** The status code of a reason. */
+/** Returns the status code of a reason. */
 export function codeOf(reason: Reason): Code {
   return statuses[reason][0]
 }

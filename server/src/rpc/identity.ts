@@ -1,9 +1,9 @@
-/** Who makes a call: what is known of its API key. */
+/** The identity of a caller, which its API key determines. */
 export interface Identity {
-  /** The public part of the key, for logs; undefined for who needs none (`--dev`). */
+  /** The public part of the key, for logs; undefined for a caller that needs no key (`--dev`). */
   readonly keyId: string | undefined
-  /** Whose data the call is about. */
+  /** The tenant whose data the caller uses. */
   readonly tenant: string
-  /** Whether it may call methods that ask for this scope. */
+  /** Returns whether the caller may call methods that require this scope. */
   hasScope(scope: string): boolean
 }

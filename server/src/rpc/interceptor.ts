@@ -8,41 +8,41 @@ export type Unary = (request: Message, call: Call) => Promise<Message>
 export type Stream = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<Message>
 
 /**
- * Wraps every method, once, when the router is made. What it returns runs for each call, so work that depends on the
- * method alone belongs outside of it.
+ * Wraps every method once, when the router is created. The returned functions run for each call, so work that depends
+ * only on the method belongs outside of them.
  */
 export interface Interceptor {
   /**
-   * Looks at a call before its request is read, and throws if it is not let in. Undefined for a method that lets
-   * everybody in. Runs before everything else of all interceptors.
+   * Returns the function that admits or rejects a method's calls before their requests are read; undefined if the
+   * method admits every call. Admissions run before everything else of all interceptors.
    */
   admit?(method: DescMethod): Admission | undefined
-  /** Looks at each request, inside of what `unary` and `stream` of all interceptors do. Undefined where it has no rule. */
+  /** Returns the check of each request; undefined if there is none. Runs inside all `unary` and `stream` functions. */
   check?(method: DescMethod): Check | undefined
   unary?(method: DescMethod, next: Unary): Unary
-  /** Answers are here as the handler has made them: they become messages outside of all interceptors. */
+  /** The responses are as the handler has yielded them. They become messages outside of all interceptors. */
   stream?(method: DescMethod, next: Stream): Stream
 }
 
-/** Lets a call in or throws: at once, so that nobody waits, unless it has to ask somebody. */
+/** Admits a call or throws. It decides synchronously and returns undefined, unless it needs a lookup. */
 export type Admission = (call: Call) => Promise<void> | undefined
 
-/** Throws if a request breaks a rule. */
+/** Throws if a request violates a rule. */
 export type Check = (request: Message) => void
 
-/** Hears of every call. */
+/** Observes every call. */
 export interface Observer {
-  /** What hears of the calls of a method: made once, so work that depends on the method alone belongs there. */
+  /** Returns the observer of a method's calls. Runs once per method: do work that depends only on the method here. */
   of(method: DescMethod): CallObserver
-  /** A call that a listener had to reject before it could begin. */
+  /** Records a call that a listener rejected before it began. */
   rejected(method: DescMethod, transport: string, requestId: string, code: number): void
 }
 
-/** Hears of the calls of one method, from their beginning to their end, decoding and encoding included. */
+/** Observes the calls of one method from beginning to end, including decoding and encoding. */
 export interface CallObserver {
-  /** @returns when the call began, for its end */
+  /** @returns the start time of the call, for `answered` or `failed` */
   begun(): number
   answered(call: Call, begun: number): void
-  /** @returns what the caller is told of what was thrown */
+  /** @returns the error that the caller gets for the thrown value */
   failed(call: Call, begun: number, thrown: unknown): unknown
 }

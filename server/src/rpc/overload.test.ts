@@ -11,12 +11,12 @@ const asIs: Observer = {
 }
 const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }
 
-/** UserService behind a concurrency limit, whose only method fails. */
+/** UserService behind a concurrency limit. All its methods fail with USER_NOT_FOUND. */
 function setUp(limit: ConcurrencyLimit) {
-  const nobody = async () => {
+  const notFound = async () => {
     throw new Failure("USER_NOT_FOUND")
   }
-  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, nobody]))
+  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, notFound]))
   const pauses: number[] = []
   const router = createRouter({
     services: [register(UserService, implementation as never)],
@@ -40,7 +40,7 @@ test("a call beyond the limit is rejected before its request is read", async () 
       throw new Error("left without a place")
     },
     away: (_, waited) => waited,
-    load: () => ({ places: 1, active: 0, waiting: 0, keys: 0 }),
+    load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
   })
   expect(method.rejects("a key")).toBe(true)
   const running = method.begin(incoming)
@@ -54,7 +54,7 @@ test("a call beyond the limit is rejected before its request is read", async () 
   await router.drain(0)
 })
 
-test("a call has no place while its request arrives, and leaves it when it ends, however that is", async () => {
+test("a call holds no place while its request arrives, and releases its place however it ends", async () => {
   const places: number[] = []
   let inside = 0
   const { router, method } = setUp({
@@ -64,7 +64,7 @@ test("a call has no place while its request arrives, and leaves it when it ends,
     },
     rejects: () => false,
     away: (_, waited) => waited,
-    load: () => ({ places: 1, active: 0, waiting: 0, keys: 0 }),
+    load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
     leave: () => {
       places.push(--inside)
     },

@@ -4,17 +4,18 @@ import type { Logger } from "pino"
 import type { Reason } from "./errors.js"
 
 /**
- * Counts rejected calls in place of a line in the log for each: of those that are rejected because there are too many,
- * and of those that anybody can make at any rate, such as calls without a key, beyond the first ten in a second for each reason.
+ * Counts rejected calls instead of writing a log line for each. It counts all calls that are rejected because there are
+ * too many. Of calls that any client can make at any rate, such as calls without a key, it counts those beyond the
+ * first ten per second and reason.
  */
 export interface Rejections {
-  /** A request id for rejected calls that bring none and share an error: the line of the log with this second's has it. */
+  /** The request id for rejected calls that have none and share an error. The next log line with counts contains it. */
   readonly requestId: string
-  /** Whether all calls with this reason are counted, and none has a line. */
+  /** Returns whether all calls with this reason are only counted, without a log line of their own. */
   counts(reason: Reason): boolean
-  /** Counts a rejected call; false if it is to have a line. */
+  /** Counts a rejected call. Returns false if the call needs a log line of its own. */
   count(method: DescMethod, transport: string, reason: Reason): boolean
-  /** Writes what was counted. */
+  /** Writes the counts to the log. */
   flush(): void
 }
 
@@ -26,7 +27,7 @@ const counted: ReadonlySet<Reason> = new Set([
   "QUEUE_FULL",
 ])
 
-/** Anybody can make calls with these, or so many that a line each would be too much. */
+/** Reasons for which any client can cause rejections at any rate, so that a line each would be too many. */
 const unlimited: ReadonlySet<Reason> = new Set([
   "API_KEY_MISSING",
   "API_KEY_INVALID",
@@ -34,10 +35,10 @@ const unlimited: ReadonlySet<Reason> = new Set([
   "METHOD_UNKNOWN",
 ])
 
-/** How many of those have a line of their own in a second, for each reason. */
+/** The number of these calls per second that get a log line of their own, for each reason. */
 export const linesPerSecond = 10
 
-/** How often a line is written while calls are rejected, in milliseconds. */
+/** The interval between lines with counts while calls are rejected, in milliseconds. */
 const lineMs = 1_000
 
 export function rejections(log: Logger): Rejections {

@@ -6,17 +6,17 @@ import type { Observer } from "./interceptor.js"
 import type { Rejections } from "./rejection-log.js"
 import { wireStatus } from "./wire-status.js"
 
-/** What a call is told that is rejected before it begins. */
+/** The error of a call that is rejected before it begins. */
 export interface Rejected {
   readonly status: Status
-  /** About how large it is. */
+  /** The approximate size of the status, in bytes. */
   readonly bytes: number
 }
 
 /**
- * Rejects a call before it begins, and sees to it that this is on record.
+ * Rejects a call before it begins, and records the rejection.
  *
- * @param givenId the request id that the call brings
+ * @param givenId the request id that the client sent
  */
 export type Rejecter = (
   failure: Failure,
@@ -26,17 +26,17 @@ export type Rejecter = (
 ) => Rejected
 
 export interface RejecterOptions {
-  /** Counts the calls that are rejected because there are too many. */
+  /** Counts the rejected calls that get no log line of their own. */
   rejections: Rejections
-  /** Hears of the others. */
+  /** Observes the rejected calls that are not counted. */
   observer: Pick<Observer, "rejected">
-  /** Hears of all. */
+  /** Observes all rejected calls. */
   audit: ((method: DescMethod, failure: Failure, requestId: string) => void) | undefined
 }
 
-/** Calls that are only counted and bring no request id share an error: under a flood there are many. */
+/** Creates a rejecter. Calls that are only counted and have no request id share an error: a flood has many of them. */
 export function rejecter({ rejections, observer, audit }: RejecterOptions): Rejecter {
-  // Weakly: a failure that says when to come again is made for one call.
+  // A WeakMap, because a failure with a retry delay is created for a single call.
   const shared = new WeakMap<Failure, Rejected & { requestId: string }>()
   const make = (failure: Failure, requestId: string) => {
     const status = wireStatus(toStatus(failure, requestId))
@@ -60,7 +60,7 @@ export function rejecter({ rejections, observer, audit }: RejecterOptions): Reje
   }
 }
 
-/** About how large an error is, in bytes. */
+/** Returns the approximate size of an error, in bytes. */
 export function sizeOf({ message, details }: Status): number {
   return details.reduce((bytes, { typeUrl, value }) => bytes + typeUrl.length + value.length, message.length)
 }

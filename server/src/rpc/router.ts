@@ -7,28 +7,28 @@ import type { Call, Implementation } from "./call.js"
 import { Failure } from "./errors.js"
 import type { Check, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 
-/** Fields that the schema does not know have no bound, and nobody would read them. */
+/** Unknown fields are dropped, because the schema has no limit for them and nothing reads them. */
 const withoutUnknown = { readUnknownFields: false }
 
-/** One method, as a listener offers it. */
+/** One method, as the listeners serve it. */
 export interface Method {
   readonly desc: DescMethod
-  /** Whether the method is open to callers without a key, as those of health and reflection are. */
+  /** Whether callers without a key may call the method, as with health and reflection. */
   readonly isOpen: boolean
-  /** Starts a call, on its header. */
+  /** Starts a call when its header has arrived. */
   begin(incoming: Incoming): Running
-  /** Whether a call of a key would be rejected at once, because too many of it wait already. */
+  /** Whether a call of this key would be rejected at once, because too many calls of the key wait already. */
   rejects(key: string): boolean
   /**
-   * Makes a unary call. Key, scope, rate and concurrency limit are decided before the request is read: a call that is
-   * rejected never reads it.
+   * Handles a unary call. Key, scope, rate limit and concurrency limit are checked before the request is read, so that the request of a
+   * rejected call is never read.
    *
    * @param read Reads the request. Called at most once.
    */
   readonly unary: (read: Read<Message>, call: Call) => Promise<Message>
   /** The same from bytes to bytes. */
   readonly unaryBytes: (read: Read<Uint8Array>, call: Call) => Promise<Uint8Array>
-  /** Makes a streaming call. As with `unary`, nothing is asked of `requests` before the call is let in. */
+  /** Handles a streaming call. As with `unary`, nothing is read from `requests` before the call is admitted. */
   readonly stream: Stream
   readonly codec: Codec
 }
@@ -36,42 +36,42 @@ export interface Method {
 /** Reads the request of a call. */
 export type Read<T> = () => T | Promise<T>
 
-/** Reads and writes the messages of a method. */
+/** Decodes and encodes the messages of a method. */
 export interface Codec {
-  /** Throws INVALID_FIELD when the bytes are no request. */
+  /** Throws INVALID_FIELD if the bytes are not a well-formed request. */
   decode(bytes: Uint8Array): Message
   encode(answer: Message): Uint8Array
 }
 
-/** Every method of every service, the same behind every listener. */
+/** All methods of all services. Every listener shares them. */
 export interface Router {
   readonly services: readonly { readonly desc: DescService; readonly methods: readonly Method[] }[]
   /** See ActiveCalls. */
   drain(graceMs: number): Promise<void>
   /** See RouterOptions. */
   readonly maxDeadlineMs: number
-  /** Records a call that a listener had to reject before it could begin. */
+  /** Records a call that a listener rejected before it began. */
   readonly rejected: Observer["rejected"]
 }
 
 export interface RouterOptions {
   services: readonly Registration[]
-  /** Makes a service whose streams carry calls of the other services. */
+  /** Creates a service whose streams carry calls of the other services. */
   carrier?: (inside: Inside) => Registration
   observer: Observer
-  /** Lets calls in. */
+  /** Authenticates and authorizes calls. */
   access: Interceptor
-  /** What else there is to do about a call, outermost first. */
+  /** The other interceptors, outermost first. */
   interceptors: readonly Interceptor[]
-  /** The longest that a unary call may take, in milliseconds, whatever its caller asks for. */
+  /** The longest deadline of a unary call, in milliseconds. It caps the deadline that the caller asks for. */
   maxDeadlineMs: number
-  /** What bounds the calls in progress of a unary method; undefined if nothing does. */
+  /** Returns the limit of the active calls of a unary method; undefined if there is none. */
   limitOf: (method: DescMethod) => ConcurrencyLimit | undefined
-  /** Awaited before a call is told that the limit rejects it. */
+  /** Awaited before a call that the limit rejects is answered. */
   pauseAfter: RejectionPause
 }
 
-/** What a service needs to carry the calls of others. */
+/** What a service needs to carry the calls of other services. */
 export interface Inside {
   /** The unary methods by their full names: `authwire.v1.SessionService/GetSessionAndUser`. */
   readonly methods: ReadonlyMap<string, Method>
@@ -79,18 +79,18 @@ export interface Inside {
   readonly draining: AbortSignal
 }
 
-/** A service and what it does. */
+/** A service and its implementation. */
 export interface Registration {
   desc: DescService
   implementation: Readonly<Record<string, unknown>>
 }
 
-/** Ties a service to its implementation, checked by the compiler. */
+/** Pairs a service with its implementation. The compiler checks that every method is there. */
 export function register<S extends DescService>(desc: S, implementation: Implementation<S>): Registration {
   return { desc, implementation }
 }
 
-/** Makes the one router that all listeners share. */
+/** Creates the router that all listeners share. */
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter } = options
   const interceptors = [access, ...options.interceptors]
@@ -113,63 +113,69 @@ export function createRouter(options: RouterOptions): Router {
       const away = limit && (<T>(call: Call, waited: Promise<T>) => limit.away(keyOf(call), waited))
       const kind = { carries, away }
       const observed = observer.of(method)
-      // At once where nobody has to be waited for: so the next call of the same message finds the place taken.
-      const letIn = (call: Call, first = 0): Promise<void> | undefined => {
+      /**
+       * Runs the admissions. Synchronous where none of them has to wait, so that the calls of one message of a pipeline are
+       * admitted one after the other.
+       */
+      const admit = (call: Call, first = 0): Promise<void> | undefined => {
         for (let at = first; at < admissions.length; at++) {
-          // Who has no key hears of that, however little time there is.
+          // A missing or invalid key is reported even if the deadline has already passed.
           if (at > 0) call.signal.throwIfAborted()
-          const asking = admissions[at]?.(call)
-          if (asking !== undefined) return asking.then(() => letIn(call, at + 1))
+          const pending = admissions[at]?.(call)
+          if (pending !== undefined) return pending.then(() => admit(call, at + 1))
         }
         call.signal.throwIfAborted()
         return call.turn?.()
       }
-      /** The place of a call whose request is still to arrive is others': it is decided again when it is there. */
-      const making =
+      /**
+       * Handles a unary call. A call whose request has not arrived yet gives its place within the concurrency limit back, and
+       * enters again with the request.
+       */
+      const handling =
         <I, O>(decode: (input: I) => Message, encode: (answer: Message) => O) =>
         async (read: Read<I>, call: Call): Promise<O> => {
           const begun = observed.begun()
-          /** The key of which it has a place. */
-          let place: string | undefined
+          /** The key under which the call counts in the concurrency limit now. */
+          let enteredAs: string | undefined
           try {
-            const letting = letIn(call)
-            if (letting !== undefined) await letting
-            // The request would have no space, and be cut.
-            if (call.connection?.requests.isTight === true) throw requestsNotWhole()
-            // The answer would wait behind those that are not taken, or be thrown away.
-            if (call.connection?.answers.isTight === true) throw answersNotTaken()
+            const admitting = admit(call)
+            if (admitting !== undefined) await admitting
+            // There is no memory left for the request.
+            if (call.connection?.requests.isTight === true) throw requestBudgetUsed()
+            // The client does not read its answers, so this one would only add to them.
+            if (call.connection?.answers.isTight === true) throw answerBudgetUsed()
             const key = keyOf(call)
             try {
-              const waiting = limit?.enter(key, call.signal)
-              if (waiting !== undefined) await waiting
+              const entering = limit?.enter(key, call.signal)
+              if (entering !== undefined) await entering
             } catch (error) {
-              // A pipeline pauses for all of a message.
+              // A pipeline pauses once for all calls of a message.
               const pauses = call.carrier === undefined && error instanceof Failure && error.reason === "OVERLOADED"
               if (pauses) await pauseAfter(rejectionMs.unary)
               throw error
             }
-            place = key
+            enteredAs = key
             let input: I | Promise<I> | undefined = read()
             if (input instanceof Promise) {
               limit?.leave(key)
-              place = undefined
+              enteredAs = undefined
               input = await orAborted<I>(input, call.signal)
               const again = limit?.enter(key, call.signal)
               if (again !== undefined) await again
-              place = key
+              enteredAs = key
             }
             const request = decode(input as I)
-            // What it was made of is not kept for as long as the call takes.
+            // The bytes are not kept for the duration of the call.
             input = undefined
-            // A caller is answered when its deadline passes, even if what makes the answer cannot stop at once: its outcome is
-            // then nobody's, and its transaction ends by itself.
+            // A call ends at its deadline even if its handler cannot stop at once. The handler's result is then discarded, and
+            // its transaction ends by itself.
             const answer = encode(await orAborted(unary(request, call), call.signal))
             observed.answered(call, begun)
             return answer
           } catch (error) {
             throw observed.failed(call, begun, error)
           } finally {
-            if (place !== undefined) limit?.leave(place)
+            if (enteredAs !== undefined) limit?.leave(enteredAs)
           }
         }
       const codec = codecOf(method)
@@ -178,22 +184,22 @@ export function createRouter(options: RouterOptions): Router {
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
         begin: (incoming) => active.begin(method, incoming, kind),
-        unary: making(asIs, asIs),
-        unaryBytes: making(codec.decode, codec.encode),
+        unary: handling(unchanged, unchanged),
+        unaryBytes: handling(codec.decode, codec.encode),
         async *stream(requests, call) {
           const begun = observed.begun()
           let hasFailed = false
           try {
-            await letIn(call)
+            await admit(call)
             call.signal.throwIfAborted()
             for await (const answer of stream(requests, call)) yield create(method.output, answer)
-            // A stream that ends because it was aborted ends with the reason.
+            // An aborted stream ends with the reason.
             call.signal.throwIfAborted()
           } catch (error) {
             hasFailed = true
             throw observed.failed(call, begun, error)
           } finally {
-            // Also when who reads the answers ends early.
+            // This also runs when the reader of the answers ends early.
             if (!hasFailed) observed.answered(call, begun)
           }
         },
@@ -212,23 +218,23 @@ export function createRouter(options: RouterOptions): Router {
   return { services, maxDeadlineMs, rejected: observer.rejected, drain: active.drain }
 }
 
-/** By what the concurrency limit is shared: callers without a key are one. */
+/** Returns the key by which the concurrency limit is shared. All callers without a key share one. */
 export function keyOf({ identity }: Call): string {
   return identity?.keyId ?? ""
 }
 
-/** Rejects a call whose request would have to be cut. A client that sends much at the same time may come again. */
-function requestsNotWhole(): Failure {
+/** Creates the rejection of a call whose request has no memory left. The client may retry. */
+function requestBudgetUsed(): Failure {
   const message = "the requests that are not whole take as much memory as the connection or the key may"
   return new Failure("OVERLOADED", { retryAfterMs: 200, message })
 }
 
-/** Rejects a call whose answer would wait too long for its client. A client that is only slow may come again. */
-function answersNotTaken(): Failure {
+/** Creates the rejection of a call whose client does not read its answers. A client that is only slow may retry. */
+function answerBudgetUsed(): Failure {
   return new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
 }
 
-function asIs(message: Message): Message {
+function unchanged(message: Message): Message {
   return message
 }
 
@@ -252,7 +258,7 @@ function streamHandler(
   }
 }
 
-// A handler that waits for the next request must not outlive the call.
+/** Ends a request stream when the call is aborted, because a handler that waits for the next request must not outlive its call. */
 async function* untilAborted(
   requests: AsyncIterable<Message>,
   signal: AbortSignal,

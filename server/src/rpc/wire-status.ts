@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 
-/** An error as it goes over the wire in gRPC. What is not meant for a caller is an internal error. */
+/** Converts an error to a gRPC status. Only a ConnectError is for the caller; any other becomes an internal error. */
 export function wireStatus(error: unknown): Status {
   const failure = error instanceof ConnectError ? error : new ConnectError("internal error", Code.Internal)
   return create(StatusSchema, {

@@ -29,8 +29,8 @@ export type { OpenStoreDatabase, StoreDatabase } from "./conformance/context.js"
 /**
  * Declares the tests that hold for every store.
  *
- * @param name what stands in front of the names of the tests.
- * @param open makes an empty database with the tables in it, for all the tests together.
+ * @param name the prefix of the test names.
+ * @param open creates an empty database with its tables, which all tests share.
  */
 export function storeContract(name: string, open: OpenStoreDatabase): void {
   describe(name, () => {
@@ -78,7 +78,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("API keys", () => apiKeyContract(context))
     describe("caches", () => cacheContract(context))
     describe("leases", () => leaseContract(context))
-    describe("what has expired", () => expiredContract(context))
+    describe("expired rows", () => expiredContract(context))
     describe("provisional users", () => provisionalUserContract(context))
     describe("callers", () => callerContract(context))
   })

@@ -1,6 +1,6 @@
 /**
- * Why the store rejected or failed; the names are those of ErrorReason in the schema, as far as callers can meet them:
- * tenants and keys are made by the command only.
+ * The reasons of store errors. The names are those of ErrorReason in the schema, as far as callers can get them: only
+ * the command-line tool manages tenants and keys.
  */
 export type StoreErrorReason =
   | "USER_NOT_FOUND"
@@ -23,13 +23,13 @@ export type StoreErrorReason =
   | "QUEUE_FULL"
 
 /**
- * What a store throws for everything that has a name. Anything else that escapes from a store is a fault of the store.
- * The message may reach the caller: it holds no value of a request or a row.
+ * The error that a store throws for every named reason. Any other error that escapes from a store is a bug of the
+ * store. The message may reach the caller, so it contains no value of a request or a row.
  */
 export class StoreError extends Error {
   override readonly name = "StoreError"
   readonly reason: StoreErrorReason
-  /** With INVALID_FIELD: the field that breaks a rule, by its contract name. */
+  /** The contract name of the field that breaks a rule. Only with INVALID_FIELD. */
   readonly field: string | undefined
 
   constructor(reason: StoreErrorReason, message: string, options: { cause?: unknown; field?: string } = {}) {

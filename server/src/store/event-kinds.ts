@@ -1,17 +1,17 @@
-/** What was written: of which thing, and how. */
+/** The kinds of writes that are recorded as events: the object and the operation. */
 export const eventKinds = [
   "user.created",
   "user.updated",
-  /** With it went the accounts, sessions and authenticators of the user. */
+  /** The user's accounts, sessions and authenticators were deleted with it. */
   "user.deleted",
-  /** Sessions of the user were deleted: all that there were, or all but the one of `sessionId` (see EventIds). */
+  /** All sessions of the user were deleted, or all but the one of `sessionId` (see EventIds). */
   "user.sessions_revoked",
   "account.linked",
   /** The tokens or other fields of an account were replaced. */
   "account.updated",
   "account.unlinked",
   "session.created",
-  /** Its expiry, user or properties were changed. */
+  /** The session's expiry, user or properties were changed. */
   "session.updated",
   "session.deleted",
   "verification_token.created",

@@ -1,16 +1,16 @@
 import type { eventKinds } from "./event-kinds.js"
 
-/** A value of JSON. */
+/** A JSON value. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue }
 
 /**
- * Properties beyond those that the contract names, kept as they were given. A named property that was given as null
- * where it might also be absent stands here under its contract name (`name`, `refresh_token`, …) with the value null,
- * and its own field is undefined: so "absent" and "null" stay two things through every layer.
+ * Properties beyond those that the contract names, stored as given. If a named property was given as null and could
+ * also be absent, it is here under its contract name (`name`, `refresh_token`, …) with the value null, and its own
+ * field is undefined. So every layer distinguishes "absent" from "null".
  */
 export type Extra = { [key: string]: JsonValue }
 
-/** A person who can sign in. `email` is kept as given; dates are to the millisecond. */
+/** A person who can sign in. `email` is stored as given; dates have millisecond precision. */
 export interface User {
   id: string
   email?: string | undefined
@@ -20,7 +20,7 @@ export interface User {
   extra: Extra
 }
 
-/** What to change of a user: undefined leaves a field alone, null clears it; `extra` is merged key by key. */
+/** The changes to a user: undefined leaves a field unchanged, null clears it; `extra` is merged key by key. */
 export interface UserPatch {
   email?: string | null | undefined
   emailVerified?: Date | null | undefined
@@ -29,49 +29,49 @@ export interface UserPatch {
   extra?: Extra | undefined
 }
 
-/** When something was created, and when a call last wrote it, also where that changed nothing. */
+/** When a row was created, and when a call last wrote it, even if that write changed nothing. */
 export interface Times {
   created: Date
   updated: Date
 }
 
-/** A user as lists have it. */
+/** A user as returned by lists. */
 export interface ListedUser extends User, Times {}
 
-/** Which users are meant: those whom each of the filters that are given lets through. */
+/** A filter of users. A user matches if it satisfies every condition that is given. */
 export interface UserFilter {
-  /** Only the user with this address, which is compared as getByEmail does. */
+  /** Only the user with this address. Addresses are compared as by getByEmail. */
   email?: string | undefined
-  /** Only users who were created at this moment or later. */
+  /** Only users that were created at this time or later. */
   createdSince?: Date | undefined
-  /** Only users who were created before this moment. */
+  /** Only users that were created before this time. */
   createdBefore?: Date | undefined
 }
 
-/** Which page of a list is wanted. */
+/** A request for one page of a list. */
 export interface PageRequest {
-  /** The most items that it may have; at least 1. */
+  /** The maximum number of items; at least 1. */
   size: number
-  /** `nextToken` of the page before it; undefined: the first page. */
+  /** `nextToken` of the previous page; undefined: the first page. */
   token?: string | undefined
 }
 
 /** A page of a list. */
 export interface Page<Item> {
   items: Item[]
-  /** Asks for the next page; undefined: there is none. */
+  /** The token of the next page; undefined: this is the last page. */
   nextToken?: string | undefined
 }
 
 export type AccountType = "oauth" | "oidc" | "email" | "webauthn"
 
-/** The two parts that name an account, compared byte for byte. */
+/** The two parts of an account's key, compared byte for byte. */
 export interface AccountKey {
   provider: string
   providerAccountId: string
 }
 
-/** A connection between a user and a provider. `expires_in` and `expires_at` are seconds; -0 is kept as 0. */
+/** A connection between a user and a provider. `expires_in` and `expires_at` are in seconds; -0 is stored as 0. */
 export interface Account extends AccountKey {
   userId: string
   type: AccountType
@@ -86,30 +86,30 @@ export interface Account extends AccountKey {
   extra: Extra
 }
 
-/** An account as lists have it. */
+/** An account as returned by lists. */
 export interface ListedAccount extends Account, Times {}
-/** Which account of a user is meant; without `providerAccountId`, the only one that the user has at the provider. */
+/** Identifies an account of a user. Without `providerAccountId`: the only account that the user has at the provider. */
 export interface UserAccountKey {
   userId: string
   provider: string
   providerAccountId?: string | undefined
 }
 
-/** An account, and how it stands with a refresh of its tokens. */
+/** An account with the state of its token refresh. */
 export interface RefreshableAccount {
   account: Account
   refresh: RefreshState
 }
 
-/** `ms` is how long it is so at the most, from now on. */
+/** The state of a token refresh. `ms` is the longest time that the state lasts from now on. */
 export type RefreshState =
   | { kind: "idle" }
-  /** Somebody refreshes the tokens. */
+  /** A process is refreshing the tokens. */
   | { kind: "held"; ms: number }
-  /** The refresh token that the account has was tried, and it failed. */
+  /** A refresh with the account's current refresh token failed. */
   | { kind: "failed"; failure: string; ms: number }
 
-/** What a provider's token endpoint answered. A field that is undefined was not there. */
+/** The answer of a provider's token endpoint. A field that was not in the answer is undefined. */
 export interface RefreshedTokens {
   access_token: string
   token_type: string
@@ -122,7 +122,10 @@ export interface RefreshedTokens {
 
 /** The sign-in of a user on one device. */
 export interface Session {
-  /** What it is called by who does not have the token: random, unique in the tenant. The store makes it. */
+  /**
+   * The id of the session for callers that do not have its token: random, unique within the tenant, created by the
+   * store.
+   */
   id?: string | undefined
   sessionToken: string
   userId: string
@@ -130,141 +133,149 @@ export interface Session {
   extra: Extra
 }
 
-/** How a session began, as far as the application has said it. */
+/** How a session began, as far as the application provided it. */
 export interface SessionOrigin {
-  /** Address of the client. */
+  /** The address of the client. */
   ip?: string | undefined
   userAgent?: string | undefined
   /** How the user was authenticated: `passkey`, `email`, … */
   authMethod?: string | undefined
   provider?: string | undefined
-  /** Who is signed in as the user. */
+  /** The id of the person who is signed in as the user. */
   impersonator?: string | undefined
 }
 
-/** A session as others than its holder see it: without the token. */
+/** A session as shown to callers other than its holder: without the token. */
 export interface ListedSession extends Omit<Session, "sessionToken">, SessionOrigin {
   id: string
   created: Date
-  /** When somebody came with it last, to about a minute; undefined: not since that is kept. */
+  /** When the session was last used, to about a minute; undefined: not since this is recorded. */
   lastSeen?: Date | undefined
 }
 
-/** Which sessions of a user are meant: those that each of the filters that are given lets through. */
+/** A filter of a user's sessions. A session matches if it satisfies every condition that is given. */
 export interface SessionFilter {
   userId: string
-  /** Only those that have not expired, or only those that have. */
+  /** true: only sessions that have not expired; false: only those that have. */
   active?: boolean | undefined
-  /** Only those that began at this provider. */
+  /** Only sessions that began at this provider. */
   provider?: string | undefined
-  /** Only those that were created at this moment or later. */
+  /** Only sessions that were created at this time or later. */
   createdSince?: Date | undefined
 }
 
-/** Which sessions of a user stay when the others are revoked; neither: none. */
+/** The sessions of a user to keep when the others are revoked. Neither field: keep none. */
 export interface KeptSessions {
   id?: string | undefined
   sessionToken?: string | undefined
 }
 
-/** What a write that may sign a user out everywhere has done beside. */
+/** The additional result of a write that may revoke all sessions of a user. */
 export interface Revocation {
-  /** How many sessions were deleted; undefined where none were to be. */
+  /** The number of deleted sessions; undefined if no revocation was due. */
   revokedSessions?: number | undefined
 }
 
-/** How far a revocation of many users' sessions has come. */
+/** The progress of a revocation of many users' sessions. */
 export interface RevokedSessions {
-  /** How many of the users, from the first one on, have none any more of those that they had. */
+  /** The number of users, counted from the first one, whose sessions are all deleted. */
   processed: number
-  /** How many sessions were deleted. */
+  /** The number of deleted sessions. */
   revoked: number
 }
 
-/** What to change of a session: undefined leaves a field alone; `extra` is merged key by key. */
+/** The changes to a session: undefined leaves a field unchanged; `extra` is merged key by key. */
 export interface SessionPatch {
   userId?: string | undefined
   expires?: Date | undefined
   extra?: Extra | undefined
 }
 
-/** A session and the user who is signed in by it. */
+/** A session and its user. */
 export interface SessionAndUser {
   session: Session
   user: User
 }
 
-/** When a session is extended, and for how long: both in milliseconds, `maxAge` above 0. */
+/** When a session is extended, and for how long. Both values are in milliseconds, `maxAge` is above 0. */
 export interface SessionExtension {
-  /** How long the session lasts from when it is extended. */
+  /** How long the session lasts after an extension. */
   maxAge: number
-  /** How long it is not extended again. */
+  /** The time after an extension in which the session is not extended again. */
   updateAge: number
 }
 
-/** A session that was accessed. */
+/** The result of an access to a session. */
 export interface AccessedSession extends SessionAndUser {
-  /** Whether this access has extended it. */
+  /** Whether this access extended the session. */
   extended: boolean
 }
 
-/** What a process says of its clients that keep sessions in memory. */
+/** The state of a process whose clients cache sessions in memory. */
 export interface CachingProcess {
-  /** Names the process: a random value. */
+  /** The id of the process: a random value. */
   process: string
-  /** How long any of them may use what it keeps before the process has to vouch for it again, in milliseconds. */
+  /**
+   * How long a client may use its cache before the process has to confirm it again, in milliseconds; the longest of all
+   * clients.
+   */
   leaseMs: number
-  /** All of them know of the events up to this sequence. */
+  /** The sequence up to which all of the clients have confirmed that they know the events. */
   confirmed: number
 }
 
-/** What was written: of which thing, and how. */
+/** The kind of a write: the object and the operation. */
 export type EventKind = (typeof eventKinds)[number]
 
-/** What an event is about, as far as that has an id that anybody may see. */
+/** The public ids of the objects that an event is about. */
 export interface EventIds {
   userId?: string | undefined
-  /** The id of the session, never its token. Of `user.sessions_revoked`: the one that was to stay, where it was named by its id. */
+  /**
+   * The id of the session, never its token. Of `user.sessions_revoked`: the session to keep, if it was given by its id.
+   */
   sessionId?: string | undefined
-  /** Of the account. */
+  /** The provider of the account. */
   provider?: string | undefined
 }
 
-/** Something that was written and is committed. */
+/** The record of a committed write. */
 export interface StoredEvent extends EventIds {
-  /** Greater than that of all events that were committed before its write began; never changes. */
+  /** Greater than the sequence of every event that was committed before this write began. Never changes. */
   sequence: number
   tenant: string
   kind: EventKind
-  /** When it was written, by the clock of the process that did it. */
+  /** When it was written, by the clock of the writing process. */
   created: Date
 }
 
-/** A position in the events. */
+/** A position in the sequence of events. */
 export interface EventPosition {
   /** See EventHistory.id. */
   history: string
-  /** What has this sequence or a lower one is before it. */
+  /** Events with this sequence or a lower one are before the position. */
   sequence: number
 }
 
-/** The events that there are. */
+/** The range of the stored events. */
 export interface EventHistory {
-  /** Names the database: another one has another history, with other events under the same sequences. */
+  /**
+   * The id of the history. Each database has its own, because another database has other events under the same
+   * sequences.
+   */
   id: string
-  /** Events with this sequence or a lower one may have been cleaned away. */
+  /** Events with this sequence or a lower one may have been cleaned up. */
   before: number
-  /** The last sequence; 0 where there was never one. */
+  /** The last sequence; 0 if there has never been an event. */
   last: number
 }
 
-/** The two parts that name a verification token, compared byte for byte. */
+/** The two parts of a verification token's key, compared byte for byte. */
 export interface VerificationTokenKey {
   identifier: string
   token: string
 }
 
-/** A token that was mailed to somebody to sign in with, usable once. */
+/** A token that is mailed to a person for signing in, usable once. */
 export interface VerificationToken extends VerificationTokenKey {
   expires: Date
 }
@@ -282,40 +293,40 @@ export interface Authenticator {
   extra: Extra
 }
 
-/** An authenticator as lists have it. */
+/** An authenticator as returned by lists. */
 export interface ListedAuthenticator extends Authenticator, Times {}
 
-/** A request that may come again, and how that is known. */
+/** A request that a client may repeat, with the data that identifies a repetition. */
 export interface RepeatableRequest {
-  /** Whose key it is, within the tenant: no other owner ever gets the answer. */
+  /** The owner of the key, within the tenant. No other owner ever gets the answer. */
   owner: string
-  /** The key that the owner has chosen. */
+  /** The idempotency key that the owner chose. */
   key: string
-  /** The same text for equal requests, and for no others. */
+  /** Returns the same text for equal requests, and different texts for different ones. */
   digest(): string
 }
 
-/** An application, or a group of them, whose data is its own. */
+/** An application or a group of applications with separate data. */
 export interface Tenant {
   name: string
   created: Date
 }
 
-/** What a caller is let in by: a secret, or the certificate of its client. */
+/** A credential of callers: a secret, or the certificate of a client. */
 export interface ApiKey {
-  /** The public part, which stands in logs. */
+  /** The public part of the key. It appears in logs. */
   id: string
-  /** What people call it. */
+  /** The display name. */
   name: string
   tenant: string
-  /** `users:read`, …; `all` stands for every scope. */
+  /** The scopes, such as `users:read`; `all` stands for every scope. */
   scopes: string[]
-  /** SHA-256 of the secret part; undefined if only a certificate will do. */
+  /** SHA-256 of the secret part; undefined if the key accepts only a certificate. */
   secretHash?: Buffer | undefined
-  /** A name in the certificate of a client, which may then come without the secret: `DNS:app.internal`. */
+  /** A name in a client certificate, such as `DNS:app.internal`. A client with this certificate needs no secret. */
   certificateName?: string | undefined
   created: Date
-  /** From then on it lets nobody in; undefined: no end. */
+  /** The time from which the key is rejected; undefined: the key does not expire. */
   expires?: Date | undefined
   revoked?: Date | undefined
 }

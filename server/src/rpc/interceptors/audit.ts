@@ -8,26 +8,26 @@ import type { Call } from "../call.js"
 import { codeOf, Failure, type Reason } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
 
-/** Tells of every write and of every call that was rejected, one line each, and never of what is in them. */
+/** The audit log: one line for each write and each rejected call, without the contents of requests and responses. */
 export interface Audit {
-  /** Finds whose data the writes are about, and rejects them while they may not be. */
+  /** Finds the users that writes are about, and rejects writes while they are not allowed. */
   readonly interceptor: Interceptor
-  /** What hears of the calls of a method that are over; with a failure if they failed. Made once. */
+  /** Returns the function that records each finished call of a method, and its failure if any. Runs once per method. */
   of(method: DescMethod): (call: Call, failure: Failure | undefined) => void
-  /** Hears of a call that failed before it began: whose it is, nobody has asked. */
+  /** Records a call that was rejected before it began. Its caller is unknown, because it was not authenticated. */
   rejected(method: DescMethod, failure: Failure, requestId: string): void
-  /** Tells of lines that are not there, where they would be. */
+  /** Writes the number of lines that were lost, at the position where they are missing. */
   lost(lines: number): void
-  /** Writes what is still to be told. */
+  /** Writes the summaries that are still pending. */
   flush(): void
 }
 
 export interface AuditOptions {
-  /** Takes a line, with its end. */
+  /** Writes one line, including its line break. */
   write: (line: string) => void
-  /** Takes the line of a write that was let in. Default: `write`. */
+  /** Writes the line of a write that was admitted. Default: `write`. */
   writeOfWrite?: (line: string) => void
-  /** Whether calls that write are let in. Default: always. */
+  /** Returns whether calls that write are admitted. Default: always. */
   mayWrite?: () => boolean
   /** The time in milliseconds since 1970. */
   now: () => number
@@ -42,8 +42,8 @@ const rejections: ReadonlySet<Reason> = new Set([
   "AUDIT_LOG_UNAVAILABLE",
 ])
 
-/** How many rejected calls of one key, or of all without a valid one, are told of in a second, for each reason. */
-const toldPerSecond = 10
+/** The number of rejected calls that get a line each, per second, reason and key. Calls without a key share one. */
+const linesPerSecond = 10
 
 interface Rejected {
   count: number
@@ -51,8 +51,8 @@ interface Rejected {
 }
 
 /**
- * Whoever is rejected can come again at any rate, so of many rejected calls only the first ten in a second are told of one
- * by one, for each key and reason; the rest of them is one line with their number. Writes are told of one by one.
+ * Creates the audit log. A rejected client can retry at any rate, so only the first ten rejected calls per second, key
+ * and reason get a line each. The others are summarized in one line with their number. Every write gets its own line.
  */
 export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
   const rejected = new Map<string, Rejected>()
@@ -64,24 +64,24 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
   const flush = (): void => {
     clearTimeout(timer)
     for (const { count, last } of rejected.values()) {
-      if (count > toldPerSecond) write(lineOf({ ...last, count: count - toldPerSecond }))
+      if (count > linesPerSecond) write(lineOf({ ...last, count: count - linesPerSecond }))
     }
     rejected.clear()
   }
 
-  const reject = (about: string, tellOne: () => Record<string, unknown>): void => {
+  const reject = (about: string, makeEntry: () => Record<string, unknown>): void => {
     let entry = rejected.get(about)
     if (entry === undefined) {
       if (rejected.size === 0) {
         timer = setTimeout(flush, 1_000)
         timer.unref()
       }
-      const { key, tenant, code, reason } = tellOne()
+      const { key, tenant, code, reason } = makeEntry()
       entry = { count: 0, last: { key, tenant, code, reason } }
       rejected.set(about, entry)
     }
     entry.count++
-    if (entry.count <= toldPerSecond) write(lineOf(tellOne()))
+    if (entry.count <= linesPerSecond) write(lineOf(makeEntry()))
   }
 
   return {
@@ -97,7 +97,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         const subject = isWrite(method) ? subjectOf(method) : undefined
         const told = isWrite(method) ? toldOf(method) : []
         if (subject === undefined && told.length === 0) return next
-        const hear = (where: "request" | "answer", message: Message, call: Call) => {
+        const collect = (where: "request" | "answer", message: Message, call: Call) => {
           if (subject?.in === where) call.subject = subject.find(message)
           for (const one of told) {
             const value = one.in === where ? one.find(message) : undefined
@@ -105,9 +105,9 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
           }
         }
         return async (request: Message, call: Call) => {
-          hear("request", request, call)
+          collect("request", request, call)
           const answer = await next(request, call)
-          hear("answer", answer, call)
+          collect("answer", answer, call)
           if (Array.isArray(call.subject) && "processed" in answer) call.subject.splice(Number(answer.processed))
           return answer
         }
@@ -126,7 +126,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
           failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
         const entry = (subject?: string) => ({
           ...who,
-          // Who still comes with a key that was revoked is worth knowing. Anybody can say so.
+          // It shows which client still uses a revoked key. Any client can claim any key.
           claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
           method: name,
           subject: subject === undefined ? undefined : shownSubject(subject),
@@ -157,7 +157,7 @@ function nameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`
 }
 
-/** Whether a method writes, or issues something: neither declared free of side effects nor open to who may only read. */
+/** Returns whether a method writes or issues something: it has side effects, and a scope for more than reading. */
 export function isWrite(method: DescMethod): boolean {
   const scope = scopeOf(method)
   if (scope === undefined || scope === anyScope || /:(read|introspect)$/.test(scope)) return false

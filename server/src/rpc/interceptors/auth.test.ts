@@ -32,7 +32,7 @@ const onlyCertificate = {
   certificateName: "DNS:only.internal",
 }
 
-/** @param lookUp reads a key from the database. Default: those that are given are all there are. */
+/** @param lookUp reads a key from the database. Default: the database has no keys beside `keys`. */
 async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = async (): Promise<null> => null) {
   const apiKeys = { listValid: async () => [], get: lookUp }
   const keyring = await openKeyring({
@@ -46,9 +46,9 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
   const turnAway = jest.fn()
   return {
     keyring,
-    /** Hears of who has shown no key that is valid. */
+    /** Called for each call without a valid key. */
     turnAway,
-    /** The id and tenant of who is let in, or the reason why not. */
+    /** Returns the key id and tenant of an admitted call, or the reason of its rejection. */
     async enter(authorization: string | undefined, certificateNames: string[], method = getUser, carrier?: Call) {
       const incoming: Incoming = {
         transport: "grpc",
@@ -71,14 +71,14 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
 }
 
 describe("the certificate of a client", () => {
-  test("lets in as the key that has its name, and by the scopes of that", async () => {
+  test("authenticates as the key that has its name, with the scopes of that key", async () => {
     const { enter } = await setUp()
     expect(await enter(undefined, ["DNS:x", "DNS:app.internal"])).toMatchObject({ key: both.id, tenant: "default" })
     expect(await enter(undefined, ["DNS:only.internal"])).toMatchObject({ key: onlyCertificate.id, tenant: "acme" })
     expect(await enter(undefined, ["DNS:app.internal"], createUser as never)).toBe("SCOPE_MISSING")
   })
 
-  test("of no key is none, to the byte", async () => {
+  test("is ignored unless its name equals that of a key byte for byte", async () => {
     const { enter } = await setUp()
     for (const name of ["DNS:other.internal", "DNS:APP.internal", "app.internal", "URI:app.internal", ""]) {
       expect(await enter(undefined, [name])).toBe("API_KEY_MISSING")
@@ -86,7 +86,7 @@ describe("the certificate of a client", () => {
     expect(await enter(undefined, [])).toBe("API_KEY_MISSING")
   })
 
-  test("does not help a wrong header: that decides", async () => {
+  test("is ignored if there is an authorization header, even an invalid one", async () => {
     const { enter } = await setUp()
     for (const header of ["Bearer x", "", `Bearer ${formatKey({ ...newKey(), id: parts.id })}`]) {
       expect(await enter(header, ["DNS:app.internal"])).toBe("API_KEY_INVALID")
@@ -94,7 +94,7 @@ describe("the certificate of a client", () => {
     expect(await enter(`Bearer ${formatKey(parts)}`, ["DNS:only.internal"])).toMatchObject({ key: both.id })
   })
 
-  test("ends with its key", async () => {
+  test("expires with its key", async () => {
     const { enter } = await setUp(new Date("2100-01-01T00:00:00Z").getTime())
     expect(await enter(undefined, ["DNS:app.internal"])).toBe("API_KEY_INVALID")
     expect(await enter(`Bearer ${formatKey(parts)}`, [])).toBe("API_KEY_INVALID")
@@ -102,7 +102,7 @@ describe("the certificate of a client", () => {
     expect(await before(`Bearer ${formatKey(parts)}`, [])).toMatchObject({ key: both.id })
   })
 
-  test("is that of the stream in a pipeline, until its name is another's", async () => {
+  test("is that of the stream for the calls of a pipeline, until the key has another certificate name", async () => {
     const { enter, keyring } = await setUp()
     const stream = await enter(undefined, ["DNS:only.internal"], PipelineService.method.pipeline as never)
     if (typeof stream === "string") throw new Error(stream)
@@ -112,7 +112,7 @@ describe("the certificate of a client", () => {
   })
 })
 
-test("a key without a secret has none, whatever is sent", async () => {
+test("a key without a secret accepts no secret", async () => {
   const { enter } = await setUp()
   for (const secret of [newKey().secret, "A".repeat(43)]) {
     expect(await enter(`Bearer awk_${onlyCertificate.id}_${secret}`, [])).toBe("API_KEY_INVALID")
@@ -123,7 +123,7 @@ describe("a connection", () => {
   const unknown = `Bearer ${formatKey(newKey())}`
   const known = `Bearer ${formatKey(parts)}`
 
-  test("hears of each call without a valid key", async () => {
+  test("counts each call without a valid key", async () => {
     const { enter, turnAway } = await setUp()
     for (const header of [undefined, "Bearer x", unknown, `Bearer ${formatKey({ ...newKey(), id: parts.id })}`]) {
       turnAway.mockClear()
@@ -132,14 +132,14 @@ describe("a connection", () => {
     }
   })
 
-  test("hears of nobody with a valid key, be it without the scope", async () => {
+  test("does not count a call with a valid key, even without the scope", async () => {
     const { enter, turnAway } = await setUp()
     expect(await enter(known, [])).toMatchObject({ key: both.id })
     expect(await enter(known, [], createUser as never)).toBe("SCOPE_MISSING")
     expect(turnAway).not.toHaveBeenCalled()
   })
 
-  test("hears of nobody whose key cannot be read: it may be valid", async () => {
+  test("does not count a call whose key cannot be read, because it may be valid", async () => {
     const { enter, turnAway } = await setUp(Date.now(), [both], () =>
       Promise.reject(new Failure("DATABASE_UNAVAILABLE")),
     )
@@ -148,7 +148,7 @@ describe("a connection", () => {
   })
 })
 
-test("the scheme may be written in any case, as HTTP has it; the key not", async () => {
+test("the scheme is case-insensitive, as in HTTP; the key is not", async () => {
   const { enter } = await setUp()
   const key = formatKey(parts)
   for (const word of ["Bearer", "bearer", "BEARER"]) {
@@ -159,7 +159,7 @@ test("the scheme may be written in any case, as HTTP has it; the key not", async
   }
 })
 
-test("a method of ours that does not say its scope stops the service from starting; others are open", async () => {
+test("a method of the schema without a scope stops the service from starting; foreign methods are open", async () => {
   const bytes = readFileSync(createRequire(import.meta.url).resolve("@authwire/proto/descriptors.binpb"))
   const files = fromBinary(FileDescriptorSetSchema, bytes)
   for (const { service, name } of files.file) {

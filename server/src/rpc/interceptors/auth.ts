@@ -10,29 +10,30 @@ import type { Interceptor } from "../interceptor.js"
 
 export interface AccessOptions {
   keyring: Keyring
-  /** Whether whoever brings no key is let in too, as the default tenant with every scope. Default: false. */
+  /** Whether a call without a key is admitted too, as the default tenant with every scope. Default: false. */
   keyless?: boolean
   /** The time in milliseconds since 1970. */
   now: () => number
 }
 
 /**
- * How often a stream that is open is asked for its key, in milliseconds: what is known of a key counts for 4.5 seconds, and who
- * was let in by one that is revoked is to be told within 5.
+ * The interval at which the key of an open stream is checked again, in milliseconds. A cached key is valid for 4.5
+ * seconds, and a stream has to end within 5 seconds after its key is revoked.
  */
-const askAgainMs = 400
+const recheckMs = 400
 
-const strangers: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID"])
+const unauthenticated: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID"])
 
-const anybody: Identity = { keyId: undefined, tenant: "default", hasScope: () => true }
+const keylessIdentity: Identity = { keyId: undefined, tenant: "default", hasScope: () => true }
 
 /**
- * Lets a call in by its API key or by the certificate of its client, if the key has the scope of the method. Methods
- * that ask for no scope, those of health and reflection, are open. A stream ends, with the same, when its key would not let
- * it in any more; one that carries calls goes on, and its calls are not let in.
+ * Authenticates a call by its API key or by its client's certificate, and admits it if the key has the scope of the
+ * method. Methods that require no scope, those of health and reflection, are open. A stream ends with the same errors
+ * when its key would no longer admit it. A stream that carries calls goes on, but its calls are rejected.
  *
- * Throws API_KEY_MISSING, API_KEY_INVALID (in the same words and after the same work for a key that is unknown, wrong,
- * revoked or expired), SCOPE_MISSING, and DATABASE_UNAVAILABLE when nobody can say whether the key is valid.
+ * Throws API_KEY_MISSING, API_KEY_INVALID (with the same message and after the same work for a key that is unknown,
+ * wrong, revoked or expired), SCOPE_MISSING, and DATABASE_UNAVAILABLE when the validity of the key cannot be
+ * determined.
  */
 export function access(options: AccessOptions): Interceptor {
   const { keyring, keyless = false, now } = options
@@ -62,8 +63,8 @@ export function access(options: AccessOptions): Interceptor {
     return found instanceof Promise ? found.then(named) : named(found)
   }
 
-  /** The key of who was let in before: it may have been revoked or have expired since. */
-  const again = (identity: Key): Key | Promise<Key> => {
+  /** Checks a key that was admitted before, because it may have been revoked or have expired since. */
+  const recheck = (identity: Key): Key | Promise<Key> => {
     const key = keyring.get(identity.keyId)
     if (key !== undefined) return valid(key, key.letsInAs(identity))
     return keyring.seek(identity.keyId).then((found) => valid(found, found?.letsInAs(identity) === true))
@@ -71,19 +72,19 @@ export function access(options: AccessOptions): Interceptor {
 
   const authenticate = (call: Call): Identity | Promise<Identity> => {
     if (call.carrier !== undefined) {
-      // The stream was let in when it began.
+      // The stream was authenticated when it began.
       const { identity } = call.carrier
       if (identity === undefined) throw new Error("a stream that was not let in carries calls")
-      return identity instanceof Key ? again(identity) : identity
+      return identity instanceof Key ? recheck(identity) : identity
     }
     const header = call.header("authorization")
-    if (keyless && (header === undefined || !claimsKey(header))) return anybody
+    if (keyless && (header === undefined || !claimsKey(header))) return keylessIdentity
     return header === undefined ? byCertificate(call) : byKey(header)
   }
 
   const authenticated = (call: Call): Identity | Promise<Identity> => {
     const turnAway = (error: unknown): never => {
-      if (error instanceof Failure && strangers.has(error.reason)) call.connection?.turnAway()
+      if (error instanceof Failure && unauthenticated.has(error.reason)) call.connection?.turnAway()
       throw error
     }
     try {
@@ -100,7 +101,7 @@ export function access(options: AccessOptions): Interceptor {
       if (scope === undefined) return undefined
       const authorize = (call: Call, identity: Identity): void => {
         call.identity = identity
-        // What is known of its key by now.
+        // The stream keeps the newest state of its key.
         if (call.carrier !== undefined) call.carrier.identity = identity
         if (scope !== anyScope) requireScope(identity, scope)
       }
@@ -113,7 +114,7 @@ export function access(options: AccessOptions): Interceptor {
     },
     stream(method, next) {
       const scope = scopeOf(method)
-      // A stream that carries calls goes on: each of them is checked.
+      // A stream that carries calls goes on, because each of its calls is checked.
       if (scope === undefined || scope === anyScope) return next
       return async function* (requests, call) {
         const { identity } = call
@@ -127,22 +128,22 @@ export function access(options: AccessOptions): Interceptor {
     },
   }
 
-  /** Ends a stream that is open when its key would not let it in any more, or to another tenant. */
+  /** Ends an open stream when its key would no longer admit it, or would admit it to another tenant. */
   function follow(call: Call, identity: Key, scope: string): () => void {
-    let isAsking = false
-    const ask = async () => {
-      if (isAsking) return
-      isAsking = true
+    let isChecking = false
+    const check = async () => {
+      if (isChecking) return
+      isChecking = true
       try {
-        const key = await again(identity)
+        const key = await recheck(identity)
         valid(key, key.tenant === identity.tenant)
         requireScope(key, scope)
       } catch (error) {
         call.abort(error)
       }
-      isAsking = false
+      isChecking = false
     }
-    const timer = setInterval(ask, askAgainMs).unref()
+    const timer = setInterval(check, recheckMs).unref()
     return () => clearInterval(timer)
   }
 }

@@ -8,7 +8,7 @@ import { awaitCaches } from "./await-caches.js"
 
 const { deleteSession } = SessionService.method
 
-/** A call with `await_caches` of a tenant whose clients never confirm; `does` is the work behind it. */
+/** Makes a call with `await_caches: asks` of a tenant whose clients never confirm. `does` is the handler's work. */
 function made(does: () => Promise<void>, call: Partial<Call>, asks = true): Promise<unknown> {
   const never = (_tenant: string, signal: AbortSignal) => waitsUntil(signal).for(new Promise<void>(() => {}))
   const answer = create(deleteSession.output)
@@ -24,41 +24,41 @@ const caller = () => new AbortController()
 const done = async () => {}
 
 describe("a call that waits for clients that never confirm", () => {
-  test("is told before its deadline that it was done", async () => {
+  test("fails with CACHES_NOT_CONFIRMED before its deadline", async () => {
     const deadline = Date.now() + 400
-    const told = made(done, { signal: caller().signal, deadline })
-    await expect(told).rejects.toMatchObject({ reason: "CACHES_NOT_CONFIRMED" })
+    const result = made(done, { signal: caller().signal, deadline })
+    await expect(result).rejects.toMatchObject({ reason: "CACHES_NOT_CONFIRMED" })
   })
 
-  test("is told so although the session was not there any more", async () => {
+  test("fails with CACHES_NOT_CONFIRMED although the session did not exist any more", async () => {
     const gone = async () => {
       throw new Failure("SESSION_NOT_FOUND")
     }
-    const told = made(gone, { signal: caller().signal, deadline: Date.now() + 300 })
-    await expect(told).rejects.toMatchObject({ reason: "CACHES_NOT_CONFIRMED" })
+    const result = made(gone, { signal: caller().signal, deadline: Date.now() + 300 })
+    await expect(result).rejects.toMatchObject({ reason: "CACHES_NOT_CONFIRMED" })
   })
 
-  test("is told so at once if its work took until the deadline", async () => {
-    const told = made(done, { signal: caller().signal, deadline: Date.now() - 1 })
-    await expect(told).rejects.toMatchObject({ reason: "CACHES_NOT_CONFIRMED" })
+  test("fails with CACHES_NOT_CONFIRMED at once if its work took until the deadline", async () => {
+    const result = made(done, { signal: caller().signal, deadline: Date.now() - 1 })
+    await expect(result).rejects.toMatchObject({ reason: "CACHES_NOT_CONFIRMED" })
   })
 
-  test("ends with the caller's reason when the caller leaves", async () => {
+  test("fails with CANCELLED when the caller cancels", async () => {
     const leaving = caller()
-    const told = made(done, { signal: leaving.signal, deadline: Date.now() + 60_000 })
+    const result = made(done, { signal: leaving.signal, deadline: Date.now() + 60_000 })
     leaving.abort(new Failure("CANCELLED"))
-    await expect(told).rejects.toMatchObject({ reason: "CANCELLED" })
+    await expect(result).rejects.toMatchObject({ reason: "CANCELLED" })
   })
 
-  test("does not wait if it was not done", async () => {
+  test("does not wait if its work failed", async () => {
     const fails = async () => {
       throw new Failure("OVERLOADED")
     }
-    const told = made(fails, { signal: caller().signal, deadline: undefined })
-    await expect(told).rejects.toMatchObject({ reason: "OVERLOADED" })
+    const result = made(fails, { signal: caller().signal, deadline: undefined })
+    await expect(result).rejects.toMatchObject({ reason: "OVERLOADED" })
   })
 
-  test("does not wait if it does not ask for that", async () => {
+  test("does not wait without await_caches", async () => {
     await expect(made(done, { signal: caller().signal, deadline: undefined }, false)).resolves.toBeDefined()
   })
 })

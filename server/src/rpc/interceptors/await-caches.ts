@@ -5,14 +5,14 @@ import { Failure } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
 
 /**
- * How long before the deadline a call is told that it was done, but not confirmed, in milliseconds. The answer must come before the
- * caller gives up, also over a long way and to a process that is busy.
+ * How long before its deadline a call fails with CACHES_NOT_CONFIRMED, in milliseconds. The error has to reach the
+ * client before the client's own deadline, even over a slow network and if the client is busy.
  */
 const spareMs = 250
 
 /**
- * Answers calls with `await_caches` when no client of their tenant uses any more what they have ended. Around what commits: their idempotency
- * keys, too.
+ * Delays the responses of calls with `await_caches` until no client of their tenant can use the deleted sessions any
+ * more. It must be outside everything that commits, including the interceptor for idempotency keys.
  */
 export function awaitCaches(confirmed: Confirmed): Interceptor {
   return {
@@ -25,7 +25,7 @@ export function awaitCaches(confirmed: Confirmed): Interceptor {
         try {
           answer = await next(request, call)
         } catch (error) {
-          // What an earlier call has ended may still be in use.
+          // An earlier call may have deleted the session, and clients may still use their copies.
           if (!(error instanceof Failure && error.reason === "SESSION_NOT_FOUND")) throw error
           absence = error
         }
@@ -39,13 +39,14 @@ export function awaitCaches(confirmed: Confirmed): Interceptor {
 
 async function wait({ tenant, signal, deadline, aside }: Call, confirmed: Confirmed): Promise<void> {
   const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - Date.now() - spareMs))
-  // Not AbortSignal.timeout(): some versions of Node 22 collect one of which only AbortSignal.any() knows, and it never aborts.
+  // Not AbortSignal.timeout(): some versions of Node 22 collect it if only AbortSignal.any() refers to it. It then
+  // never aborts.
   const late = new AbortController()
   const timer = leftMs === undefined ? undefined : setTimeout(() => late.abort(), leftMs)
   const end = AbortSignal.any([signal, late.signal])
   const waited = confirmed(tenant, end)
   try {
-    // Meanwhile the call needs no place among those that are at work.
+    // While it waits, the call gives up its place in the concurrency limit.
     await (aside === undefined ? waited : aside(waited))
   } catch (error) {
     if (!end.aborted || signal.aborted) throw error

@@ -9,8 +9,8 @@ import { ownMethods } from "../own-methods.js"
 import { idempotency } from "./idempotency.js"
 
 describe("the schema", () => {
-  test("gives a key to every method that writes, and to no other", () => {
-    // It may be repeated without one, and to keep an answer it would have to write whenever somebody comes.
+  test("accepts idempotency keys for exactly the methods that write", () => {
+    // It can be repeated without a key, and storing its response would add a write to every call.
     const without: DescMethod[] = [SessionService.method.accessSession]
     const writes = ownMethods.filter(
       (method) =>
@@ -28,7 +28,7 @@ describe("a request", () => {
   const { linkAccount } = AccountService.method
   const active = activeCalls(1_000)
 
-  /** What the store is asked of a request that comes with a key. */
+  /** Returns the arguments that the store gets for a request with an idempotency key. */
   async function asked(request: Message): Promise<RepeatableRequest> {
     let given: RepeatableRequest | undefined
     const { unary } = idempotency({
@@ -49,7 +49,7 @@ describe("a request", () => {
     return (await asked(request)).digest()
   }
 
-  test("is the same in whatever order its properties come", async () => {
+  test("has the same digest in any order of its properties", async () => {
     const one = await digestOf({ a: 1, b: { c: [1, 2], d: null } })
     expect(await digestOf({ b: { d: null, c: [1, 2] }, a: 1 })).toBe(one)
     expect(one).toMatch(/^[\w-]{43}$/)
@@ -64,7 +64,7 @@ describe("a request", () => {
     ["the order of a list", { a: 1 }, { authorizationDetails: { items: [{ a: 2 }, { a: 1 }] } }],
     ["a field", { a: 1 }, { userId: "v" }],
     ["an empty field in place of none", { a: 1 }, { scope: "" }],
-  ])("is another one by %s", async (_, extra, more) => {
+  ])("has another digest if it differs in %s", async (_, extra, more) => {
     const details = { authorizationDetails: { items: [{ a: 1 }, { a: 2 }] } }
     expect(await digestOf(extra, more)).not.toBe(
       await digestOf({ a: 1 }, "authorizationDetails" in more ? details : {}),

@@ -5,14 +5,14 @@ import type { Store } from "../../store/store.js"
 import { Failure } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
 
-/** The header that names a call which may come again. */
+/** The header with the idempotency key of a call. */
 export const idempotencyHeader = "idempotency-key"
 
 const rule = /^[\x21-\x7e]{16,255}$/
 
 /**
- * Answers a call that brings the idempotency key of an earlier one as that was answered, if the schema says that the
- * method takes keys (option `repeatable`). The key belongs to the API key that calls.
+ * Returns the stored response of an earlier call to a call with the same idempotency key, if the method accepts such
+ * keys (schema option `repeatable`). Each API key has its own idempotency keys.
  */
 export function idempotency(store: Pick<Store, "once">): Interceptor {
   return {
@@ -46,8 +46,8 @@ export function idempotency(store: Pick<Store, "once">): Interceptor {
 }
 
 /**
- * The digest does not depend on the order of fields and of properties: some languages send those of a map in another order
- * each time.
+ * Returns a digest that does not depend on the order of fields and properties, because some languages serialize the
+ * entries of a map in another order each time.
  */
 function digestOf({ parent, name }: DescMethod, request: Message): string {
   return hash("sha256", JSON.stringify([parent.typeName, name, request], inOrder), "base64url")

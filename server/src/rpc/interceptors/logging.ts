@@ -7,12 +7,12 @@ import type { Observer } from "../interceptor.js"
 import type { Rejections } from "../rejection-log.js"
 
 /**
- * Writes one line per call (method, code, key, duration, request id; never contents) and turns whatever was thrown into
- * the status that the caller sees. Calls that are rejected because there are too many are only counted. What the service
- * did not expect is in the log with its stack, and only there.
+ * Writes one log line per call (method, code, key, duration, request id; never contents) and converts each thrown value
+ * to the status that the caller gets. Calls that are rejected because there are too many are only counted. An
+ * unexpected error is in the log with its stack, and not in the status.
  *
- * @param endedOf finds what hears of each call of a method, when its line is written or it is counted: how many
- *   milliseconds it took, and when by `clock` it ended
+ * @param endedOf returns, for a method, the function that is called when a call's line is written or the call is
+ *   counted: with the duration in milliseconds, and the end of the call by `clock`
  */
 export function logging(
   log: Logger,
@@ -43,7 +43,7 @@ export function logging(
         else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
         else log.info(entry, "call")
       }
-      // The answer goes first: nobody waits for the log.
+      // The response is sent first, so that no caller waits for the log.
       return {
         begun: clock,
         answered: (call, begun) => void setImmediate(record, call, begun, clock(), undefined),
@@ -60,7 +60,7 @@ export function logging(
   }
 }
 
-/** `authwire.v1.UserService/GetUser`. */
+/** Returns a name such as `authwire.v1.UserService/GetUser`. */
 function nameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`
 }

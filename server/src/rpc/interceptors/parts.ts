@@ -1,19 +1,20 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf"
 
-/** Counts what there is in a value, not much further than `end`. */
+/** Counts the entries in a value, and stops soon after the count exceeds `end`. */
 type Count = (value: never, end: number) => number
 
 const counts = new Map<DescMessage, Count | undefined>()
 
 /**
- * What counts the entries that the lists and maps in a message of a type have, at any depth; not much further than `end`.
- * Fields are not counted: the schema bounds them. Undefined for a type in which there is nothing to count.
+ * Returns the function that counts the entries of all lists and maps in a message of a type, at any depth. It stops
+ * soon after the count exceeds `end`. Fields are not counted, because the schema limits their number. Returns undefined
+ * for a type that contains nothing to count.
  */
 export function countOf(desc: DescMessage): Count | undefined {
   if (counts.has(desc)) return counts.get(desc)
-  // Protobuf-ES has plain JSON for these.
+  // Protobuf-ES represents these as plain JSON.
   if (desc.typeName === "google.protobuf.Struct") return countJson
-  // A type may contain itself: then it is counted by way of this.
+  // For a recursive type: its field finds this function, which calls the final one.
   counts.set(desc, (value: object, end: number) => counts.get(desc)?.(value as never, end) ?? 0)
   const fields = desc.members
     .flatMap((member) => (member.kind === "oneof" ? [] : [member]))

@@ -5,7 +5,7 @@ import { describe, expect, test } from "@jest/globals"
 import type { Call } from "../call.js"
 import { buckets, rateLimit } from "./rate-limit.js"
 
-/** Takes until there is none. @returns how many there were, and the wait for the next. */
+/** Empties a bucket. @returns the number of tokens, and the wait for the next one. */
 function drain(take: () => number): [count: number, waitMs: number] {
   for (let count = 0; ; count++) {
     const waitMs = take()
@@ -14,7 +14,7 @@ function drain(take: () => number): [count: number, waitMs: number] {
 }
 
 describe("a bucket", () => {
-  test("holds the calls of a second, and says when the next is welcome: then it is, and no sooner", () => {
+  test("holds the calls of one second, and says exactly when the next call is allowed", () => {
     let now = 12_345.678
     const take = buckets(50, () => now)
     const [count, waitMs] = drain(() => take("k"))
@@ -27,12 +27,12 @@ describe("a bucket", () => {
     expect(take("k")).toBeCloseTo(20)
   })
 
-  test("lets the rate through for ever", () => {
+  test("sustains its rate", () => {
     let now = 0
     const take = buckets(300, () => now)
     let taken = 0
     for (; now < 60_000; now++) if (take("k") === 0) taken++
-    // The first second's are extra.
+    // The bucket is full at first, which adds the calls of one second.
     expect(taken).toBeGreaterThanOrEqual(60 * 300)
     expect(taken).toBeLessThanOrEqual(61 * 300)
   })
@@ -58,14 +58,14 @@ describe("a bucket", () => {
     expect(take("k")).toBe(0)
   })
 
-  test("of one key has nothing of another's", () => {
+  test("of one key is separate from that of another", () => {
     const take = buckets(5, () => 0)
     expect(drain(() => take("a"))[0]).toBe(5)
     expect(drain(() => take("b"))[0]).toBe(5)
     expect(take("a")).toBeGreaterThan(0)
   })
 
-  test("ten thousand keys are remembered, the one that came first is forgotten", () => {
+  test("of the oldest key is evicted when there are more than ten thousand", () => {
     const take = buckets(1, () => 0)
     for (let key = 0; key < 10_000; key++) take(`k${key}`)
     expect(take("k0")).toBeGreaterThan(0)
@@ -97,19 +97,19 @@ describe("rateLimit", () => {
     return "any"
   }
 
-  test("a method has the rate of its own, or that of all", () => {
+  test("a method has its own rate, or the default", () => {
     expect(made(SessionService.method.getSessionAndUser, "k")).toBe(3)
     expect(made(encode, "k")).toBe(1)
     expect(made(decode, "k")).toBe("any")
   })
 
-  test("says when to come again", () => {
+  test("says when to retry", () => {
     const admit = limits.admit?.(encode)
     admit?.(callOf("k"))
     expect(() => admit?.(callOf("k"))).toThrow(expect.objectContaining({ retryAfterMs: 1_000 }))
   })
 
-  test("who has no key is not limited, nor is health", () => {
+  test("callers without a key are not limited, nor is health", () => {
     expect(made(encode, undefined)).toBe("any")
     expect(limits.admit?.(Health.method.check)).toBeUndefined()
   })

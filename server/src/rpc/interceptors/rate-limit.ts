@@ -4,21 +4,21 @@ import type { Interceptor } from "../interceptor.js"
 import { isOwnMethod } from "../own-methods.js"
 
 export interface RateLimitOptions {
-  /** Calls a second of each key and method; 0 for any number. */
+  /** The number of calls per second that each key may make of each method; 0: no limit. */
   perSecond: number
-  /** The same for single methods, by `Service.Method`. */
+  /** The same for individual methods, by `Service.Method`. */
   overrides: Readonly<Record<string, number>>
   /** A monotonic clock, in milliseconds. */
   now: () => number
 }
 
-/** As many keys are remembered for each method. */
+/** The largest number of keys that are tracked for each method. */
 const maxKeys = 10_000
 
 /**
- * Bounds how often a key calls a method: RATE_LIMITED says when the next call is welcome. A key that was silent may make
- * the calls of one second at once. Who needs no key is not limited, nor are health and reflection. The count is of this
- * process alone.
+ * Limits how often a key calls a method. RATE_LIMITED says when the next call is allowed. A key that was idle may make
+ * the calls of one second at once. Callers without a key are not limited, nor are health and reflection. Each process
+ * counts only its own calls.
  */
 export function rateLimit({ perSecond, overrides, now }: RateLimitOptions): Interceptor {
   return {
@@ -36,23 +36,24 @@ export function rateLimit({ perSecond, overrides, now }: RateLimitOptions): Inte
   }
 }
 
-/** How a method is called in the options: `TokenService.Encode`. */
+/** Returns the name of a method in the options, such as `TokenService.Encode`. */
 export function nameOf({ parent, name }: DescMethod): string {
   return `${parent.name}.${name}`
 }
 
 /**
- * Takes a call from the bucket of a key.
+ * Takes a token from the bucket of a key.
  *
- * @returns 0, or for how many milliseconds there is none.
+ * @returns 0, or the time until there is a token, in milliseconds: then none was taken
  */
 export type Take = (key: string) => number
 
 /**
- * A token bucket for each key, kept as one number: when it will be full again (the generic cell rate algorithm). When there
- * are too many keys the oldest is forgotten, which is worth what a bucket holds.
+ * Creates a token bucket for each key. A bucket is stored as one number, the time at which it will be full again (the
+ * generic cell rate algorithm). When there are too many keys, the oldest is evicted. This gives that key a full bucket
+ * at most.
  *
- * @param atOnce how many calls it holds. Default: those of one second.
+ * @param atOnce the capacity of a bucket. Default: the calls of one second.
  */
 export function buckets(perSecond: number, now: () => number, atOnce = perSecond): Take {
   const costMs = 1000 / perSecond
@@ -62,7 +63,7 @@ export function buckets(perSecond: number, now: () => number, atOnce = perSecond
     const known = fullAt.get(key)
     const next = Math.max(known ?? 0, time) + costMs
     const waitMs = next - time - atOnce * costMs
-    // Sums of fractions are not exact.
+    // Tolerates rounding errors of floating-point sums.
     if (waitMs > 1e-6) return waitMs
     if (known === undefined && fullAt.size >= maxKeys) {
       const [oldest] = fullAt.keys()
@@ -73,7 +74,7 @@ export function buckets(perSecond: number, now: () => number, atOnce = perSecond
   }
 }
 
-/** One such bucket. */
+/** Creates one such bucket. */
 export function bucket(perSecond: number, now: () => number, atOnce = perSecond): () => number {
   const take = buckets(perSecond, now, atOnce)
   return () => take("")

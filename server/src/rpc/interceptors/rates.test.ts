@@ -25,7 +25,7 @@ test.each([
   expect(() => readRates(text)).toThrow(rule)
 })
 
-test("the default names methods that there are, and a wrong value is told with its option", async () => {
+test("the default names existing methods, and the error for a wrong value names its option", async () => {
   const read = async (environment: Record<string, string>) =>
     (await readConfiguration("serve", { dev: true }, environment)).rateLimitOverrides
   expect(await read({})).toEqual({

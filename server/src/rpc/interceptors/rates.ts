@@ -3,9 +3,9 @@ import { ownMethods } from "../own-methods.js"
 import { nameOf } from "./rate-limit.js"
 
 /**
- * Reads `TokenService.Encode=50,UserService.CreateUser=20`. An empty text has no rates.
+ * Parses rates such as `TokenService.Encode=50,UserService.CreateUser=20`. An empty text has no rates.
  *
- * @throws InvalidValueError that says which rule is broken
+ * @throws InvalidValueError with the rule that is violated
  */
 export function readRates(text: string): Record<string, number> {
   const rates: Record<string, number> = {}

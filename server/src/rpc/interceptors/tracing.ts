@@ -17,17 +17,17 @@ import { isOwnMethod } from "../own-methods.js"
 /** The spans of calls. */
 export interface CallSpans {
   readonly interceptor: Interceptor
-  /** Ends the span of a call that is over. `end`: when that was, by `performance.now()`. */
+  /** Ends the span of a finished call. `end`: the end of the call, by `performance.now()`. */
   ended(call: Call, failure: Failure | undefined, end: number): void
 }
 
 export interface CallSpanOptions {
   tracer: Tracer
-  /** Reads the context of the caller's trace from the header. */
+  /** Reads the context of the caller's trace from the headers. */
   propagator: TextMapPropagator
 }
 
-/** The statuses that say that the service failed, and not that the caller asked for what cannot be. */
+/** The status codes that mean a fault of the service and not of the request. */
 const faults: ReadonlySet<string> = new Set([
   "UNKNOWN",
   "DEADLINE_EXCEEDED",
@@ -43,9 +43,9 @@ const header: TextMapGetter<Call> = {
 }
 
 /**
- * Makes a span for each unary call that the sampler wants one of, as part of the trace that its caller names. It must stand
- * behind what lets calls in: before that nothing of the header is believed, so a stranger can neither have calls recorded
- * nor take part in the trace of somebody else.
+ * Creates a span for each unary call that the sampler selects, as part of the caller's trace. This interceptor must
+ * come after authentication. Headers are not trusted before that, so an unauthenticated client can neither have calls
+ * recorded nor join the trace of another client.
  */
 export function callSpans({ tracer, propagator }: CallSpanOptions): CallSpans {
   return {
@@ -57,7 +57,7 @@ export function callSpans({ tracer, propagator }: CallSpanOptions): CallSpans {
           const parent = propagator.extract(ROOT_CONTEXT, call, header)
           const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent)
           const isRecorded = span.isRecording()
-          // A trace that only this service would know, and that is not recorded, is of no use in the log.
+          // The id is useless in the log if the trace is neither recorded here nor known to the caller.
           if (isRecorded || trace.getSpanContext(parent) !== undefined) call.traceId = span.spanContext().traceId
           if (!isRecorded) return undefined
           span.setAttributes({

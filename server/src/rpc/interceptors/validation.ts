@@ -3,11 +3,11 @@ import { Failure, type FieldViolation } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
 import { countOf } from "./parts.js"
 
-/** How many broken rules an error names at the most: it travels in a header, and each entry of a list may break one. */
+/** The largest number of violations in an error. They travel in a header, and each entry of a list may cause one. */
 const maxViolations = 20
-/** How many parts a request may have, at any depth; one that is larger would keep the rules busy for seconds. */
+/** The largest number of parts of a request, at any depth. The validation of a larger request would take seconds. */
 const maxParts = 100_000
-/** Up to so many, a request that breaks one rule is checked against the others too. */
+/** The largest number of parts with which all violations are reported. Of a larger request only the first one is. */
 const smallParts = 10_000
 
 /** Checks every request against the rules of the schema (buf.validate), before a handler sees it. */
@@ -21,7 +21,7 @@ export function validation(): Interceptor {
       return (request) => {
         const parts = count?.(request as never, maxParts) ?? 0
         if (parts > maxParts) throw tooManyParts()
-        // An entry each that breaks a rule: to tell of all of them would take gigabytes.
+        // Every entry may violate a rule, and collecting all violations of a large request would take gigabytes.
         const result = (parts > smallParts ? untilFirst : whole).validate(input, request)
         if (result.kind === "valid") return
         if (result.kind === "error") throw result.error
@@ -42,14 +42,14 @@ function toFieldViolation(violation: Violation): FieldViolation {
   for (const step of violation.field) {
     if (step.kind === "field") field += (field === "" ? "" : ".") + step.name
     else if (step.kind === "list_sub") field += `[${step.index}]`
-    // The key of a map is the caller's data; rules on map entries name the map.
+    // The key of a map is data of the caller, so a violation in a map entry names only the map.
   }
   // A rule on the whole message names its field in its id: "expires.required_by_mask".
   if (field === "") field = violation.ruleId.split(".", 1)[0] ?? ""
   return { field, description: printable(violation.message) }
 }
 
-// Some messages of the rules quote the rule's own value, which may be a control character.
+// Some messages quote the value of the rule, which may be a control character.
 function printable(message: string): string {
   return message.replaceAll("\u0000", "\\x00")
 }

@@ -122,7 +122,7 @@ export function authenticatorContract(context: ContractContext): void {
       expect(listed[0]).toEqual({ ...first, created: now, updated: now })
     })
 
-    test("returns none for a user without any, and for nobody", async () => {
+    test("returns none for a user without any, and for an unknown user", async () => {
       expect(await context.store.authenticators.listByUserId(anyone, await newUserId())).toEqual([])
       expect(await context.store.authenticators.listByUserId(anyone, newId())).toEqual([])
     })

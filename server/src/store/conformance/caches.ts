@@ -8,7 +8,7 @@ export function cacheContract(context: ContractContext): void {
   const of = async (process: string) =>
     (await context.other.caches.list(anyone)).filter((row) => row.process === process)
 
-  test("keep: what a process says is there for all, with the clock of the database", async () => {
+  test("keep: the row of a process is visible to all, with the clock of the database", async () => {
     const process = newId()
     expect(await context.store.caches.keep(anyone, { ...said, process })).toBe(true)
     expect(await of(process)).toEqual([{ process, leaseMs: 1_000, confirmed: 7 }])
@@ -21,7 +21,7 @@ export function cacheContract(context: ContractContext): void {
     expect(Math.abs(Number(row?.expires) - Date.now() - 2 * hour)).toBeLessThan(hour / 2)
   })
 
-  test("keep: of those that come in any order, or at the same time, the highest version is there", async () => {
+  test("keep: of calls in any order or at the same time the highest version wins", async () => {
     const process = newId()
     const versions = range(12).map((n) => n + 1)
     const kept = await Promise.all(
@@ -34,7 +34,7 @@ export function cacheContract(context: ContractContext): void {
         }),
       ),
     )
-    // Where the first two met, the one that lost may have been the higher one: its process tries again.
+    // If the first two calls collided, the rejected one may have had the higher version. A process would retry it.
     const highest = Math.max(...versions.filter((_, n) => kept[n]))
     expect(await of(process)).toMatchObject([{ confirmed: highest }])
     expect(await context.store.caches.keep(anyone, { ...said, process, version: highest, confirmed: 1 })).toBe(false)
@@ -42,21 +42,21 @@ export function cacheContract(context: ContractContext): void {
     expect(await of(process)).toMatchObject([{ confirmed: 100 }])
   })
 
-  test("list: none whose time has run out", async () => {
+  test("list: omits expired rows", async () => {
     const process = newId()
     await context.store.caches.keep(anyone, { ...said, process, ms: 1 })
-    // Until its time lies in the past by the clock of the database, which has milliseconds.
+    // Wait until the expiry has passed by the clock of the database, which has millisecond precision.
     await delay(5)
     expect(await of(process)).toEqual([])
   })
 
-  test("keep, list: what a process says of one tenant is not there for another", async () => {
+  test("keep, list: a row for one tenant is not visible to another", async () => {
     const process = newId()
     const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
     expect(await context.store.caches.keep(one, { ...said, process })).toBe(true)
     expect(await context.other.caches.list(two)).toEqual([])
     expect(await context.store.caches.keep(two, { ...said, process, version: 9, confirmed: 9 })).toBe(true)
-    // Each has versions of its own.
+    // The tenants have separate versions.
     expect(await context.store.caches.keep(one, { ...said, process, version: 2, confirmed: 8 })).toBe(true)
     expect(await context.other.caches.list(one)).toEqual([{ process, leaseMs: 1_000, confirmed: 8 }])
     expect(await context.other.caches.list(two)).toEqual([{ process, leaseMs: 1_000, confirmed: 9 }])

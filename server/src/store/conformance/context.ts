@@ -5,50 +5,52 @@ import type { Account, Authenticator, Session, User } from "../types.js"
 export interface StoreOptions {
   /** The time in milliseconds since 1970-01-01T00:00:00Z. */
   clock?: () => number
-  /** How many calls may use the database at the same time, and how many may wait. */
+  /**
+   * The number of calls that may use the database at the same time. `queueLimit` is the number of calls that may wait.
+   */
   poolSize?: number
   queueLimit?: number
-  /** How long users are provisional, in milliseconds. */
+  /** How long users with an unfinished sign-up are provisional, in milliseconds. */
   provisionalMs?: number
   /** How long events are kept, in milliseconds; 0: none are written. */
   eventsKeepMs?: number
 }
 
-/** A database with the tables in it, and a way into it that is not the store's. */
+/** A database with its tables, and access to it that bypasses the store. */
 export interface StoreDatabase {
-  /** Opens a store with connections of its own. `drop()` closes it. */
+  /** Opens a store with its own connections. `drop()` closes it. */
   openStore(options?: StoreOptions): Promise<Store>
   /**
-   * Runs a statement with `?` for each parameter, on one connection: between BEGIN and COMMIT it holds locks. Text is
-   * returned as strings, whatever the column's type, moments are in milliseconds since 1970-01-01T00:00:00Z, and what is true
-   * or false is 1 or 0. There is HEX().
+   * Runs a statement with `?` for each parameter. All calls use one connection, which holds locks between BEGIN and
+   * COMMIT. Text is returned as strings, whatever the column's type, times as milliseconds since 1970-01-01T00:00:00Z,
+   * and booleans as 1 or 0. The function HEX() is available.
    */
   sql(statement: string, parameters?: unknown[]): Promise<Record<string, unknown>[]>
   /**
-   * Resolves when a write of one of the stores, begun after this, has met a lock of `sql`: it waits in the database, or is
-   * about to be tried again.
+   * Resolves when a write of one of the stores that begins after this call has met a lock of `sql`: it waits in the
+   * database, or is about to be retried.
    */
   lockMet(): Promise<void>
-  /** A moment as a parameter of `sql`. */
+  /** Converts a time to a parameter of `sql`. */
   moment(ms: number): unknown
   drop(): Promise<void>
 }
 
 export type OpenStoreDatabase = () => Promise<StoreDatabase>
 
-/** What the parts of the contract share. Tests run in one database, so they make names of their own. */
+/** The context that all parts of the contract share. Tests run in one database, so each creates its own names. */
 export interface ContractContext {
   readonly store: Store
-  /** A second store in the same database, as another process has it. */
+  /** A second store in the same database, which stands for another process. */
   readonly other: Store
   readonly database: StoreDatabase
   readonly clock: { now: number }
 }
 
-/** What stores in tests encrypt with. */
+/** The encryption keys of stores in tests. */
 export const encryptionKeys = [Buffer.alloc(32, "a key of the tests")]
 
-/** Nobody in particular. */
+/** A caller of the default tenant. */
 export const anyone = { tenant: "default" }
 
 export const day = 86_400_000
@@ -83,7 +85,7 @@ export function newAuthenticator(userId: string, authenticator: Partial<Authenti
   }
 }
 
-/** Pairs of keys that some collation of some database finds equal, and that are two different keys. */
+/** Pairs of different keys that some collation of some database treats as equal. */
 export const differentKeys: [difference: string, one: string, another: string][] = [
   ["case", "k-a", "k-A"],
   ["accents", "k-e", "k-é"],
@@ -102,13 +104,13 @@ export const differentKeys: [difference: string, one: string, another: string][]
 /** Text that is easily damaged. */
 export const oddText = "Zoë 🙂 \u{1F469}\u200d\u{1F680} \\ ' \" ` ; -- % _ \t\n\r é e\u0301 \uFEFF\u200b end "
 
-/** JSON that is easily damaged: by numbers, order, depth, or names that JavaScript knows. */
+/** JSON that is easily damaged: by its numbers, order, depth, or names that have a meaning in JavaScript. */
 export const oddExtra = JSON.parse(
   '{"z":1,"a":[1.1,1e21,-5,9007199254740991,0.1,true,false,null,""],"2":"two","1":"one","nested":{"é":{"🙂":[]},"":{}},' +
     '"__proto__":{"polluted":true},"constructor":"c","toString":null,"not-before-policy":0,"n\\u0000l":"\\u0000\\ud83d\\ude42"}',
 )
 
-/** How often each outcome occurs: "ok", or the reason of the error. */
+/** Counts the outcomes of the calls: "ok", or the reason of the error. */
 export async function outcomes(calls: Promise<unknown>[]): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (const call of await Promise.allSettled(calls)) {
@@ -118,7 +120,7 @@ export async function outcomes(calls: Promise<unknown>[]): Promise<Record<string
   return counts
 }
 
-/** The numbers from 0 up to `count`, which is excluded. */
+/** Returns the numbers from 0 to `count`, excluding `count`. */
 export function range(count: number): number[] {
   return [...Array(count).keys()]
 }

@@ -13,10 +13,10 @@ import {
   range,
 } from "./context.js"
 
-/** What is told of an event, but for where and when. */
+/** The fields of an event without its position, tenant and time. */
 type Told = Omit<StoredEvent, "sequence" | "tenant" | "created">
 
-/** The events that writes add. */
+/** Declares the tests of the events that writes add. */
 export function eventContract(context: ContractContext): void {
   const readAll = async (store: Store, tenant: string): Promise<StoredEvent[]> => {
     await store.events.sequence({})
@@ -32,13 +32,13 @@ export function eventContract(context: ContractContext): void {
       Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
     ) as Told[]
 
-  /** How many events have no sequence yet. */
+  /** Returns the number of events without a sequence. */
   const waiting = async () => {
     const [row] = await context.database.sql("SELECT COUNT(*) AS count FROM events WHERE sequence IS NULL")
     return Number(row?.count)
   }
 
-  /** Writes, one of each kind, that follow each other; with what each tells. */
+  /** Runs one write of each kind, one after the other. Returns the expected events. */
   async function everyWrite(store: Store, caller: Caller): Promise<Told[]> {
     const { users, accounts, sessions, verificationTokens, authenticators } = store
     const later = context.clock.now + day
@@ -93,7 +93,7 @@ export function eventContract(context: ContractContext): void {
     ]
   }
 
-  test("each write adds one, with ids and nothing else, in their order, for its tenant", async () => {
+  test("each write adds one, which contains only ids, in the order of the writes, for its tenant", async () => {
     const caller = { tenant: newId() }
     const expected = await everyWrite(context.store, caller)
     expect(await told(caller.tenant)).toEqual(expected)
@@ -102,13 +102,13 @@ export function eventContract(context: ContractContext): void {
     expect(all.every(({ created }) => created.getTime() === context.clock.now)).toBe(true)
     const sequences = all.map(({ sequence }) => sequence)
     expect(sequences).toEqual([...new Set(sequences)].sort((one, two) => one - two))
-    // All of what is stored is known: nothing else can have got in.
+    // These are all columns, so nothing else can be stored.
     const [row = {}] = await context.database.sql("SELECT * FROM events WHERE tenant = ?", [caller.tenant])
     const columns = ["created", "id", "kind", "provider", "sequence", "session_id", "tenant", "user_id"]
     expect(Object.keys(row).sort()).toEqual(columns)
   })
 
-  test("a write with an idempotency key adds its event in that transaction, and none when it is repeated", async () => {
+  test("a write with an idempotency key adds its event in the same transaction, and none when it is repeated", async () => {
     const caller = { tenant: newId() }
     const user = newUser()
     const request = { owner: "o", key: newId(), digest: () => "d" }
@@ -127,7 +127,7 @@ export function eventContract(context: ContractContext): void {
   })
 
   test.each([false, true])(
-    "a provisional user who gives way adds one too, with an idempotency key: %s",
+    "the replacement of a provisional user adds one too, with an idempotency key: %s",
     async (hasKey) => {
       const caller = { tenant: newId() }
       const { clock } = context
@@ -149,7 +149,7 @@ export function eventContract(context: ContractContext): void {
     },
   )
 
-  test("what fails or changes nothing adds none", async () => {
+  test("a write that fails or writes nothing adds none", async () => {
     const caller = { tenant: newId() }
     const { users, accounts, sessions, verificationTokens, authenticators } = context.store
     const user = newUser({ email: "a@example.com" })
@@ -185,7 +185,7 @@ export function eventContract(context: ContractContext): void {
     expect(await told(caller.tenant)).toEqual(before)
   })
 
-  test("what has expired goes without one", async () => {
+  test("the removal of an expired session adds none", async () => {
     const caller = { tenant: newId() }
     const { clock, store } = context
     const user = await store.users.create(caller, newUser())
@@ -194,7 +194,7 @@ export function eventContract(context: ContractContext): void {
     expect((await told(caller.tenant)).map(({ kind }) => kind)).toEqual(["user.created", "session.created"])
   })
 
-  test("a store that keeps none writes none", async () => {
+  test("a store that keeps no events adds none", async () => {
     const caller = { tenant: newId() }
     const store = await context.database.openStore({ clock: () => context.clock.now })
     expect([store.events.areKept, context.store.events.areKept]).toEqual([false, true])
@@ -203,7 +203,7 @@ export function eventContract(context: ContractContext): void {
   })
 
   describe("sequence", () => {
-    test("gives none to what is not committed, and a later one to what commits late", async () => {
+    test("assigns none to uncommitted events, and a higher one to events that commit late", async () => {
       const caller = { tenant: newId() }
       const { database, store, other } = context
       const isSqlite = (await outcomes([database.sql("SELECT sqlite_version()")])).ok === 1
@@ -213,7 +213,7 @@ export function eventContract(context: ContractContext): void {
           kind,
           database.moment(context.clock.now),
         ])
-      // On SQLite whoever writes has the database alone.
+      // On SQLite a writer locks the whole database.
       if (isSqlite) return
       await database.sql("BEGIN")
       await insert("user.updated")
@@ -231,7 +231,7 @@ export function eventContract(context: ContractContext): void {
       expect(await told(caller.tenant)).toHaveLength(2)
     })
 
-    test("many at the same time give each event one, and return one that is not lower than any before", async () => {
+    test("concurrent calls assign one to each event, and return none that is lower than an earlier result", async () => {
       const caller = { tenant: newId() }
       const { store, other } = context
       const users = range(60).map(() => newUser())
@@ -253,7 +253,7 @@ export function eventContract(context: ContractContext): void {
       expect(all.at(-1)?.sequence).toBeLessThanOrEqual(lastWritten)
     })
 
-    test("does more than one statement can, and more than one transaction", async () => {
+    test("assigns more than one statement or one transaction can", async () => {
       const caller = { tenant: newId() }
       const { database, store, clock } = context
       const row = "(?, 'user.updated', ?)"
@@ -271,7 +271,7 @@ export function eventContract(context: ContractContext): void {
     })
   })
 
-  test("positions as text: whole, of the tenant alone, and nothing to be seen of them", async () => {
+  test("cursors: preserve the position, are valid for the tenant only, and reveal nothing", async () => {
     const { store, other } = context
     const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
     const position = { history: "ABC", sequence: Number.MAX_SAFE_INTEGER }
@@ -293,7 +293,7 @@ export function eventContract(context: ContractContext): void {
     }
   })
 
-  test("read: those that follow, of one tenant or of all, no more than the limit", async () => {
+  test("read: returns the following events, of one tenant or of all, at most the limit", async () => {
     const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
     const { store } = context
     const start = await store.events.sequence({})
@@ -308,12 +308,12 @@ export function eventContract(context: ContractContext): void {
     expect(await ids({ after: last, limit: 10 })).toBe("")
   })
 
-  test("last: the highest sequence of the tenant's events, and null where it has none", async () => {
+  test("last: the highest sequence of the tenant's events; null if there is none", async () => {
     const { store, other } = context
     const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
     expect(await other.events.last(one)).toBeNull()
     await store.users.create(one, newUser())
-    // Not before it has a sequence.
+    // An event without a sequence does not count.
     expect(await other.events.last(one)).toBeNull()
     const sequence = await store.events.sequence({})
     expect(await other.events.last(one)).toBe(sequence)
@@ -323,13 +323,13 @@ export function eventContract(context: ContractContext): void {
     expect(await other.events.last(two)).toBe((await readAll(store, two.tenant))[0]?.sequence)
   })
 
-  test("history: names the database; what was cleaned away is before it, and nothing else", async () => {
+  test("history: identifies the database; `before` covers exactly the deleted events", async () => {
     const { store, other, clock } = context
     const caller = { tenant: newId() }
     const events = store.expired.tables.find(({ table }) => table === "events")
     const deleteBefore = (ms: number, limit = 1000) =>
       events?.deleteBatch({}, { from: new Date(0), before: new Date(ms), limit })
-    // What other tests have written goes first.
+    // Delete the events of other tests first.
     while ((await deleteBefore(Date.UTC(9000, 0, 1))) != null);
     const empty = await store.events.history({})
     expect(empty).toEqual({ id: expect.stringMatching(/^[\dA-F]{32}$/), before: empty.last, last: empty.last })
@@ -359,7 +359,7 @@ export function eventContract(context: ContractContext): void {
     expect(last).toBe(all[4]?.sequence)
   })
 
-  test("cleaning away stops at the first that is to stay, so that what is left has no holes", async () => {
+  test("the cleanup stops at the first event to keep, so that the rest has no gaps", async () => {
     const { store, clock } = context
     const caller = { tenant: newId() }
     const events = store.expired.tables.find(({ table }) => table === "events")

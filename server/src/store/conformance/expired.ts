@@ -11,11 +11,11 @@ export function expiredContract(context: ContractContext): void {
     return rows.map(({ expires }) => Number(expires) - from)
   }
 
-  test("now: the clock of the database", async () => {
+  test("now: returns the time of the database's clock", async () => {
     expect(Math.abs((await context.store.expired.now({})).getTime() - Date.now())).toBeLessThan(600_000)
   })
 
-  test("names the tables that have a time to expire at", () => {
+  test("names the tables with rows that expire", () => {
     expect(context.store.expired.tables.map(({ table }) => table)).toEqual([
       "sessions",
       "verification_tokens",
@@ -25,12 +25,12 @@ export function expiredContract(context: ContractContext): void {
     ])
   })
 
-  // Times that no other test has.
+  // Times that no other test uses.
   test.each([
     ["sessions", Date.UTC(1990, 0, 1)],
     ["verification_tokens", Date.UTC(1991, 0, 1)],
   ])(
-    "deleteBatch, %s: the oldest first, of all tenants, no more than the limit, and none outside",
+    "deleteBatch, %s: the oldest first, of all tenants, at most the limit, and none outside of the span",
     async (table, zero) => {
       const moments = [9, 3, 1, 7, 5, 0, 10, -1].map((ms) => new Date(zero + ms))
       for (const [n, expires] of moments.entries()) {
@@ -50,7 +50,7 @@ export function expiredContract(context: ContractContext): void {
     },
   )
 
-  test("deleteBatch: several at the same time delete each row once, in batches larger than a statement", async () => {
+  test("deleteBatch: concurrent calls delete each row once, in batches larger than a statement", async () => {
     const zero = Date.UTC(1992, 0, 1)
     const user = await context.store.users.create(anyone, newUser())
     for (const n of range(330)) await context.store.sessions.create(anyone, newSession(user.id, zero + n))

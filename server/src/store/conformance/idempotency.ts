@@ -14,13 +14,13 @@ import {
   range,
 } from "./context.js"
 
-/** A write of the store, whatever it answers. */
+/** A write of the store with any result. */
 type Write = (store: Store, caller: Caller) => Promise<unknown>
 
 interface Call {
   owner?: string
   key?: string
-  /** What stands for the request. */
+  /** A text that stands for the request. */
   request?: string
   caller?: Caller
 }
@@ -30,7 +30,7 @@ export function idempotencyContract(context: ContractContext): void {
   const newToken = () => ({ identifier: `${newId()}@example.com`, token: newId(), expires: new Date(expires()) })
   const create: Write = (store, caller) => store.users.create(caller, newUser())
 
-  /** What the write answers, as callers get it. */
+  /** Returns the result of the write as callers get it. */
   async function once(store: Store, call: Call, write: Write): Promise<unknown> {
     const { owner = "owner", key = newId(), request = "request", caller = anyone } = call
     const bytes = await store.once(caller, { owner, key, digest: () => request }, async (unit) =>
@@ -48,7 +48,9 @@ export function idempotencyContract(context: ContractContext): void {
     return Number(row?.n)
   }
 
-  /** Makes what a write of each kind needs, and gives the write: a second one would fail or answer otherwise. */
+  /**
+   * For each kind of write: prepares what it needs and returns it. A second run would fail or return another result.
+   */
   const writes: Record<string, () => Promise<Write>> = {
     "users.create": async () => create,
     "users.update": async () => {
@@ -130,7 +132,7 @@ export function idempotencyContract(context: ContractContext): void {
   }
 
   describe("once", () => {
-    describe("a call that comes again gets the first one's answer, from another process too", () => {
+    describe("a repeated call gets the first answer, from another process too", () => {
       test.each(Object.entries(writes))("%s", async (_, prepare) => {
         const write = await prepare()
         const key = newId()
@@ -140,7 +142,7 @@ export function idempotencyContract(context: ContractContext): void {
         expect(await once(context.other, { key }, write)).toEqual(first)
       })
 
-      test.each(Object.entries(writes))("%s: one of 10 at the same time is done", async (_, prepare) => {
+      test.each(Object.entries(writes))("%s: one of 10 concurrent calls is done", async (_, prepare) => {
         const write = await prepare()
         const key = newId()
         const answers = await Promise.all(
@@ -150,12 +152,12 @@ export function idempotencyContract(context: ContractContext): void {
       })
     })
 
-    test("one of 50 equal calls on two stores is done, and all have its answer", async () => {
+    test("one of 50 equal calls on two stores is done, and all get its answer", async () => {
       for (const _ of range(3)) {
         const [name, key] = [newId(), newId()]
         const calls = range(50).map((n) =>
           once(n % 2 ? context.store : context.other, { key }, (store, caller) =>
-            // Each has another id: nothing but the key tells that they are one.
+            // Each has another user id, so only the key shows that the calls are equal.
             store.users.create(caller, newUser({ name })),
           ),
         )
@@ -165,7 +167,7 @@ export function idempotencyContract(context: ContractContext): void {
       }
     })
 
-    test("of 50 calls with a key and as many without, exactly one key has the verification token", async () => {
+    test("of 50 calls with a key and as many without, exactly one key gets the verification token", async () => {
       const token = await context.store.verificationTokens.create(anyone, newToken())
       const use: Write = async (store, caller) => {
         const used = await store.verificationTokens.use(caller, token)
@@ -185,11 +187,11 @@ export function idempotencyContract(context: ContractContext): void {
       const [withKey, without] = await Promise.all([Promise.all(all), Promise.all(bare)])
       const winners = new Set(withKey.filter((key) => key !== undefined))
       expect(winners.size + without.filter((used) => used !== null).length).toBe(1)
-      // And whoever asks with that key has it, none left out.
+      // All calls with the winning key get it.
       for (const key of winners) expect(withKey.filter((one) => one === key)).toHaveLength(25)
     })
 
-    test("of two that have both written, one is undone, and both have the other's answer", async () => {
+    test("of two calls that have both written, one is rolled back, and both get the other's answer", async () => {
       const [name, key] = [newId(), newId()]
       const begun = Promise.withResolvers<void>()
       const goOn = Promise.withResolvers<void>()
@@ -208,7 +210,7 @@ export function idempotencyContract(context: ContractContext): void {
       expect(await usersNamed(name)).toBe(1)
     })
 
-    describe("IDEMPOTENCY_KEY_REUSED, and nothing is done: the same key with another request", () => {
+    describe("IDEMPOTENCY_KEY_REUSED: the same key with another request; nothing is written", () => {
       test.each<[string, Write]>([
         ["that would succeed", create],
         ["that would fail", (store, caller) => store.sessions.create(caller, newSession(newId(), expires()))],
@@ -229,7 +231,7 @@ export function idempotencyContract(context: ContractContext): void {
         expect(await usersNamed(name)).toBe(0)
       })
 
-      test("one of two requests at the same time", async () => {
+      test("for one of two concurrent requests", async () => {
         const [key, name] = [newId(), newId()]
         const counts = await outcomes(
           range(30).map((n) =>
@@ -243,7 +245,7 @@ export function idempotencyContract(context: ContractContext): void {
       })
     })
 
-    test("the same key is another one for another owner, and in another tenant", async () => {
+    test("the same key of another owner or tenant is a different key", async () => {
       const [key, name] = [newId(), newId()]
       const calls: Call[] = [
         {},
@@ -259,7 +261,7 @@ export function idempotencyContract(context: ContractContext): void {
       expect(await usersNamed(name)).toBe(calls.length)
     })
 
-    test("work that throws has written nothing, and leaves the key free", async () => {
+    test("work that throws writes nothing and leaves the key free", async () => {
       const [key, name] = [newId(), newId()]
       const kept = await keysKept()
       const fault = new Error("of the work")
@@ -297,7 +299,7 @@ export function idempotencyContract(context: ContractContext): void {
       await once(context.store, { key }, create)
     })
 
-    test("a caller who gives up has written nothing, and what the work does afterwards neither", async () => {
+    test("an aborted call writes nothing, and neither does its work afterwards", async () => {
       const [key, name] = [newId(), newId()]
       const leaving = new AbortController()
       const gone = new Error("the caller is gone")
@@ -307,7 +309,7 @@ export function idempotencyContract(context: ContractContext): void {
         const work = async () => {
           await store.users.create(within, newUser({ name }))
           leaving.abort(gone)
-          // As a handler does that nobody waits for any more.
+          // Continues like a handler whose call has ended.
           await Promise.resolve()
           return store.users.create({ ...within, signal: undefined }, newUser({ name }))
         }
@@ -324,7 +326,7 @@ export function idempotencyContract(context: ContractContext): void {
       expect(await usersNamed(name)).toBe(1)
     })
 
-    test("the database has neither key, nor request, nor answer, and the time", async () => {
+    test("the database has the time, but not the key, the request or the answer", async () => {
       const [key, name, request] = [`key-${newId()}`, `name-${newId()}`, `digest-${newId()}`]
       await once(context.store, { key, request, owner: "an-owner" }, (store, caller) =>
         store.users.create(caller, newUser({ name })),
@@ -343,7 +345,7 @@ export function idempotencyContract(context: ContractContext): void {
       for (const { answer } of answers) expect(answer).toMatch(/^sealed\.1\./)
     })
 
-    test("an answer as large as any comes back to the byte", async () => {
+    test("a very large answer is returned byte for byte", async () => {
       const [key, bytes] = [newId(), Buffer.alloc(2_000_000, 0xfe)]
       const work = async (unit: object) => {
         await context.store.users.create({ ...anyone, unit }, newUser())
@@ -354,7 +356,7 @@ export function idempotencyContract(context: ContractContext): void {
       expect(bytes.equals(await context.other.once(anyone, request, work))).toBe(true)
     })
 
-    test("many different keys at the same time are done each once", async () => {
+    test("concurrent calls with different keys are done once each", async () => {
       const name = newId()
       const before = await keysKept()
       const calls = range(200).map((n) =>

@@ -8,7 +8,7 @@ export function leaseContract(context: ContractContext): void {
     (await context.database.sql("SELECT holder FROM leases WHERE name = ?", [name])).map(({ holder }) => holder)
 
   describe("acquire", () => {
-    test("of any number who ask at the same time one gets it, and it is that one's in the database", async () => {
+    test("of any number of concurrent calls one acquires it, and the database has its holder", async () => {
       const name = newId()
       const holders = range(20).map(newId)
       const answers = await Promise.all(
@@ -20,21 +20,21 @@ export function leaseContract(context: ContractContext): void {
       expect(await held(name)).toEqual([holders[answers.indexOf(true)]])
     })
 
-    test("whoever holds it renews it, and nobody else does", async () => {
+    test("only its holder renews it", async () => {
       const name = newId()
       expect(await context.store.leases.acquire({}, { name, holder: "one", ms: hour })).toBe(true)
       expect(await context.other.leases.acquire({}, { name, holder: "two", ms: hour })).toBe(false)
       expect(await context.other.leases.acquire({}, { name, holder: "One", ms: hour })).toBe(false)
       expect(await context.store.leases.acquire({}, { name, holder: "one", ms: 2 * hour })).toBe(true)
       const [row] = await context.database.sql("SELECT until FROM leases WHERE name = ?", [name])
-      // The clock is that of the database, whatever that of the store says.
+      // The clock is that of the database and not that of the store.
       expect(Math.abs(Number(row?.until) - Date.now() - 2 * hour)).toBeLessThan(hour / 2)
     })
 
-    test("one that has run out is anybody's: of those who ask then one gets it", async () => {
+    test("an expired lease is free: one of several concurrent calls acquires it", async () => {
       const name = newId()
       await context.store.leases.acquire({}, { name, holder: "gone", ms: 1 })
-      // Until its time lies in the past by the clock of the database, which has milliseconds.
+      // Wait until the expiry has passed by the clock of the database, which has millisecond precision.
       await delay(5)
       const answers = await Promise.all(
         range(10).map((n) => context.other.leases.acquire({}, { name, holder: `next ${n}`, ms: hour })),
@@ -44,7 +44,7 @@ export function leaseContract(context: ContractContext): void {
     })
   })
 
-  test("release: gives back what one holds, and nothing that another does", async () => {
+  test("release: releases the holder's lease, and no other one", async () => {
     const name = newId()
     await context.store.leases.acquire({}, { name, holder: "one", ms: hour })
     await context.other.leases.release({}, { name, holder: "two" })

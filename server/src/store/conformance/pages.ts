@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from "../types.js"
 
-/** All pages of a list, one after the other; each begins with the token of the one before it. */
+/** Reads all pages of a list. Each page begins with the token of the previous one. */
 export async function allPages<Item>(
   size: number,
   list: (page: PageRequest) => Promise<Page<Item>>,
@@ -15,7 +15,7 @@ export async function allPages<Item>(
   return pages
 }
 
-/** What is no token of a list, though it may look like one. */
+/** Returns texts that are not tokens of a list, although some look like one. */
 export function brokenTokens(token: string): [what: string, broken: string][] {
   const parts = token.split(".")
   const text = parts.pop() ?? ""
@@ -25,6 +25,6 @@ export function brokenTokens(token: string): [what: string, broken: string][] {
     ["the beginning of a token", token.slice(0, -8)],
     ["a token and more", `${token}AAAA`],
     ["a position in plain JSON", '["2030-01-01T00:00:00.000Z",""]'],
-    ["a token of a key that nobody has", ["sealed.1.AAAAAAAA", text].join(".")],
+    ["a token of an unknown key", ["sealed.1.AAAAAAAA", text].join(".")],
   ]
 }

@@ -3,10 +3,10 @@ import { StoreError } from "../error.js"
 import type { Times } from "../types.js"
 import { type ContractContext, newAccount, newAuthenticator, newId, newUser } from "./context.js"
 
-/** When users, accounts and authenticators were created, and when they were written last. */
+/** Declares the tests of when users, accounts and authenticators were created and last written. */
 export function rowTimeContract(context: ContractContext): void {
   const caller = () => ({ tenant: newId() })
-  /** Does something so many milliseconds after now. */
+  /** Runs work with the clock set to `ms` milliseconds from now. */
   async function after<T>(ms: number, work: () => Promise<T>): Promise<T> {
     const { clock } = context
     const start = clock.now
@@ -17,13 +17,13 @@ export function rowTimeContract(context: ContractContext): void {
       clock.now = start
     }
   }
-  /** Those of the only thing of a list, in milliseconds after now. */
+  /** Returns the times of the only item of a list, in milliseconds from now. */
   const timesOf = ([thing]: readonly Times[]) => {
     const since = (time: Date | undefined) => Number(time) - context.clock.now
     return { created: since(thing?.created), updated: since(thing?.updated) }
   }
 
-  test("a user: every update is one, also that which changes nothing; what is read, given or fails is none", async () => {
+  test("a user: every update counts, even if it changes nothing; reads, links and failed updates do not", async () => {
     const mine = caller()
     const { users, accounts, sessions } = context.store
     const times = async () => timesOf((await context.other.users.list(mine, {}, { size: 1 })).items)
@@ -45,7 +45,7 @@ export function rowTimeContract(context: ContractContext): void {
     expect(row).toEqual({ created: context.clock.now + 1, updated: context.clock.now + 4 })
   })
 
-  test("a user who takes the place of a provisional one: from then on", async () => {
+  test("a user who replaces a provisional one: has its own time of creation", async () => {
     const mine = caller()
     const store = await context.database.openStore({ clock: () => context.clock.now, provisionalMs: 60_000 })
     const user = () => newUser({ email: "a@example.com" })
@@ -56,7 +56,7 @@ export function rowTimeContract(context: ContractContext): void {
     await store.close()
   })
 
-  test("an account: linking it again updates it", async () => {
+  test("an account: another link of it counts as an update", async () => {
     const mine = caller()
     const { id } = await context.store.users.create(mine, newUser())
     const { accounts } = context.store
@@ -71,7 +71,7 @@ export function rowTimeContract(context: ContractContext): void {
     expect(await times(false)).toEqual({ created: 3, updated: 3 })
   })
 
-  test("an authenticator: its counter updates it, also where it stays; a lower one does not", async () => {
+  test("an authenticator: setting its counter counts, even to the same value; a lower value does not", async () => {
     const mine = caller()
     const { id } = await context.store.users.create(mine, newUser())
     const { authenticators } = context.store
@@ -90,8 +90,8 @@ export function rowTimeContract(context: ContractContext): void {
     expect(await times()).toEqual({ created: 1, updated: 3 })
   })
 
-  describe("are what lists tell", () => {
-    test("and nothing else: what is written and read one by one is what it was", async () => {
+  describe("are returned by lists", () => {
+    test("and by no other method", async () => {
       const mine = caller()
       const user = newUser({ email: "a@example.com" })
       const account = newAccount(user.id)

@@ -74,7 +74,7 @@ export function verificationTokenContract(context: ContractContext): void {
       }
     })
 
-    test("many at the same time each get and delete their own, where identifiers and tokens cross too", async () => {
+    test("many concurrent calls each get and delete their own token, even if identifiers and tokens are shared", async () => {
       const [identifiers, texts] = [range(5).map(newId), range(4).map(newId)]
       const tokens = identifiers.flatMap((identifier) => texts.map((token) => newToken({ identifier, token })))
       for (const token of tokens) await context.store.verificationTokens.create(anyone, token)

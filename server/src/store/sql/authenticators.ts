@@ -32,7 +32,7 @@ export function authenticatorStore(
 
   const eventOfUpdate = async (caller: Caller, credentialID: string, sql: Reads) => {
     const kind = "authenticator.updated"
-    // Whose it is only its row says, which nobody has to read where no events are kept.
+    // Only the row contains the user. It is not read if no events are kept.
     if (eventOf(caller, kind).length === 0) return []
     const rows = await sql.read(authenticators.byKey, { tenant: caller.tenant, credentialID })
     return eventOf(caller, kind, { userId: authenticators.first(rows)?.userId })
@@ -83,7 +83,7 @@ export function authenticatorStore(
           if (authenticator.counter > newCounter) {
             throw new StoreError("COUNTER_REGRESSION", "the new counter is lower than the stored one")
           }
-          // It was made between the two statements.
+          // The authenticator was created between the two statements.
         }
       })
     },

@@ -25,7 +25,7 @@ export function cacheStore(database: Database): CacheStore {
   )
 
   return {
-    // The clock is read first: whoever is held up between the two statements has said it for a shorter time.
+    // The clock is read first, so that a delay between the two statements makes the row expire earlier and not later.
     keep(caller, { ms, ...said }) {
       const { tenant } = caller
       return database.writes(caller, [caches.nameOf({ tenant, ...said })], async (sql) => {
@@ -43,7 +43,7 @@ export function cacheStore(database: Database): CacheStore {
       })
     },
 
-    // Whoever is held up between the two statements finds some that have run out, not fewer.
+    // With a delay between the two statements the result may include expired rows, but none is missing.
     list: (caller) =>
       database.statements(caller, async (sql) => {
         const now = await clock(sql)

@@ -26,11 +26,11 @@ describe("createCipher", () => {
     expect(new Set(Array.from({ length: 100 }, () => cipher.seal("t", place))).size).toBe(100)
   })
 
-  test("passes on what was never sealed", () => {
+  test("returns values that were never sealed unchanged", () => {
     expect(cipher.open("gho_token", place)).toBe("gho_token")
   })
 
-  test("opens nothing at another place, whichever part of it differs, nor where parts are joined differently", () => {
+  test("opens nothing at another place, whichever part differs, even if the joined parts are equal", () => {
     const sealed = cipher.seal("t", place)
     const others = place.map((_, index) => place.map((part, at) => (at === index ? `${part}x` : part)))
     for (const other of [...others, ["default", "github1", "", "u", "access_token"], place.slice(1), []]) {
@@ -38,7 +38,7 @@ describe("createCipher", () => {
     }
   })
 
-  test("opens nothing of which a single bit was changed, or that was cut", () => {
+  test("opens no value with a changed bit or a missing end", () => {
     const sealed = cipher.seal("token", place)
     const [head, text] = [sealed.slice(0, sealed.lastIndexOf(".") + 1), sealed.slice(sealed.lastIndexOf(".") + 1)]
     const bytes = Buffer.from(text, "base64url")
@@ -54,7 +54,7 @@ describe("createCipher", () => {
     expect(() => cipher.open(head.slice(0, -1), place)).toThrow("cannot be decrypted")
   })
 
-  test("with several keys the first seals, and all open", () => {
+  test("with several keys the first one seals, and all of them open", () => {
     const rotated = createCipher([two, one])
     const old = cipher.seal("t", place)
     expect(rotated.open(old, place)).toBe("t")
@@ -65,7 +65,7 @@ describe("createCipher", () => {
     expect(rotated.isCurrent("plain")).toBe(false)
   })
 
-  test("an error says neither value nor key", () => {
+  test("an error contains neither the value nor the key", () => {
     const sealed = createCipher([two]).seal("secret-value", place)
     let thrown: unknown
     try {
@@ -86,7 +86,7 @@ describe("createCipher", () => {
   )
 })
 
-test("keyFromSecret is one key for one secret, and not the secret", () => {
+test("keyFromSecret always derives the same key from a secret, and the key is not the secret", () => {
   const secret = "a secret of thirty-two bytes, at least"
   expect(keyFromSecret(secret)).toEqual(keyFromSecret(secret))
   expect(keyFromSecret(secret)).not.toEqual(keyFromSecret(`${secret}.`))

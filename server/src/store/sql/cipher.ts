@@ -9,19 +9,21 @@ import {
 } from "node:crypto"
 import { StoreError } from "../error.js"
 
-/** Encrypts single values of rows. What was encrypted for one place cannot be read at another. */
+/** Encrypts single values of rows. A value that was encrypted for one place cannot be decrypted at another. */
 export interface Cipher {
   /**
+   * Encrypts a value.
+   *
    * @param place what the value is bound to: its row and its column.
-   * @param secret what else it takes to open the value, beside the key. Default: nothing.
+   * @param secret what is required to decrypt the value, in addition to the key. Default: nothing.
    */
   seal(value: string, place: readonly string[], secret?: string): string
   /**
-   * Reads what `seal` made. A value that was never sealed is returned as it is. Throws ENCRYPTION_KEY_MISSING when no
-   * key fits, or when the value was changed or comes from another place.
+   * Decrypts a value of `seal`. Returns a value that was never sealed as it is. Throws ENCRYPTION_KEY_MISSING if no key
+   * fits, or if the value was changed or belongs to another place.
    */
   open(stored: string, place: readonly string[], secret?: string): string
-  /** Whether `seal` would use the same key now. */
+  /** Returns whether `seal` would use the same key now. */
   isCurrent(stored: string): boolean
 }
 
@@ -34,10 +36,10 @@ const ivBytes = 12
 const tagBytes = 16
 
 /**
- * AES-256-GCM with a random initialisation vector for every value: `sealed.1.<key id>.<base64url of iv, text and tag>`.
- * A key may seal 2^32 values (NIST SP 800-38D, section 8.3).
+ * Creates a cipher with AES-256-GCM and a random initialisation vector for every value. The form of a sealed value is
+ * `sealed.1.<key id>.<base64url of iv, text and tag>`. A key may seal 2^32 values (NIST SP 800-38D, section 8.3).
  *
- * @param keys of 32 bytes each, at least one: the first seals, all open.
+ * @param keys of 32 bytes each, at least one: the first one seals, all of them decrypt.
  */
 export function createCipher(keys: readonly Buffer[]): Cipher {
   const [first] = keys
@@ -45,7 +47,7 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
     throw new TypeError(`a cipher needs keys of ${keyBytes} bytes`)
   }
   const current = `${prefix}${idOf(first)}.`
-  // Of bytes Node would make such an object for every value, which takes longer than to encrypt it.
+  // From bytes Node would create a key object for every value, which takes longer than the encryption.
   const sealing = createSecretKey(first)
   const byId = new Map(keys.map((key) => [idOf(key), createSecretKey(key)]))
 
@@ -83,19 +85,19 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
   }
 }
 
-/** Derives a key from a secret that serves other ends too. Nothing of the secret can be learned from it. */
+/** Derives a key from a secret that has other uses too. The key reveals nothing about the secret. */
 export function keyFromSecret(secret: string): Buffer {
   return Buffer.from(hkdfSync("sha256", secret, "", "Authwire encryption of provider tokens", keyBytes))
 }
 
-/** Derives a key for an end of its own from one of a cipher: what the one sealed, the other does not open. */
+/** Derives a key for a separate purpose from a key of a cipher. Neither key decrypts values of the other. */
 export function derivedKey(key: Buffer | KeyObject, end: string): Buffer {
   return Buffer.from(hkdfSync("sha256", key, "", end, keyBytes))
 }
 
 /**
- * The key for a value that takes a secret too, by the one block of HKDF-Expand that has its length (RFC 5869, section 2.3).
- * The key is a random one already, so there is nothing to extract.
+ * Returns the key for a value that also takes a secret. It is the single block of HKDF-Expand, which has the length of
+ * the key (RFC 5869, section 2.3). The extract step is not needed, because the key is random already.
  */
 function withSecret(key: KeyObject, secret: string | undefined): KeyObject {
   if (secret === undefined) return key
@@ -103,7 +105,7 @@ function withSecret(key: KeyObject, secret: string | undefined): KeyObject {
   return createSecretKey(block.digest())
 }
 
-/** Names a key in what it sealed, and tells nothing of it. */
+/** Returns the id of a key for its sealed values. It reveals nothing about the key. */
 function idOf(key: Buffer): string {
   return Buffer.from(hkdfSync("sha256", key, "", "Authwire encryption key id", 6)).toString("base64url")
 }

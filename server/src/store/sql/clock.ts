@@ -2,7 +2,7 @@ import type { Database, Reads } from "./database.js"
 import type { Cell, Statement } from "./query/statement.js"
 import type { Engine } from "./schema/column-types.js"
 
-/** The present moment in UTC, to the millisecond, as each database says it. */
+/** The current time in UTC with millisecond precision, as an SQL expression of each database. */
 const present: Record<Engine, string> = {
   mysql: "UTC_TIMESTAMP(3)",
   mariadb: "UTC_TIMESTAMP(3)",
@@ -10,12 +10,12 @@ const present: Record<Engine, string> = {
   sqlite: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
 }
 
-/** The clock of the database as an expression of SQL; its cell is that of a time. */
+/** Returns the current time of the database as an SQL expression. Its cell is that of a time column. */
 export function presentOf(engine: Engine): string {
   return present[engine]
 }
 
-/** Reads the clock of the database, the one that all processes share. */
+/** Returns a function that reads the database's clock, which all processes share. */
 export function databaseClock({ engine, tables: { leases } }: Database): (sql: Reads) => Promise<Date> {
   const select: Statement<unknown> = { sql: `SELECT ${present[engine]}`, cells: () => [] }
   return async (sql) => {

@@ -15,8 +15,8 @@ import {
 import type { Store } from "../store.js"
 import { applyMigrations, migrationStatus, openSqlStore, type SqlStore } from "./index.js"
 
-// A store on each member of a cluster in which every member takes writes: what they write at the same time, the cluster
-// certifies when it is committed, and rejects all but one. All that is written on one is read on another at once.
+// One store on each member of a cluster in which every member accepts writes. Of concurrent conflicting writes the
+// cluster certifies one at its commit and rejects the others. A write on one member is visible on the others at once.
 const describeClusters = clusters().length > 0 ? describe.each(clusters()) : describe.skip.each(["a cluster"])
 
 describeClusters("$name", (cluster) => {
@@ -26,14 +26,14 @@ describeClusters("$name", (cluster) => {
   let stores: SqlStore[]
   const retried = new Set<string | undefined>()
 
-  /** The store that the n-th of many concurrent calls uses. */
+  /** The store for the n-th of many concurrent calls. */
   const storeFor = (n: number): Store => stores[n % stores.length] as Store
   const count = async (sql: string, ...parameters: string[]) => (await database.query(sql, parameters))[0]?.n
 
   beforeAll(async () => {
     database = await createDatabase(engine, url)
     const onRetry = ({ code }: { code: string | undefined }) => void retried.add(code)
-    /** The other members have the database a moment later. */
+    /** The other members get the database a moment later. */
     const open = async (url: string) => {
       let store: SqlStore | undefined
       await until(async () => {
@@ -49,7 +49,7 @@ describeClusters("$name", (cluster) => {
     await database?.drop()
   })
 
-  test("of migrators on every member at the same time one applies each migration, and the others wait", async () => {
+  test("of concurrent migrators on all members one applies each migration, and the others wait", async () => {
     const names = (await migrationStatus((stores[0] as SqlStore).database)).map(({ name }) => name)
     const applied = await Promise.all(stores.map((store) => applyMigrations(store.database)))
     expect(applied.flat().sort()).toEqual(names)
@@ -58,14 +58,14 @@ describeClusters("$name", (cluster) => {
     }
   })
 
-  test("a lock whose holder has ended is taken over", async () => {
+  test("a lock whose holder has ended is taken over by another process", async () => {
     await database.query("INSERT INTO authwire_schema_lock (id, holder, beat) VALUES (1, 'ended', 7)")
     expect(await applyMigrations((stores[1] as SqlStore).database)).toEqual([])
     expect(await count("SELECT COUNT(*) AS n FROM authwire_schema_lock")).toBe(0)
   })
 
-  test("what one member has acknowledged, the next one has: rows, and those that foreign keys lead to", async () => {
-    // Others that write make the members lag behind each other.
+  test("a write that one member has acknowledged is visible on the next one, also to foreign keys", async () => {
+    // Concurrent writers make the members lag behind each other.
     const signIns = range(20).map(async (caller) => {
       for (const n of range(20)) {
         const { id } = await storeFor(caller + n).users.create(anyone, newUser())
@@ -88,7 +88,7 @@ describeClusters("$name", (cluster) => {
     expect(await count("SELECT COUNT(*) AS n FROM verification_tokens")).toBe(0)
   })
 
-  test("of those who want the same address, or the same account, one gets it", async () => {
+  test("one of several concurrent calls gets an address or an account", async () => {
     const email = `${newId()}@example.com`
     const creations = range(12).map((n) => storeFor(n).users.create(anyone, newUser({ email })))
     expect(await outcomes(creations)).toEqual({ ok: 1, EMAIL_ALREADY_EXISTS: 11 })
@@ -98,7 +98,7 @@ describeClusters("$name", (cluster) => {
     expect(await outcomes(links)).toEqual({ ok: 1, ACCOUNT_LINKED_TO_ANOTHER_USER: 11 })
   })
 
-  test("a user that is deleted leaves nothing behind, whatever the other members create", async () => {
+  test("a deleted user leaves no rows behind, whatever the other members create", async () => {
     for (const _ of range(10)) {
       const { id } = await storeFor(0).users.create(anyone, newUser())
       const calls = range(9).flatMap((n) => [
@@ -129,11 +129,11 @@ describeClusters("$name", (cluster) => {
     }
   })
 
-  test("writes were rejected by the group, and done by trying again", () => {
+  test("the group rejected writes, and retries completed them", () => {
     expect([...retried]).toContain(conflict)
   })
 
-  test("a member that loses the others is no database any more, and is left for another one", async () => {
+  test("a member that loses its quorum becomes unavailable, and another one is used", async () => {
     const [alone] = stores as [SqlStore]
     const hosts = range(3).map((member) => new URL(database.urlOn(member)).host)
     const { username, pathname } = new URL(database.url)

@@ -6,7 +6,7 @@ import type { StoreDatabase } from "../conformance.js"
 import type { RetryEvent } from "./index.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 
-/** The number of the failure, and the code that the driver has for it. */
+/** The error number, the code that the driver reports, and the name. */
 type Failure = [number: number | string, code: string, name: string]
 
 const ofMysql: Record<"conflicts" | "locks", Failure[]> = {
@@ -41,7 +41,7 @@ describeServers("conflicts on %s", (target) => {
   beforeAll(async () => {
     database = await createStoreDatabase(target)
     if (isPostgres) {
-      // It looks for deadlocks when somebody has waited for a second, as long as the store waits.
+      // PostgreSQL checks for deadlocks after a wait of one second by default, which is the store's lock timeout.
       const name = new URL(database.url).pathname.slice(1)
       await database.query(`ALTER DATABASE ${name} SET deadlock_timeout = '500ms'`)
     }
@@ -88,11 +88,11 @@ describeServers("conflicts on %s", (target) => {
     }
   }
 
-  /** Ends what `failing` did. */
+  /** Reverts `failing`. */
   const succeeding = (table: string) =>
     database.query(`DROP TRIGGER IF EXISTS failing${isPostgres ? ` ON ${table}` : ""}`)
 
-  test.each(conflicts)("%s (%s) is tried 10 times, then CONFLICT, with nothing written", async (errno, code) => {
+  test.each(conflicts)("%s (%s) is attempted 10 times, then CONFLICT, with nothing written", async (errno, code) => {
     const { id } = await store.users.create(anyone, newUser({ name: "before" }))
     const inserted = newUser()
     await failing("users", "INSERT", errno, async () => {
@@ -111,7 +111,7 @@ describeServers("conflicts on %s", (target) => {
   })
 
   test.each([...conflicts, ...locks])(
-    "%s (%s) of an idempotency key: the whole write is done again, once",
+    "%s (%s) of an idempotency key: the whole write is retried, and done once",
     async (errno) => {
       const name = newId()
       const request = { owner: "", key: newId(), digest: () => "" }
@@ -134,7 +134,7 @@ describeServers("conflicts on %s", (target) => {
     },
   )
 
-  test.each(locks)("%s (%s) is tried until the caller is gone, with nothing written", async (errno, code) => {
+  test.each(locks)("%s (%s) is retried until the caller aborts, with nothing written", async (errno, code) => {
     const { id } = await store.users.create(anyone, newUser({ name: "before" }))
     const inserted = newUser()
     const gone = new Error("the caller is gone")
@@ -166,12 +166,12 @@ describeServers("conflicts on %s", (target) => {
     expect(retries.map(({ delayMs }) => Math.round(delayMs * 100) / 100)).toEqual(bounds.map((bound) => bound / 10))
   })
 
-  test("once the others are done, the write is done as a whole", async () => {
+  test("once the conflicts end, the write is done as a whole", async () => {
     const { id } = await store.users.create(anyone, newUser())
     const sessionToken = newId()
     await store.sessions.create(anyone, { sessionToken, userId: id, expires: new Date(), extra: {} })
     await failing("users", "DELETE", deadlock, async () => {
-      // By then the sessions are deleted, and again by each try.
+      // By then the sessions are deleted. Each retry deletes them again.
       onRetry = async () => {
         if (retries.length === 3) await succeeding("users")
       }
@@ -182,13 +182,13 @@ describeServers("conflicts on %s", (target) => {
     expect(await database.sql("SELECT user_id FROM sessions WHERE user_id = ?", [id])).toEqual([])
   })
 
-  test("a real deadlock is survived", async () => {
+  test("a write succeeds after a real deadlock", async () => {
     const { id } = await store.users.create(anyone, newUser())
     const sessionToken = newId()
     await store.sessions.create(anyone, { sessionToken, userId: id, expires: new Date(), extra: {} })
     retries.length = 0
     await database.query("BEGIN")
-    // Many changed rows make the other transaction the more expensive one, so that the store's is the victim.
+    // Many changed rows make the other transaction more expensive, so that the server rolls back the store's.
     for (let n = 0; n < 20; n++)
       await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', ?, '{}')", [newId()])
     await database.query("UPDATE sessions SET extra = '{}', expires = NOW() WHERE user_id = ?", [id])
@@ -198,7 +198,7 @@ describeServers("conflicts on %s", (target) => {
     await database.query("UPDATE users SET name = 'x' WHERE id = ?", [id])
     await database.query("COMMIT")
     expect(await deleting).toMatchObject({ id, name: "x" })
-    // The tries after it may come before the other transaction has ended.
+    // Later attempts may run before the other transaction has ended.
     const [first, ...others] = retries.map(({ code }) => code)
     expect(first).toBe(isPostgres ? "40P01" : "ER_LOCK_DEADLOCK")
     for (const code of others) expect(code).toMatch(/^(ER_LOCK_(NOWAIT|WAIT_TIMEOUT)|55P03)$/)
@@ -206,7 +206,7 @@ describeServers("conflicts on %s", (target) => {
   })
 
   if (isPostgres) {
-    test("a transaction that goes on after a failed statement is not taken for committed", async () => {
+    test("a transaction that continues after a failed statement is not reported as committed", async () => {
       const { users } = store.database.tables
       const now = new Date()
       const row = { tenant: "default", id: newId(), extra: {}, created: now, updated: now }
@@ -219,7 +219,7 @@ describeServers("conflicts on %s", (target) => {
     })
   }
 
-  test("what is no conflict is not tried again, and quotes nothing", async () => {
+  test("other failures are not retried, and their errors quote no values", async () => {
     const user = newUser({ name: "secret" })
     const code = isPostgres ? "22001" : "ER_DATA_TOO_LONG"
     const exact = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL"
@@ -241,7 +241,7 @@ describeServers("conflicts on %s", (target) => {
 })
 
 if (databaseTargets().includes("sqlite")) {
-  test("on SQLite a lock that is held is waited for, without a signal for 10 s; the next write is done and kept", async () => {
+  test("on SQLite a write waits for a held lock, 10 s without a signal; the next write succeeds and is kept", async () => {
     const database = await createStoreDatabase("sqlite")
     const events: RetryEvent[] = []
     const options = { encryptionKeys, url: database.url, onRetry: (event: RetryEvent) => void events.push(event) }

@@ -13,95 +13,96 @@ import { entities } from "./schema/entities.js"
 import { type Tables, tables } from "./schema/table.js"
 import { JointUnit } from "./transaction/joint-unit.js"
 import { type BackoffOptions, backoff } from "./transaction/retry.js"
-import { type Attempt, type EnterOptions, unitsOfWork } from "./transaction/unit-of-work.js"
+import { type Attempt, type JoinOptions, unitsOfWork } from "./transaction/unit-of-work.js"
 
 /** Statements that read. */
 export type Reads = Pick<Statements, "read">
 
 /**
- * A database that is open. Every unit of work has a connection for itself; those beyond the pool's size wait in order.
- * What the work throws comes out unchanged, apart from failures of the database, which become StoreErrors.
+ * An open database. Every unit of work has a connection of its own; further units wait in their order of arrival. Errors that
+ * the work throws are passed on unchanged, except failures of the database, which become StoreErrors.
  *
- * What meets a lock of another transaction is tried again until the caller's signal aborts, without a connection between
- * two tries. `rows` are the rows that the work locks, by the names that tables give them: the writers of a row take turns.
+ * Work that meets a lock of another transaction is retried until the caller's signal aborts. It holds no connection between two
+ * tries. `rows` are the rows that the work locks, by the names that `Table.nameOf` gives them: this process runs one writer of a row
+ * at a time.
  */
 export interface Database {
   readonly engine: Engine
   readonly dataSource: DataSource
   readonly tables: Tables
-  /** How lookups by key share statements. The limit is a power of two. */
+  /** How lookups by key share statements. `limit` is a power of two. */
   readonly lookups: CoalesceOptions
   /**
    * Runs statements that read.
    *
-   * @param turn Those who name the same take turns, without a connection while they wait: for statements that take long.
+   * @param mutex Reads that name the same mutex run one at a time and hold no connection while they wait. For statements that take long.
    */
-  statements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, turn?: string): Promise<T>
-  /** The same for what may be somewhat older: on the server for that, if there is one and it answers. */
-  olderStatements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, turn?: string): Promise<T>
-  /** Runs statements that commit each by itself. One that conflicts with others is tried again. */
+  statements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, mutex?: string): Promise<T>
+  /** Runs statements that may read somewhat older data: on the read replica, if there is one and it answers. */
+  olderStatements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, mutex?: string): Promise<T>
+  /** Runs statements that are committed one by one. A statement that conflicts with another transaction is retried. */
   writes<T>(
     waiter: Waiter,
     rows: readonly string[],
     work: (sql: Statements) => Promise<T>,
-    options?: EnterOptions,
+    options?: JoinOptions,
   ): Promise<T>
-  /** Runs statements that commit together. When they conflict with others, the work runs again from its beginning. */
+  /** Runs statements that are committed together. When they conflict with another transaction, all of the work runs again. */
   transaction<T>(
     waiter: Waiter,
     rows: readonly string[],
     work: (sql: Statements) => Promise<T>,
-    options?: EnterOptions,
+    options?: JoinOptions,
   ): Promise<T>
   /**
-   * Runs work whose `writes` and transactions commit together: those that are told the unit as that of their waiter. When
-   * they conflict with others, the work runs again from its beginning. So it does in a cluster when the connection is lost,
-   * although it may have been committed: it has to write something that is unique, by which it fails when it was. It does not
-   * read by `statements` between them.
+   * Runs work whose `writes` and transactions are committed together, if they pass the unit as that of their waiter. When they
+   * conflict with another transaction, all of the work runs again. In a cluster it also runs again when the connection is lost, although
+   * it may have been committed. It therefore has to write something unique, so that the second run fails if the first was
+   * committed. Between the writes it must not read with `statements`.
    */
   together<T>(waiter: Waiter, rows: readonly string[], work: (unit: JointUnit) => Promise<T>): Promise<T>
-  /** Reads past the queue, on a connection that is there for it: what decides who may come in must not wait for those who are. */
+  /** Reads on a reserved connection, outside of the queue, because authentication must not wait for calls that are already admitted. */
   readAside<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>): Promise<T>
-  /** Runs what needs TypeORM's own way of running queries, as migrations do, on a connection that is ended then. */
+  /** Runs work that needs a query runner of TypeORM, such as a migration, on a connection that is closed afterwards. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
-  /** The same, while no other process does so: for changes of the tables. The work may run more than once. */
+  /** Does the same while it holds a lock that excludes other processes, for changes of the tables. The work may run more than once. */
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** See DatabaseObserver. */
   lookedUp(count: number): void
   load(): DatabaseLoad
-  /** Throws DATABASE_UNAVAILABLE when the database does not answer, or takes no writes. */
+  /** Throws DATABASE_UNAVAILABLE when the database does not answer or accepts no writes. */
   ping(waiter: Waiter): Promise<void>
   close(): Promise<void>
 }
 
 export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry">, Observation {
-  /** How many units of work may wait for a connection. */
+  /** The most units of work that may wait for a connection. */
   queueLimit: number
-  /** For reads of what may be somewhat older. */
+  /** The read replica, for reads that may be somewhat older. */
   reader: SqlEngine | undefined
 }
 
 export function database(engine: SqlEngine, { queueLimit, reader, ...options }: DatabaseOptions): Database {
-  // Who waits to try again has been let in before, and is in no line.
-  const again = backoff({ ...options, limit: engine.concurrency + queueLimit })
+  // Work that waits for a retry was admitted before and is in no line.
+  const retrying = backoff({ ...options, limit: engine.concurrency + queueLimit })
   const observation: Observation = { observer: options.observer, tracer: options.tracer }
-  const units = unitsOfWork(engine, { queueLimit, backoff: again, observation })
-  const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: again, observation })
+  const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation })
+  const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })
   const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock)
   let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
 
-  /** Deletes what there never is, because no tenant has this name: a write like any other, that changes nothing. */
-  const idleWrite = allTables.verificationTokens.delete
-  const nobody = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
+  /** A DELETE that never matches a row, because no tenant has this name. It shows whether the database accepts writes, and changes nothing. */
+  const probe = allTables.verificationTokens.delete
+  const noRow = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
 
   async function pingOnce() {
     const lease = new Lease(engine, observation)
     try {
       await lease.open()
-      await lease.read(idleWrite.sql, idleWrite.cells(nobody))
+      await lease.read(probe.sql, probe.cells(noRow))
     } catch (cause) {
-      // On SQLite whoever writes locks everything. Elsewhere it is the whole table that is locked.
+      // On SQLite any writer locks the whole database. On the other engines this means that the whole table is locked.
       if (failsBy(cause, "locked") && !engine.locksRows) return
       if (failsBy(cause, "read-only")) throw storeError(cause)
       throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer", { cause })
@@ -110,7 +111,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     }
   }
 
-  /** Runs work in a transaction of a connection. */
+  /** Runs work in a transaction on the lease's connection. */
   async function committed<T>(lease: Lease, work: (lease: Lease) => Promise<T>): Promise<T> {
     await lease.read(engine.begin)
     const { connection } = lease
@@ -126,8 +127,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
   const statementsOf =
     (all: typeof units): Database["statements"] =>
-    ({ signal, aside, spans }, work, turn) =>
-      all.run({ kind: "read", rows: turn === undefined ? [] : [turn], signal, aside, spans }, (attempt) =>
+    ({ signal, aside, spans }, work, mutex) =>
+      all.run({ kind: "read", rows: mutex === undefined ? [] : [mutex], signal, aside, spans }, (attempt) =>
         work({ read: reading(attempt, signal) }),
       )
   const statements = statementsOf(units)
@@ -140,13 +141,13 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
     statements,
 
-    async olderStatements(waiter, work, turn) {
-      if (olderUnits === undefined) return statements(waiter, work, turn)
+    async olderStatements(waiter, work, mutex) {
+      if (olderUnits === undefined) return statements(waiter, work, mutex)
       try {
-        return await statementsOf(olderUnits)(waiter, work, turn)
+        return await statementsOf(olderUnits)(waiter, work, mutex)
       } catch (error) {
         if (!(error instanceof StoreError) || error.reason !== "DATABASE_UNAVAILABLE") throw error
-        return statements(waiter, work, turn)
+        return statements(waiter, work, mutex)
       }
     },
 
@@ -207,8 +208,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     },
 
     together: ({ signal, aside, spans }, rows, work) =>
-      units.onItsWay({ rows, signal, aside, spans }, async (enter) => {
-        const unit = new JointUnit(enter)
+      units.runJoint({ rows, signal, aside, spans }, async (join) => {
+        const unit = new JointUnit(join)
         try {
           const result = await work(unit)
           await unit.commit()
@@ -232,9 +233,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       }
     },
 
-    withQueryRunner: (work) => units.alone(() => engine.withQueryRunner(work)),
+    withQueryRunner: (work) => units.runOutside(() => engine.withQueryRunner(work)),
 
-    withSchemaLock: (work) => units.alone(() => again({}, () => engine.withSchemaLock(work))),
+    withSchemaLock: (work) => units.runOutside(() => retrying({}, () => engine.withSchemaLock(work))),
 
     lookedUp: (count) => observation.observer?.lookedUp(count),
 
@@ -242,7 +243,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
     async ping({ signal }) {
       signal?.throwIfAborted()
-      // One at a time, whoever asks: the pool has one connection beyond the gate.
+      // All callers share one ping at a time, because the pool has only one connection beyond the permits.
       pinging ??= pingOnce().finally(() => {
         pinging = undefined
       })

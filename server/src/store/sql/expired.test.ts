@@ -27,7 +27,7 @@ describe.each(databaseTargets())("deleting what has expired, on %s", (target) =>
 
   const count = async () => Number((await tables.query("SELECT COUNT(*) AS n FROM sessions"))[0]?.n)
 
-  test("whoever gives up deletes nothing", async () => {
+  test("a call whose signal aborts deletes nothing", async () => {
     const stopping = new AbortController()
     const aborted = rows.deleteBatch({ signal: stopping.signal }, span)
     stopping.abort(new Error("given up"))
@@ -36,7 +36,7 @@ describe.each(databaseTargets())("deleting what has expired, on %s", (target) =>
   })
 
   if (target !== "sqlite") {
-    test("rows that somebody else has locked are passed over, at once, and the next time they go", async () => {
+    test("rows that another transaction has locked are skipped at once, and deleted by the next call", async () => {
       await tables.query("BEGIN")
       const locked = "SELECT token_hash FROM sessions ORDER BY expires LIMIT 5 FOR UPDATE"
       expect(await tables.query(locked)).toHaveLength(5)

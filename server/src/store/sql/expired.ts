@@ -7,7 +7,9 @@ import { oldEvents } from "./events/old-events.js"
 import { type Cell, type Statement, statement } from "./query/statement.js"
 import type { Table } from "./schema/table.js"
 
-/** What is cleaned away: of each table the column of its time and, where it is not for the operator to say, its age. */
+/**
+ * Creates the cleanup of expired rows. Each table has a time column and, unless the operator decides, a retention time.
+ */
 export function expiredStore(database: Database, { eventsKeepMs }: { eventsKeepMs: number }): ExpiredStore {
   const { sequence } = eventStore(database, { areKept: eventsKeepMs > 0 })
   const { sessions, verificationTokens, idempotencyKeys, caches } = database.tables
@@ -25,15 +27,15 @@ export function expiredStore(database: Database, { eventsKeepMs }: { eventsKeepM
 }
 
 /**
- * How many keys one DELETE names. With more of them MySQL would rather read a table of some hundred rows as a whole, and wait
- * for those that others have locked.
+ * The number of keys in one DELETE. With more keys MySQL would scan a table of some hundred rows as a whole, and wait
+ * for rows that other transactions have locked.
  */
 const keysAtOnce = 20
 
-/** How long an answer is kept for who asks again: 24 hours. */
+/** How long answers are kept for repeated requests: 24 hours. */
 const idempotencyKeysMs = 86_400_000
 
-/** How long what a process has said is kept that is gone, beyond its time. */
+/** How long rows of processes that have ended are kept after their expiry. */
 const cachesMs = 60_000
 
 interface Span {
@@ -50,8 +52,8 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
   const time = (moment: Date) => table.cell(column, moment as Row[typeof column])
   const timeOf = (row: Cell[] | undefined) => table.value(column, row?.[table.key.length] as Cell) as Date
 
-  // What others have locked is passed over: so no batch waits with locks of its own, and none is held up for good. SQLite
-  // locks everything as the transaction begins.
+  // Rows that other transactions have locked are skipped, so no batch waits while it holds locks, and no lock can block
+  // the cleanup. SQLite locks the whole database when the transaction begins.
   const firstOf = (limit: number): Statement<Span> => {
     const select = table
       .selectFrom("t")
@@ -69,7 +71,7 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
     const parameters: Record<string, (rows: readonly Cell[][]) => Cell> = {}
     const rows = Array.from({ length: keysAtOnce }, (_, n) => {
       const isRow = table.key.map((property, index) => {
-        // The last row stands for those that lack.
+        // The last row is repeated for missing ones.
         parameters[`${property}${n}`] = (rows) => bound(rows[Math.min(n, rows.length - 1)]?.[index] as Cell)
         return `${property} = :${property}${n}`
       })
@@ -96,7 +98,7 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
   }
 }
 
-/** A cell as a parameter: libsql reads bytes as an ArrayBuffer. */
+/** Returns the cell as a parameter. libsql returns bytes as an ArrayBuffer. */
 function bound(cell: Cell): Cell {
   return typeof cell === "object" && cell !== null && !(cell instanceof Date) ? Buffer.from(cell) : cell
 }

@@ -1,12 +1,12 @@
 import type { Database } from "./database.js"
 
-/** What a database tells of itself. */
+/** Version, clock and settings of a database. */
 export interface DatabaseFacts {
   /** Such as `9.7.0`, `11.8.2-MariaDB`, `15.14`, `3.45.1`. */
   version: string
-  /** Its clock, in milliseconds since 1970-01-01T00:00:00Z. */
+  /** The database's clock, in milliseconds since 1970-01-01T00:00:00Z. */
   clock: number
-  /** The settings that matter, as it writes them; none for SQLite but `journal_mode`. */
+  /** The relevant settings, as the database writes them. For SQLite only `journal_mode`. */
   settings: Readonly<Record<string, string>>
 }
 
@@ -20,7 +20,7 @@ const serverSettings = [
 
 const postgresSettings = ["fsync", "max_connections", "server_encoding", "synchronous_commit", "transaction_read_only"]
 
-/** Asks the database. Changes nothing in it. */
+/** Reads the facts of a database. Changes nothing in it. */
 export function databaseFacts(database: Database): Promise<DatabaseFacts> {
   return database.withQueryRunner(async (runner) => {
     if (database.engine === "sqlite") {

@@ -6,7 +6,8 @@ import { anyone, newId, newUser } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 
-// Whoever can write the database must not make the service answer what it never answered: an answer signs people in.
+// Write access to the database must not be enough to forge an answer of the service, because an answer can sign a user
+// in.
 describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
   let database: StoreDatabase & TestDatabase
   const stores: SqlStore[] = []
@@ -36,7 +37,7 @@ describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
   }
   const setAnswer = (to: string, of: string) =>
     database.query("UPDATE idempotency_keys SET answer = ? WHERE answer = ?", [to, of])
-  /** What is kept of a call that is made now. */
+  /** Returns the stored answer of a call that is made now. */
   const answerOf = async (store: SqlStore, key: string, tenant?: string) => {
     const known = new Set((await database.sql("SELECT answer FROM idempotency_keys")).map(({ answer }) => answer))
     await ask(store, key, tenant)
@@ -45,14 +46,14 @@ describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
   }
   const unreadable = { reason: "ENCRYPTION_KEY_MISSING" }
 
-  test("opens with every encryption key that is there, and with no other", async () => {
+  test("opens with each of the configured encryption keys, and with no other", async () => {
     const key = newId()
     const id = await ask(await open(keyOf("a")), key)
     expect(await ask(await open(keyOf("b"), keyOf("a")), key)).toBe(id)
     await expect(ask(await open(keyOf("b")), key)).rejects.toMatchObject(unreadable)
   })
 
-  test("one that is not sealed, or changed, is no answer", async () => {
+  test("one that is not sealed or was changed is rejected", async () => {
     const store = await open(keyOf("a"))
     const key = newId()
     const answer = await answerOf(store, key)
@@ -65,7 +66,7 @@ describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
     await ask(store, key)
   })
 
-  test("one that was copied from another key, or from another tenant, is no answer", async () => {
+  test("one that was copied from another key or tenant is rejected", async () => {
     const store = await open(keyOf("a"))
     const [one, other] = [newId(), newId()]
     const answer = await answerOf(store, one)

@@ -5,7 +5,7 @@ import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 
-/** After these nobody knows what is stored. */
+/** The reasons after which it is unknown what is stored. */
 const unknown: ReadonlySet<StoreErrorReason> = new Set([
   "CONFLICT",
   "DATABASE_UNAVAILABLE",
@@ -14,15 +14,16 @@ const unknown: ReadonlySet<StoreErrorReason> = new Set([
 ])
 
 /**
- * Writes that come again with the same key.
+ * Creates `once`: writes that a client may repeat with the same key.
  *
- * The work runs first and its key is inserted last, in one transaction: beside that, a write pays for no read. Work
- * that was done before either fails, or its key is a duplicate and all is undone; then the answer is read that is kept.
- * Nobody waits for a row while it has a key, so keys never close a circle of transactions that wait for each other.
+ * The work runs first and its key is inserted last, in one transaction, so a first call needs no additional read. If
+ * the work was done before, either the work fails, or its key is a duplicate and everything is rolled back. Then the
+ * stored answer is read. No transaction waits for a row after it has locked a key, so keys never take part in a
+ * deadlock.
  *
- * An answer may hold the token of a session, of which the database has the hash alone. So it is sealed with a key that is
- * derived from the idempotency key too, and that is nowhere but with the caller: whoever has the table and the encryption
- * keys reads no answer.
+ * An answer may contain a session token, of which the database stores only the hash. So the answer is sealed with a key
+ * that is also derived from the idempotency key, which only the caller has. Even with the table and the encryption keys
+ * no answer can be read.
  *
  * @param cipher seals the answers.
  * @param clock the time in milliseconds since 1970-01-01T00:00:00Z.
@@ -41,7 +42,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
         database.together(caller, [idempotencyKeys.nameOf(row)], async (unit) => {
           const bytes = await work(unit)
           const answer = cipher.seal(`${digest()} ${Buffer.from(bytes).toString("base64")}`, place, name)
-          await unit.changeLast(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
+          await unit.changeAtCommit(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
           return bytes
         })
 
@@ -50,7 +51,8 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
         const found = idempotencyKeys.first(rows)
         if (found === null) return undefined
         const opened = cipher.open(found.answer, place, name)
-        // What was never sealed is not of this service: whoever can write the table must not make up answers.
+        // An answer without a seal is not from this service. It is rejected, so that write access to the table is not
+        // enough to forge answers.
         if (opened === found.answer) throw new StoreError("ENCRYPTION_KEY_MISSING", "a stored answer is not sealed")
         const [digestThen, answer = ""] = opened.split(" ", 2)
         if (digestThen === digest()) return Buffer.from(answer, "base64")
@@ -64,7 +66,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
           if (caller.signal?.aborted || (error instanceof StoreError && unknown.has(error.reason))) throw error
           const answer = await kept()
           if (answer !== undefined) return answer
-          // The other one, whose key was in the way, has been removed since.
+          // The key that collided has been removed meanwhile.
           if (!failsBy(error, "duplicate")) throw error
         }
       }

@@ -8,7 +8,7 @@ import type { LeaseRow } from "./schema/entities.js"
 export function leaseStore(database: Database): LeaseStore {
   const { leases } = database.tables
   const clock = databaseClock(database)
-  /** Takes or renews a lease that is there, unless somebody else holds it at `now`. */
+  /** Acquires or renews an existing lease, unless another holder has it at `now`. */
   const take = statement<LeaseRow, LeaseRow & { now: Date }>(
     leases.updateOf("holder", "until").where("name = :name AND (holder = :holder OR until < :now)"),
     {
@@ -21,8 +21,8 @@ export function leaseStore(database: Database): LeaseStore {
   const deleteHeld = leases.statement(leases.deleteFrom().where("name = :name AND holder = :holder"), "name", "holder")
 
   return {
-    // The clock is read first: whoever is held up between the two statements finds fewer leases run out, and has its own
-    // for a shorter time.
+    // The clock is read first. With a delay between the two statements fewer leases count as expired, and the acquired
+    // lease ends earlier.
     acquire: (waiter, { name, holder, ms }) =>
       database.writes(waiter, [leases.nameOf({ name })], async (sql) => {
         const now = await clock(sql)

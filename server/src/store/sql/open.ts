@@ -28,64 +28,72 @@ import { verificationTokenStore } from "./verification-tokens.js"
 
 export interface SqlDatabaseOptions extends Observation {
   /**
-   * `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, `postgres://…`, `sqlite:PATH` or `sqlite::memory:`; see parseDatabaseUrl. Of
-   * several hosts of MySQL or MariaDB, HOST:PORT,HOST:PORT, or a name with several addresses, the one that takes writes is
-   * used, and left when it takes none any more.
+   * `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, `postgres://…`, `sqlite:PATH` or `sqlite::memory:`; see
+   * parseDatabaseUrl. MySQL and MariaDB may have several hosts, HOST:PORT,HOST:PORT, or a name with several addresses.
+   * Then the store uses the one that accepts writes, and changes to another one when it no longer does.
    */
   url: string
-  /** Of the same form: a server for reads of what may be somewhat older. Default: all is read where it is written. */
+  /**
+   * The URL of a server, in the same form, for reads that may return somewhat older data. Default: all reads use `url`.
+   */
   readUrl?: string | undefined
-  /** How many calls may use the database at the same time, each on a connection of its own. SQLite has one. Default 10. */
+  /**
+   * The number of calls that may use the database at the same time, each on its own connection. SQLite has one. Default
+   * 10.
+   */
   poolSize?: number | undefined
-  /** How many further calls may wait for their turn; beyond it a call fails with QUEUE_FULL at once. Default 1000. */
+  /** The number of further calls that may wait. Beyond it a call fails with QUEUE_FULL at once. Default 1000. */
   queueLimit?: number | undefined
-  /** How long a statement may take, in milliseconds. On SQLite it has no effect. Default 5000. */
+  /** The timeout of a statement, in milliseconds. It has no effect on SQLite. Default 5000. */
   statementTimeoutMs?: number | undefined
   /**
-   * How long making a connection may take, in milliseconds, and, of MySQL and MariaDB, how long finding out whether the name of
-   * the host has several addresses may. On SQLite it has no effect. Default 5000.
+   * The timeout for making a connection, in milliseconds. On MySQL and MariaDB it also limits the lookup of the host's
+   * addresses. It has no effect on SQLite. Default 5000.
    */
   connectTimeoutMs?: number | undefined
-  /** From 0 to 1, 1 excluded: spreads the delays of retries. Default Math.random. */
+  /** Returns a number from 0 to 1, 1 excluded, that randomizes the delays of retries. Default Math.random. */
   random?: (() => number) | undefined
-  /** Called before a write that conflicted with others is tried again. */
+  /** Called before a retry of a write that conflicted with other transactions. */
   onRetry?: ((event: RetryEvent) => void) | undefined
-  /** Called when another member of the cluster is written to, and when none is. */
+  /** Called when another member of the cluster becomes the one for writes, and when none is. */
   onMember?: ((event: MemberEvent) => void) | undefined
 }
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
   /**
-   * What encrypts the tokens of providers and the answers that are kept: keys of 32 bytes each, of which the first encrypts
-   * and all decrypt.
+   * The keys that encrypt provider tokens and stored answers, 32 bytes each. The first one encrypts and all of them
+   * decrypt.
    */
   encryptionKeys: readonly Buffer[]
   /**
-   * The time, in milliseconds since 1970-01-01T00:00:00Z: it decides which sessions have expired, and says when
-   * something was created or written. Default Date.now.
+   * Returns the time, in milliseconds since 1970-01-01T00:00:00Z. It decides which sessions have expired and when rows
+   * were created or written. Default Date.now.
    */
   clock?: (() => number) | undefined
-  /** How long a user is provisional whose sign-up goes no further, in milliseconds (see UserStore.create). Default 0: never. */
+  /**
+   * How long a user with an unfinished sign-up is provisional, in milliseconds (see UserStore.create). Default 0:
+   * never.
+   */
   provisionalMs?: number | undefined
-  /** How long events are kept, in milliseconds. Default 0: writes add none. */
+  /** How long events are kept, in milliseconds. Default 0: writes add no events. */
   eventsKeepMs?: number | undefined
 }
 
-/** A store, and the database that it is in. */
+/** A store and its database. */
 export interface SqlStore extends Store {
   readonly database: Database
 }
 
 /**
- * Opens a store in MySQL 8.4 or later, MariaDB 10.11 or later, PostgreSQL 15 or later, or SQLite. Its tables must be there
- * before it is used: `applyMigrations(store.database)`. Throws a TypeError when the URL is wrong, and DATABASE_UNAVAILABLE
- * when the database does not answer; once open, the store outlives any outage of the database.
+ * Opens a store in MySQL 8.4 or later, MariaDB 10.11 or later, PostgreSQL 15 or later, or SQLite. Its tables must exist
+ * before it is used: `applyMigrations(store.database)`. Throws a TypeError if the URL is invalid, and
+ * DATABASE_UNAVAILABLE if the database does not answer. An open store survives any outage of the database.
  */
 export async function openSqlStore(options: SqlStoreOptions): Promise<SqlStore> {
   return sqlStore(await openDatabase(options), options)
 }
 
-/** Makes a store in an open database. Closing the store closes the database. */
+/** Creates a store in an open database. Closing the store closes the database. */
 export function sqlStore(
   database: Database,
   {
@@ -120,11 +128,11 @@ export function sqlStore(
   }
 }
 
-/** Opens a database without a look at its tables, as migrations need it. Throws like openSqlStore. */
+/** Opens a database without checking its tables, for migrations. Throws like openSqlStore. */
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
   const { queueLimit = 1000, random = Math.random, onRetry, observer, tracer } = options
   try {
-    // The URLs are read before anything is opened.
+    // The URLs are parsed before any connection is opened.
     const places = locationsOf(options.url)
     const readPlaces = options.readUrl === undefined ? undefined : serversOf(locationsOf(options.readUrl))
     const writer = await openEngine(places, options)
@@ -144,7 +152,7 @@ function serversOf(locations: readonly DatabaseLocation[]) {
   return locations.filter((location) => location.kind === "server")
 }
 
-/** Loads the driver of one kind of database, and not those of the others. */
+/** Loads only the driver of the database in use. */
 async function openEngine(locations: readonly DatabaseLocation[], options: SqlDatabaseOptions): Promise<SqlEngine> {
   const [first] = locations
   if (first?.kind === "sqlite") {

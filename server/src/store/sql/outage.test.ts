@@ -20,7 +20,7 @@ describeServers("the network to %s", (target) => {
   let database: StoreDatabase & TestDatabase
   let proxy: TcpProxy
   let store: SqlStore
-  /** The same, with limits that no test can wait for. */
+  /** A second store, with timeouts that are longer than any test. */
   let patient: SqlStore
   const user = newUser({ name: "Ada" })
   const others = range(20).map((n) => newUser({ name: String(n) }))
@@ -30,7 +30,7 @@ describeServers("the network to %s", (target) => {
     const url = Object.assign(new URL(database.url), { host: `127.0.0.1:${port}` }, changes)
     return url.href
   }
-  /** The ids of all others, each read by a statement of its own, over all connections. */
+  /** Reads the ids of the other users, each by its own statement, over all connections. */
   const readAll = ({ database }: SqlStore = store) =>
     Promise.all(
       others.map(({ id }) =>
@@ -40,7 +40,10 @@ describeServers("the network to %s", (target) => {
         }),
       ),
     )
-  /** Far from all time limits but those of the patient store: what ends within it did not wait for one of them. */
+  /**
+   * A limit far below the timeouts of the patient store, and far above all others. What ends within it did not wait for
+   * a timeout of the patient store.
+   */
   const soonMs = 15_000
   const isPostgres = target === "postgres"
   const sleep = (seconds: number) => (isPostgres ? `SELECT pg_sleep(${seconds})` : `SELECT SLEEP(${seconds})`)
@@ -77,7 +80,7 @@ describeServers("the network to %s", (target) => {
     await database.drop()
   })
 
-  test("is cut: everything fails with DATABASE_UNAVAILABLE at once, and works again when it is back", async () => {
+  test("is cut: all calls fail with DATABASE_UNAVAILABLE at once, and succeed again when it is back", async () => {
     await proxy.cut()
     const calls = [
       () => patient.users.get(anyone, user.id),
@@ -97,7 +100,7 @@ describeServers("the network to %s", (target) => {
     expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
   })
 
-  test("is cut for a moment while nobody calls: the calls that follow do not notice", async () => {
+  test("is cut for a moment while the store is idle: later calls succeed", async () => {
     await readAll()
     await proxy.cut()
     await proxy.restore()
@@ -107,8 +110,8 @@ describeServers("the network to %s", (target) => {
     expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
   })
 
-  test("is cut active: a read is made again, a write is not", async () => {
-    // Only on a connection that was used before is a read made again.
+  test("is cut during calls: a read is retried, a write is not", async () => {
+    // A read is retried only on a connection that was used before.
     await readAll(patient)
     const { isOpen, stopUpdates, close, open } = await barrier(database)
     await stopUpdates()
@@ -128,7 +131,7 @@ describeServers("the network to %s", (target) => {
     expect(await database.sql("SELECT name FROM users WHERE id = ?", [user.id])).toEqual([{ name: "Ada" }])
   })
 
-  test("hangs: STATEMENT_TIMEOUT, and a late answer is nobody else's", async () => {
+  test("hangs: STATEMENT_TIMEOUT, and a late answer does not reach another call", async () => {
     await readAll()
     proxy.hang()
     const hanging = [
@@ -144,7 +147,7 @@ describeServers("the network to %s", (target) => {
     expect(await store.users.get(anyone, user.id)).toEqual(user)
   })
 
-  test("hangs while a connection is made: DATABASE_UNAVAILABLE in time, and a caller can leave before", async () => {
+  test("hangs while a connection is made: DATABASE_UNAVAILABLE in time, and a caller can abort earlier", async () => {
     await proxy.cut()
     await expect(store.users.get(anyone, user.id)).rejects.toMatchObject(unavailable)
     await proxy.restore()
@@ -166,7 +169,7 @@ describeServers("the network to %s", (target) => {
     expect(await store.users.get(anyone, user.id)).toEqual(user)
   })
 
-  test("hangs: the store can be closed all the same", async () => {
+  test("hangs: the store can be closed nevertheless", async () => {
     const closing = await openSqlStore({ encryptionKeys, url: urlThrough(proxy.port), statementTimeoutMs: 60_000 })
     await readAll(closing)
     const call = closing.database.statements({}, ({ read }) => read(plainSql(sleep(50)), []))
@@ -179,7 +182,7 @@ describeServers("the network to %s", (target) => {
   })
 
   test("a statement that takes too long is STATEMENT_TIMEOUT", async () => {
-    // A product of so many rows takes minutes, and the limit is 1.5 s.
+    // A join of this many rows takes minutes, and the timeout is 1.5 s.
     const table = isPostgres ? "pg_collation" : "information_schema.collations"
     const slow = `SELECT COUNT(*) FROM ${table} a, ${table} b, ${table} c, ${table} d`
     const call = store.database.statements({}, ({ read }) => read(plainSql(slow), []))
@@ -197,7 +200,7 @@ describeServers("the network to %s", (target) => {
   describe("opening", () => {
     test.each<[string, string, () => Promise<string> | string]>([
       [
-        "nobody listens",
+        "the port is closed",
         "ECONNREFUSED",
         async () => {
           const gone = await tcpProxy(1)

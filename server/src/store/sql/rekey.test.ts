@@ -32,7 +32,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
       const account = newAccount(id, { provider, access_token: `a${n}`, refresh_token: `r${n}`, extra: { n } })
       accounts.push(await storeWith(first).accounts.link(caller, n % 4 === 0 ? newAccount(id, { provider }) : account))
     }
-    // As it was before there was encryption.
+    // A row from before encryption was introduced.
     const [plain] = accounts.filter(({ access_token }) => access_token !== undefined)
     await tables.query("UPDATE accounts SET access_token = ?, extra = ? WHERE provider_account_id = ?", [
       ...[plain?.access_token, JSON.stringify(plain?.extra), plain?.providerAccountId],
@@ -43,7 +43,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     await tables.drop()
   })
 
-  test("seals all that is not sealed by the first key, in batches, once", async () => {
+  test("seals all values that are not sealed with the first key, in batches, once", async () => {
     const seen: number[] = []
     const options = { encryptionKeys: [second, first], batchSize: 7 }
     const onProgress = (progress: { seen: number }) => void seen.push(progress.seen)
@@ -53,7 +53,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     expect(await everything(second)).toEqual(accounts)
   })
 
-  test("leaves alone what no key opens, and says how much", async () => {
+  test("does not change values that no key opens, and counts them", async () => {
     await tables.query("UPDATE accounts SET access_token = ? WHERE provider_account_id = ?", [
       ...["sealed.1.AAAAAAAA.AAAA", accounts[1]?.providerAccountId],
     ])
@@ -70,7 +70,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     expect(readable.filter((status) => status === "rejected")).toHaveLength(1)
   })
 
-  test("what was moved to another row, or another column, is not opened", async () => {
+  test("a value that was moved to another row or column is not opened", async () => {
     const [one, two] = (await Promise.all(
       range(2).map(async () => {
         const { id } = await storeWith(first).users.create(anyone, newUser())

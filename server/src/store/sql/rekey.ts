@@ -7,29 +7,32 @@ import type { Database } from "./database.js"
 import type { Cell } from "./query/statement.js"
 import type { AccountRow } from "./schema/entities.js"
 
-/** How far `rekey` has come, in accounts. */
+/** The progress of `rekey`, in numbers of accounts. */
 export interface RekeyProgress {
   seen: number
-  /** Those that had something sealed by another key than the first, or not at all, and now have not. */
+  /**
+   * Accounts that had a value that was not sealed, or sealed with another key than the first one, and were sealed
+   * again.
+   */
   resealed: number
-  /** Those that no key opens; they stay as they are. */
+  /** Accounts that no key decrypts. They stay as they are. */
   unreadable: number
 }
 
 export interface RekeyOptions {
-  /** Keys of 32 bytes each: the first seals, all open. */
+  /** Keys of 32 bytes each: the first one seals, all of them decrypt. */
   encryptionKeys: readonly Buffer[]
-  /** How many accounts one statement reads. Default 500. */
+  /** The number of accounts that one statement reads. Default 500. */
   batchSize?: number
-  /** How many accounts are changed at the same time. Default 4; on SQLite, which has one writer, 1. */
+  /** The number of accounts that are changed at the same time. Default 4; on SQLite, which has one writer, 1. */
   concurrency?: number
   /** Called after every batch. */
   onProgress?: (progress: Readonly<RekeyProgress>) => void
 }
 
 /**
- * Seals everything with the first key that is not yet, while others work with the database: each account is read and
- * written in a transaction of its own. May be ended at any time, and begins again where there is something to do.
+ * Seals all values with the first key that are not yet, while other processes use the database: each account is read
+ * and written in its own transaction. May be stopped at any time. The next run skips what is done.
  */
 export async function rekey(database: Database, options: RekeyOptions): Promise<RekeyProgress> {
   const { encryptionKeys, batchSize = 500, onProgress = () => {} } = options
@@ -46,7 +49,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
       .addOrderBy("a.providerAccountId")
       .limit(batchSize)
   const firstBatch = accounts.statement(batch())
-  // Written out, because MySQL does not find (a, b, c) > (?, ?, ?) by the index.
+  // Written out, because MySQL does not use the index for (a, b, c) > (?, ?, ?).
   const nextBatch = accounts.statement(
     batch()
       .where("a.tenant > :tenant")
@@ -55,7 +58,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     ...accounts.key,
   )
 
-  // It is the same account still, as old as it was.
+  // The account itself does not change, so `updated` stays as it is.
   const updateSealed = accounts.statement(
     accounts.updateOf(...sealedColumns).where(accounts.keyIs()),
     ...accounts.key,
@@ -66,7 +69,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     const key = { tenant, provider, providerAccountId }
     return database.transaction({}, [accounts.nameOf(key)], async (sql) => {
       const row = accounts.first(await sql.read(accounts.byKeyForUpdate, key))
-      // Unlinked or written anew meanwhile.
+      // The account was unlinked or written again meanwhile.
       if (row === null || sealed.isCurrent(row)) return false
       await sql.write(updateSealed, sealed.seal(sealed.open(row, tenant), tenant))
       return true
@@ -94,7 +97,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
       for (const cells of waiting) {
         const start = performance.now()
         await visit(String(cells[0]), accounts.row(cells, 1))
-        // It rests as long as it works: those who sign in come first. SQLite knows no turns.
+        // Rests as long as it worked, so that sign-ins have priority. SQLite has no queue for its lock.
         await setTimeout(performance.now() - start)
       }
     }

@@ -28,7 +28,7 @@ describeServers(
     const isPostgres = engine === "postgres"
     let url: string
 
-    /** The names of all users, each read by a statement of its own, over all connections. */
+    /** Reads the names of all users, each by its own statement, over all connections. */
     const readAll = (from = store) =>
       Promise.all(
         users.map(({ id }) =>
@@ -40,7 +40,7 @@ describeServers(
       )
     const names = users.map(({ name }) => name)
 
-    /** Of connections of PostgreSQL it holds for those that are made from then on. */
+    /** On PostgreSQL the setting applies only to new connections. */
     const setReadOnly = async (isReadOnly: boolean) => {
       if (!isPostgres) return void (await database.query(`SET GLOBAL read_only = ${isReadOnly ? 1 : 0}`))
       const name = new URL(database.url).pathname.slice(1)
@@ -68,11 +68,11 @@ describeServers(
       await server?.remove()
     })
 
-    test("moments are UTC whatever its time zone", async () => {
+    test("times are UTC whatever its time zone", async () => {
       const emailVerified = new Date("2024-06-01T12:34:56.789Z")
       const { id } = await store.users.create(anyone, newUser({ emailVerified }))
       expect(await store.users.get(anyone, id)).toMatchObject({ emailVerified })
-      // Of the time in UTC.
+      // The stored time as text, in UTC.
       const text = isPostgres ? "CAST(email_verified AS text)" : "CAST(email_verified AS CHAR)"
       const rows = await database.query(`SELECT ${text} AS text FROM users WHERE id = ?`, [id])
       expect(rows).toEqual([{ text: `2024-06-01 12:34:56.789${isPostgres ? "+00" : ""}` }])
@@ -115,7 +115,7 @@ describeServers(
       }
     })
 
-    test("restarts while nobody calls: reads and writes that follow do not notice", async () => {
+    test("restarts while the store is idle: later reads and writes succeed", async () => {
       await readAll()
       await server.kill()
       await server.start()
@@ -125,7 +125,7 @@ describeServers(
       await store.ping({})
     })
 
-    test("dies active: DATABASE_UNAVAILABLE until it is back, and what was confirmed is there", async () => {
+    test("dies during writes: DATABASE_UNAVAILABLE until it is back, and acknowledged writes are kept", async () => {
       const confirmed: string[] = []
       const reasons = new Set<string>()
       let writing = true
@@ -136,7 +136,7 @@ describeServers(
             () => confirmed.push(each.id),
             (error) => reasons.add(error.reason),
           )
-          // A pause, or who fails at once would be all that this process does.
+          // A pause, because calls that fail at once would occupy the process.
           await new Promise((resolve) => setTimeout(resolve, 1))
         }
       })
@@ -154,7 +154,7 @@ describeServers(
       expect(rows.map(({ id }) => String(id))).toEqual(expect.arrayContaining(confirmed))
     })
 
-    test("is read-only for a while: reads succeed, writes are DATABASE_UNAVAILABLE and not tried again", async () => {
+    test("is read-only for a while: reads succeed, writes fail with DATABASE_UNAVAILABLE and are not retried", async () => {
       const created = newUser()
       retries = 0
       await setReadOnly(true)
@@ -191,7 +191,7 @@ describeServers(
               "ALTER USER 'auth wire'@'%' ACCOUNT UNLOCK",
             ],
           ] as const),
-    )("%s: DATABASE_UNAVAILABLE for those who need a new one, until it has", async (_, close, open) => {
+    )("%s: DATABASE_UNAVAILABLE for new connections, until it accepts them again", async (_, close, open) => {
       const other = await openSqlStore({ encryptionKeys, url, poolSize: 20 })
       try {
         await database.query(close)

@@ -31,8 +31,8 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
         }
       }),
 
-    // Many may read the token, but only one statement can delete the row, and whose it was gets the token. It deletes
-    // what was read, not one that was made anew with another expiry meanwhile.
+    // Concurrent calls may read the token, but only one statement can delete the row, and its caller gets the token.
+    // The statement deletes only what was read, not a token that was created again with another expiry meanwhile.
     async use(caller, { identifier, token }) {
       const key = keyOf(caller, { identifier, token })
       const cells = await byKey(caller, [

@@ -30,7 +30,7 @@ export function accountListContract(context: ContractContext): void {
       }
     })
 
-    test("has what may sign in at the provider only if it is asked for", async () => {
+    test("contains credentials for the provider only if tokens are requested", async () => {
       const userId = await newUserId()
       const shown = newAccount(userId, {
         type: "oidc",
@@ -47,14 +47,14 @@ export function accountListContract(context: ContractContext): void {
       expect(await list(true)).toEqual({ items: [{ ...account, created: now, updated: now }] })
     })
 
-    test("returns none for a user without any, and for nobody", async () => {
+    test("returns none for a user without any, and for an unknown user", async () => {
       for (const userId of [await newUserId(), newId()]) {
         const page = await context.store.accounts.listByUser(anyone, userId, { size: 1 }, { tokens: true })
         expect(page).toEqual({ items: [] })
       }
     })
 
-    test("INVALID_FIELD: a token that is broken, or of another user", async () => {
+    test("INVALID_FIELD: a page token that is broken, or of another user", async () => {
       const [mine, theirs] = [await newUserId(), await newUserId()]
       for (const userId of [mine, mine, theirs]) await context.store.accounts.link(anyone, newAccount(userId))
       const list = (userId: string, token?: string) =>

@@ -111,13 +111,13 @@ export function accountContract(context: ContractContext): void {
       },
     )
 
-    test("makes 0 of -0, in the answer too", async () => {
+    test("stores -0 as 0, and returns 0", async () => {
       const account = newAccount(await newUserId(), { expires_at: -0, expires_in: -0 })
       const kept = { ...account, expires_at: 0, expires_in: 0 }
       expect(await context.store.accounts.link(anyone, account)).toEqual(kept)
       expect(await context.store.accounts.get(anyone, account)).toEqual(kept)
       expect(await rowsOf(account)).toMatchObject([{ expires_at: 0, expires_in: 0 }])
-      // Linked again.
+      // The same for a repeated link.
       expect(await context.store.accounts.link(anyone, account)).toEqual(kept)
       expect(await context.store.accounts.get(anyone, account)).toEqual(kept)
     })
@@ -140,7 +140,7 @@ export function accountContract(context: ContractContext): void {
   })
 
   describe("link again", () => {
-    test("replaces what is given and leaves the rest alone", async () => {
+    test("replaces the given fields and leaves the others unchanged", async () => {
       const account = everything(await newUserId())
       await context.store.accounts.link(anyone, account)
       const again: Account = {
@@ -161,7 +161,7 @@ export function accountContract(context: ContractContext): void {
       ])
     })
 
-    test("clears what is null in extra, until it is given again", async () => {
+    test("clears a field that is null in extra, until it is given again", async () => {
       const account = everything(await newUserId())
       await context.store.accounts.link(anyone, account)
       const { provider, providerAccountId, userId, type } = account
@@ -189,7 +189,7 @@ export function accountContract(context: ContractContext): void {
       expect(await rowsOf(account)).toMatchObject([{ user_id: account.userId, access_token: "first" }])
     })
 
-    test("INVALID_FIELD: extra of more than 65,536 bytes with what was there", async () => {
+    test("INVALID_FIELD: extra of more than 65,536 bytes after merging", async () => {
       const account = newAccount(await newUserId(), { extra: { a: "x".repeat(40_000) } })
       await context.store.accounts.link(anyone, account)
       const again = { ...account, access_token: "new", extra: { b: "x".repeat(30_000) } }
@@ -197,7 +197,7 @@ export function accountContract(context: ContractContext): void {
       expect(await rowsOf(account)).toMatchObject([{ access_token: null }])
     })
 
-    test("two users who link the same account at the same time: one has it", async () => {
+    test("of two users that link the same account at the same time one gets it", async () => {
       const users = [await newUserId(), await newUserId()]
       for (const _ of range(5)) {
         const account = newAccount("")
@@ -209,7 +209,7 @@ export function accountContract(context: ContractContext): void {
       }
     })
 
-    test("of one user at the same time all succeed, and no field is lost", async () => {
+    test("concurrent links of one user all succeed, and no field is lost", async () => {
       const account = newAccount(await newUserId())
       const calls = range(20).map((n) =>
         (n % 2 ? context.store : context.other).accounts.link(anyone, { ...account, extra: { [`k${n}`]: n } }),
@@ -219,7 +219,7 @@ export function accountContract(context: ContractContext): void {
       expect(JSON.parse(String(row?.extra))).toEqual(Object.fromEntries(range(20).map((n) => [`k${n}`, n])))
     })
 
-    test("and unlinked at the same time, it is linked as a whole or not at all", async () => {
+    test("while it is unlinked, the account is linked completely or not at all", async () => {
       const account = everything(await newUserId())
       const calls = range(30).map((n) =>
         n % 3 === 0 ? context.other.accounts.unlink(anyone, account) : context.store.accounts.link(anyone, account),
@@ -251,12 +251,12 @@ export function accountContract(context: ContractContext): void {
       expect(together.map((user) => user?.id)).toEqual([mine, yours, mine, yours])
     })
 
-    test("their two parts do not run together", async () => {
+    test("the two parts are not simply concatenated", async () => {
       const userId = await newUserId()
       const unique = newId()
       await context.store.accounts.link(anyone, newAccount(userId, { provider: "ab", providerAccountId: `c${unique}` }))
       expect(await context.store.accounts.get(anyone, { provider: "a", providerAccountId: `bc${unique}` })).toBeNull()
-      // Whatever stands between them where lookups share a statement.
+      // This also holds for keys that contain a separator of lookups that share a statement.
       const commas = [`a,${unique},b`, `a,${unique}`, "a"].map((provider, index) => {
         return { provider, providerAccountId: ["c", "b,c", `${unique},b,c`][index] as string }
       })

@@ -32,7 +32,7 @@ export function tokenRefreshContract(context: ContractContext): void {
     const where = "FROM accounts WHERE provider_account_id = ?"
     const select = "SELECT refresh_holder, refresh_until, refresh_failure, HEX(refresh_mark) AS mark"
     const [row] = await context.database.sql(`${select} ${where}`, [providerAccountId])
-    // On SQLite, HEX() of NULL is empty.
+    // On SQLite HEX() of NULL is an empty string.
     if (row?.mark === "") row.mark = null
     return row
   }
@@ -76,7 +76,7 @@ export function tokenRefreshContract(context: ContractContext): void {
   })
 
   describe("begin", () => {
-    test("of any number who ask at the same time one gets the lease, and it is that one's in the database", async () => {
+    test("of any number of concurrent calls one acquires the lease, and the database has its holder", async () => {
       const account = await linked()
       const holders = range(20).map(newId)
       const answers = await Promise.all(
@@ -85,18 +85,18 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(answers.filter((answer) => answer?.taken)).toHaveLength(1)
       const holder = holders[answers.findIndex((answer) => answer?.taken)]
       expect(await rowOf(account)).toMatchObject({ refresh_holder: holder, refresh_failure: null, mark: null })
-      // The clock is that of the database, whatever that of the store says.
+      // The clock is that of the database and not that of the store.
       expect(Math.abs(Number((await rowOf(account))?.refresh_until) - Date.now() - hour)).toBeLessThan(hour / 2)
       const others = answers.filter((answer) => !answer?.taken)
       for (const answer of others) expect(answer).toMatchObject({ account, refresh: { kind: "held" } })
       expect(await stateOf(account)).toMatchObject({ kind: "held" })
     })
 
-    test("who has the lease has it anew; one that has run out is anybody's", async () => {
+    test("the holder renews its lease; an expired lease is free", async () => {
       const account = await linked()
       const holder = newId()
       expect(await begin(account, holder, 1)).toMatchObject({ taken: true })
-      // Until its time lies in the past by the clock of the database, which has milliseconds.
+      // Wait until the expiry has passed by the clock of the database, which has millisecond precision.
       await delay(5)
       expect(await stateOf(account)).toEqual({ kind: "idle" })
       const next = newId()
@@ -105,7 +105,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await begin(account, next)).toMatchObject({ taken: true })
     })
 
-    test("nobody gets it for tokens that the account has no more, or that are good for longer by now", async () => {
+    test("no call acquires it for tokens that were replaced, or whose expiry was extended", async () => {
       for (const change of [{ access_token: "a2" }, { refresh_token: "r2" }, { expires_at: 2_000 }]) {
         const account = await linked()
         const now = await context.store.accounts.link(anyone, { ...account, ...change })
@@ -114,7 +114,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       }
     })
 
-    test("null: the account was unlinked, or is another user's by now", async () => {
+    test("null: the account was unlinked, or belongs to another user by now", async () => {
       const account = await linked()
       await context.store.accounts.unlink(anyone, account)
       expect(await begin(account)).toBeNull()
@@ -126,7 +126,7 @@ export function tokenRefreshContract(context: ContractContext): void {
   })
 
   describe("complete", () => {
-    test("stores what the provider answered, gives the lease back, and returns what every later read does", async () => {
+    test("stores the provider's answer, releases the lease, and returns what every later read returns", async () => {
       const account = await linked({ extra: { session_state: "x", custom: [1] } })
       const holder = newId()
       await begin(account, holder)
@@ -136,7 +136,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await rowOf(account)).toEqual(none)
     })
 
-    test("what the provider does not say stays, but for when the token expires: that is unknown", async () => {
+    test("fields that are missing in the answer stay, except the expiry, which becomes unknown", async () => {
       const account = await linked()
       await begin(account, "h")
       const answer = { access_token: "a2", token_type: "bearer" }
@@ -145,7 +145,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
     })
 
-    test("makes 0 of -0, in the answer too", async () => {
+    test("stores -0 as 0, and returns 0", async () => {
       const account = await linked()
       await begin(account, "h")
       const changed = { ...account, ...tokens, expires_at: 0, expires_in: 0 }
@@ -154,7 +154,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
     })
 
-    test("what was null is not any more", async () => {
+    test("fields of the answer are no longer marked as null", async () => {
       const extra = { expires_at: null, expires_in: null, scope: null, id_token: null, custom: null }
       const account = await linked({ scope: undefined, expires_at: undefined, expires_in: undefined, extra })
       await begin(account, "h")
@@ -163,7 +163,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
     })
 
-    test("who comes after the lease has run out stores what it has, unless somebody else has stored before", async () => {
+    test("a holder whose lease has expired stores its result, unless another holder has stored one before", async () => {
       for (const replaced of ["r3", undefined]) {
         const account = await linked()
         await begin(account, "frozen", 1)
@@ -178,7 +178,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       }
     })
 
-    test("who comes late leaves the lease of somebody else alone", async () => {
+    test("a late holder does not change the lease of another one", async () => {
       const account = await linked()
       await begin(account, "frozen", 1)
       await delay(5)
@@ -203,7 +203,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await rowOf(account)).toEqual(none)
     })
 
-    test("null: unlinked meanwhile; it does not come back", async () => {
+    test("null: unlinked meanwhile; the account is not restored", async () => {
       const account = await linked()
       await begin(account, "h")
       await context.other.accounts.unlink(anyone, account)
@@ -217,7 +217,7 @@ export function tokenRefreshContract(context: ContractContext): void {
     const fail = (account: Account, holder: string, failed = refused) =>
       context.store.tokenRefreshes.fail(anyone, account, holder, failed)
 
-    test("is remembered by all for its time; then the lease is anybody's", async () => {
+    test("is visible to all processes for its time; then the lease is free", async () => {
       const account = await linked()
       await begin(account, "h")
       expect(await fail(account, "h")).toEqual(account)
@@ -236,11 +236,11 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await begin(second, "next")).toMatchObject({ taken: true })
     })
 
-    test("it is the refresh token that has failed: a new one may be tried at once", async () => {
+    test("a failure belongs to the refresh token: a new one may be tried at once", async () => {
       const account = await linked()
       await begin(account, "h")
       await fail(account, "h")
-      // The same again is no news.
+      // A link with the same refresh token does not change the failure.
       await context.other.accounts.link(anyone, { ...account, access_token: "a2" })
       expect(await stateOf(account)).toMatchObject({ kind: "failed" })
       const now = await context.other.accounts.link(anyone, { ...account, refresh_token: "r2" })
@@ -248,7 +248,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await begin(now)).toMatchObject({ taken: true })
     })
 
-    test("nothing is remembered of a refresh token that was replaced meanwhile", async () => {
+    test("a failure of a refresh token that was replaced meanwhile is not recorded", async () => {
       const account = await linked()
       await begin(account, "h")
       const now = await context.other.accounts.link(anyone, { ...account, refresh_token: "r2" })
@@ -256,7 +256,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await rowOf(account)).toEqual(none)
     })
 
-    test("who comes late leaves the lease of somebody else alone", async () => {
+    test("a late holder does not change the lease of another one", async () => {
       const account = await linked()
       await begin(account, "frozen", 1)
       await delay(5)
@@ -265,7 +265,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await rowOf(account)).toMatchObject({ refresh_holder: "next", refresh_failure: null })
     })
 
-    test("what is in the database does not tell the refresh token", async () => {
+    test("the database does not reveal the refresh token", async () => {
       const [one, other] = await Promise.all([linked(), linked()])
       for (const account of [one, other]) {
         await begin(account, "h")
@@ -285,7 +285,7 @@ export function tokenRefreshContract(context: ContractContext): void {
     })
   })
 
-  test("an account that is linked again, or whose user is deleted, is so with a lease and without", async () => {
+  test("a repeated link and the deletion of the user work with and without a lease", async () => {
     const account = await linked()
     await begin(account, "h")
     await context.store.accounts.link(anyone, { ...account, scope: "s2" })

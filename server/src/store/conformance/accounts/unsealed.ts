@@ -3,7 +3,7 @@ import { encryptionKeys } from "../context.js"
 
 const sealedColumns = ["access_token", "refresh_token", "id_token", "extra"] as const
 
-/** A row of accounts with what is sealed in it opened: not by the store's means, but as its format is described. */
+/** Decrypts the sealed values of a row of `accounts`. It does not use the store's code but the documented format. */
 export function unsealed(row: Record<string, unknown>): Record<string, unknown> {
   const result = { ...row }
   for (const column of sealedColumns) {

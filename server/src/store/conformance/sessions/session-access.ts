@@ -21,7 +21,7 @@ export function sessionAccessContract(context: ContractContext): void {
     store.sessions.access(anyone, sessionToken, { ...extension, ...changes })
   const later = (ms: number) => new Date(context.clock.now + ms)
 
-  /** Does something while a transaction of somebody else has changed the session and not committed. */
+  /** Runs work while another transaction has changed the session and not committed yet. */
   async function whileChanged<T>(change: () => Promise<unknown>, work: () => Promise<T>): Promise<T> {
     await context.database.sql("BEGIN")
     await change()
@@ -64,7 +64,7 @@ export function sessionAccessContract(context: ContractContext): void {
       }
     })
 
-    test("with an updateAge of 0 it is extended whenever the clock has gone on", async () => {
+    test("with an updateAge of 0 it is extended whenever the clock has advanced", async () => {
       const { sessionToken } = await created(30 * day - 1)
       expect(await access(sessionToken, { updateAge: 0 })).toMatchObject({ extended: true })
       expect(await access(sessionToken, { updateAge: 0 })).toMatchObject({ extended: false })
@@ -95,13 +95,13 @@ export function sessionAccessContract(context: ContractContext): void {
       expect(await access(sessionToken)).toMatchObject({ extended: true })
     })
 
-    test("null: it has expired, by a millisecond; the row is removed", async () => {
+    test("null: it expired a millisecond ago; the row is removed", async () => {
       const { sessionToken } = await created(-1)
       expect(await access(sessionToken)).toBeNull()
       expect(await expiryOf(sessionToken)).toBeUndefined()
     })
 
-    test("null: no such session, and none is made", async () => {
+    test("null: no such session, and none is created", async () => {
       const sessionToken = newId()
       expect(await access(sessionToken)).toBeNull()
       expect(await expiryOf(sessionToken)).toBeUndefined()
@@ -119,7 +119,7 @@ export function sessionAccessContract(context: ContractContext): void {
       }
     })
 
-    test("that races with a delete never brings the session back", async () => {
+    test("that races with a delete never restores the session", async () => {
       for (const _ of range(10)) {
         const { sessionToken } = await created(day)
         const calls = range(4).map(() => access(sessionToken, {}, context.other))
@@ -129,7 +129,7 @@ export function sessionAccessContract(context: ContractContext): void {
       }
     })
 
-    test("null: it is deleted after it was read; it is not brought back", async () => {
+    test("null: it is deleted after it was read; it is not restored", async () => {
       const { sessionToken } = await created(day)
       const answer = await whileChanged(
         () => context.database.sql("DELETE FROM sessions WHERE token_hash = ?", [hashOf(sessionToken)]),
@@ -142,25 +142,22 @@ export function sessionAccessContract(context: ContractContext): void {
     test.each([
       ["extended by less", 29 * day + 1],
       ["extended by more", 60 * day],
-    ])(
-      "who comes late to a session that was %s meanwhile leaves it alone, and returns what is there",
-      async (_, by) => {
-        const { session, sessionToken } = await created(day)
-        const expires = later(by)
-        const answer = await whileChanged(
-          () =>
-            context.database.sql("UPDATE sessions SET expires = ? WHERE token_hash = ?", [
-              context.database.moment(expires.getTime()),
-              hashOf(sessionToken),
-            ]),
-          () => access(sessionToken),
-        )
-        expect(answer).toMatchObject({ session: { ...session, expires }, extended: false })
-        expect(await expiryOf(sessionToken)).toBe(expires.getTime())
-      },
-    )
+    ])("a session that was %s meanwhile is not changed, and returned as it is", async (_, by) => {
+      const { session, sessionToken } = await created(day)
+      const expires = later(by)
+      const answer = await whileChanged(
+        () =>
+          context.database.sql("UPDATE sessions SET expires = ? WHERE token_hash = ?", [
+            context.database.moment(expires.getTime()),
+            hashOf(sessionToken),
+          ]),
+        () => access(sessionToken),
+      )
+      expect(answer).toMatchObject({ session: { ...session, expires }, extended: false })
+      expect(await expiryOf(sessionToken)).toBe(expires.getTime())
+    })
 
-    test("null: it is made to expire after it was read; it is not brought back", async () => {
+    test("null: its expiry is set to the past after it was read; it is not restored", async () => {
       const { sessionToken } = await created(day)
       const answer = await whileChanged(
         () =>
@@ -173,7 +170,7 @@ export function sessionAccessContract(context: ContractContext): void {
       expect(answer).toBeNull()
     })
 
-    test("a session that is given to another user after it was read is returned with that user", async () => {
+    test("a session that is moved to another user after it was read is returned with that user", async () => {
       const { sessionToken } = await created(day)
       const other = await context.store.users.create(anyone, newUser())
       const answer = await whileChanged(
@@ -187,7 +184,7 @@ export function sessionAccessContract(context: ContractContext): void {
       expect(answer).toMatchObject({ session: { userId: other.id }, user: { id: other.id }, extended: false })
     })
 
-    test("many at the same time each get their own: due, not due, expired and unknown ones", async () => {
+    test("concurrent calls each get their own session: due, not due, expired and unknown ones", async () => {
       const sessions = await Promise.all(range(20).map((n) => created([day, 29.5 * day, -1][n % 3] as number)))
       const answers = await Promise.all(
         sessions.flatMap(({ sessionToken }) => [sessionToken, newId()].map((token) => access(token))),
@@ -203,7 +200,7 @@ export function sessionAccessContract(context: ContractContext): void {
       expect(answers).toEqual(expected)
     })
 
-    test("many that are due at the same time are extended once each, by what their own call asks for, with an event each", async () => {
+    test("concurrent calls extend each due session once, as its own call requests, with one event each", async () => {
       const due = await Promise.all(range(40).map(() => created(day)))
       const lasts = (n: number) => (n % 5 === 0 ? 60 : 30) * day
       const answers = await Promise.all(
@@ -229,7 +226,7 @@ export function sessionAccessContract(context: ContractContext): void {
       }
     })
 
-    test("many that race with deletes, with new owners and with expiries never bring one back, nor extend what is not theirs", async () => {
+    test("of many calls that race with other writes none restores a deleted session or extends a changed one", async () => {
       const other = await context.store.users.create(anyone, newUser())
       const due = await Promise.all(range(30).map(() => created(day)))
       const change = async ({ sessionToken }: (typeof due)[0], n: number) => {

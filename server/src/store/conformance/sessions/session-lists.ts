@@ -13,15 +13,15 @@ const origin: SessionOrigin = {
   impersonator: "Staff/é ",
 }
 
-/** Sessions as others than their holders see them, and end them. */
+/** Declares the tests of the lists and revocations of sessions by callers without their tokens. */
 export function sessionListContract(context: ContractContext): void {
-  /** A tenant with a user. */
+  /** Creates a tenant with a user. */
   const newCaller = async () => {
     const caller = { tenant: newId() }
     await context.store.users.create(caller, newUser({ id: "u" }))
     return caller
   }
-  /** Makes sessions of the user, each so many milliseconds after now. Returns their ids. */
+  /** Creates sessions of the user, each `afterMs` milliseconds from now. Returns their ids. */
   async function create(
     caller: { tenant: string },
     ...given: { afterMs?: number; expires?: number; provider?: string }[]
@@ -46,7 +46,7 @@ export function sessionListContract(context: ContractContext): void {
     )
 
   describe("list and get", () => {
-    test("tell all of a session but its token, as it was given", async () => {
+    test("return all fields of a session as they were given, except its token", async () => {
       const caller = await newCaller()
       const { sessions } = context.store
       const { sessionToken, ...given } = newSession("u", Date.UTC(2031, 0, 2, 3, 4, 5, 678), { extra: oddExtra })
@@ -61,7 +61,7 @@ export function sessionListContract(context: ContractContext): void {
       expect(row).toMatchObject({ id, ip: origin.ip, user_agent: oddText, created: context.clock.now })
     })
 
-    test("a change of the session leaves how it began, and its id", async () => {
+    test("a change of the session does not change its origin and its id", async () => {
       const caller = await newCaller()
       const { sessions } = context.store
       const { sessionToken, id = "" } = await sessions.create(caller, newSession("u", context.clock.now + day), origin)
@@ -73,7 +73,7 @@ export function sessionListContract(context: ContractContext): void {
       expect(await sessions.get(caller, id)).toBeNull()
     })
 
-    test.each([1, 2, 16, 17, 1000])("those created last come first, each on one page of %d", async (size) => {
+    test.each([1, 2, 16, 17, 1000])("the newest come first, each on one page of %d", async (size) => {
       const caller = await newCaller()
       const ids = await create(caller, ...range(17).map((n) => ({ afterMs: n >> 2 })))
       const groups = range(5).map((n) => ids.slice(4 * n, 4 * n + 4).sort())
@@ -107,7 +107,7 @@ export function sessionListContract(context: ContractContext): void {
       }
     })
 
-    test("know those of one user in one tenant only", async () => {
+    test("return sessions of one user in one tenant only", async () => {
       const [mine, theirs] = [await newCaller(), await newCaller()]
       await context.store.users.create(mine, newUser({ id: "U" }))
       await context.store.sessions.create(mine, newSession("U", context.clock.now + day))
@@ -121,7 +121,7 @@ export function sessionListContract(context: ContractContext): void {
       expect(await listed(mine)).toEqual([id])
     })
 
-    test("INVALID_FIELD: a token that is broken, of another filter, user or tenant", async () => {
+    test("INVALID_FIELD: a page token that is broken, or of another filter, user or tenant", async () => {
       const [mine, theirs] = [await newCaller(), await newCaller()]
       await create(mine, {}, {})
       const { list } = context.other.sessions
@@ -142,7 +142,7 @@ export function sessionListContract(context: ContractContext): void {
     })
   })
 
-  test("that a session was seen is written after the answer, once a minute", async () => {
+  test("the time of a session's last use is written after the answer, once a minute", async () => {
     const caller = await newCaller()
     const { clock } = context
     const { sessions } = context.store
@@ -153,11 +153,11 @@ export function sessionListContract(context: ContractContext): void {
       clock.now = start + 1
       const second = await sessions.create(caller, newSession("u", start + day))
       clock.now = start + 60_000
-      // They are written together, so the one that is due tells when the other would have been.
+      // Both would be written in one batch. So once the due one is written, the other one would be written too.
       for (const { sessionToken } of [second, first]) await sessions.getWithUser(caller, sessionToken)
       await until(async () => (await lastSeen(first)) === start + 60_000)
       expect(await lastSeen(second)).toBe(start + 1)
-      // Also of a session that a version created which did not know it.
+      // It is also written for a session of an older version that did not know the column.
       await context.database.sql("UPDATE sessions SET last_seen = NULL WHERE tenant = ?", [caller.tenant])
       expect(await lastSeen(second)).toBeUndefined()
       await sessions.getWithUser(caller, second.sessionToken)
@@ -169,7 +169,7 @@ export function sessionListContract(context: ContractContext): void {
   })
 
   describe("revoke", () => {
-    test("deletes the session and returns it as it was; again it finds none", async () => {
+    test("deletes the session and returns it as it was; a second call finds none", async () => {
       const caller = await newCaller()
       const { sessionToken, id = "" } = await context.store.sessions.create(
         caller,
@@ -183,7 +183,7 @@ export function sessionListContract(context: ContractContext): void {
       expect(await context.database.sql("SELECT id FROM sessions WHERE tenant = ?", [caller.tenant])).toEqual([])
     })
 
-    test("only of the user who is given; that of another stays, as one does that has become another's", async () => {
+    test("deletes only a session of the given user, and none that was moved to another user", async () => {
       const caller = await newCaller()
       const { sessions, users } = context.store
       await users.create(caller, newUser({ id: "U" }))
@@ -196,7 +196,7 @@ export function sessionListContract(context: ContractContext): void {
       expect(await sessions.revoke(caller, id, "U")).toBeNull()
     })
 
-    test("one of 20 at the same time has it", async () => {
+    test("one of 20 concurrent calls returns it", async () => {
       const caller = await newCaller()
       const [id = ""] = await create(caller, {})
       const all = range(20).map((n) => (n % 2 ? context.store : context.other).sessions.revoke(caller, id))
@@ -227,7 +227,7 @@ export function sessionListContract(context: ContractContext): void {
 
   describe("of a user with thousands of sessions", () => {
     const many = 2500
-    /** Sessions of the user, of two moments. */
+    /** Creates sessions of the user with two different times of creation. */
     async function createMany(caller: { tenant: string }) {
       const columns = "tenant, token_hash, user_id, expires, extra, id, created"
       const { clock, database } = context
@@ -259,14 +259,14 @@ export function sessionListContract(context: ContractContext): void {
       expect(await context.store.sessions.revokeOfUser(caller, "u", kept)).toBe(0)
     })
 
-    test("that a version has created which knew no ids", async () => {
+    test("that an older version created without ids", async () => {
       const caller = await newCaller()
       await createMany(caller)
       await context.database.sql("UPDATE sessions SET id = NULL WHERE tenant = ?", [caller.tenant])
       expect(await context.store.sessions.revokeOfUser(caller, "u", { id: "0" })).toBe(many)
     })
 
-    test("revokeOfUsers revokes all of theirs before it ends, and counts them", async () => {
+    test("revokeOfUsers revokes and counts all of them before it stops", async () => {
       const caller = await newCaller()
       await createMany(caller)
       await context.store.users.create(caller, newUser({ id: "v" }))
@@ -278,7 +278,7 @@ export function sessionListContract(context: ContractContext): void {
   })
 
   describe("revokeOfUsers", () => {
-    test("deletes those of the users and of nobody else, also where a user is named twice", async () => {
+    test("deletes the sessions of the users only, even if a user is named twice", async () => {
       const caller = await newCaller()
       const ids = range(45).map((n) => `user ${n}`)
       for (const id of ids) {
@@ -293,7 +293,7 @@ export function sessionListContract(context: ContractContext): void {
       expect(await context.store.sessions.revokeOfUsers(caller, named)).toEqual({ processed: 47, revoked: 0 })
     })
 
-    test("the same with an idempotency key, for more users than one statement takes", async () => {
+    test("works with an idempotency key, for more users than one statement takes", async () => {
       const caller = await newCaller()
       const ids = range(45).map((n) => `user ${n}`)
       for (const id of ids) {
@@ -308,7 +308,7 @@ export function sessionListContract(context: ContractContext): void {
       for (const _ of [1, 2]) expect(String(Buffer.from(await revoke()))).toBe("45 45")
     })
 
-    test("ends when many sessions are deleted, and goes on where it ended", async () => {
+    test("stops when many sessions are deleted, and the next call continues", async () => {
       const caller = await newCaller()
       const ids = ["u", ...range(20).map((n) => `user ${n}`)]
       for (const id of ids.slice(1)) await context.store.users.create(caller, newUser({ id }))

@@ -38,7 +38,7 @@ export function sessionContract(context: ContractContext): void {
       expect(all).not.toContain(session.sessionToken)
     })
 
-    test("keeps tokens of any length and any character apart", async () => {
+    test("distinguishes tokens of any length and with any characters", async () => {
       const userId = await newUserId()
       const unique = newId()
       const tokens = [`${unique}\u0000`, unique, `${unique}\u0000\u0000`, unique.padEnd(16_384, "t")]
@@ -60,7 +60,7 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.delete(anyone, unique + another)).toBeNull()
     })
 
-    test("an expiry in the past is kept too", async () => {
+    test("an expiry in the past is accepted", async () => {
       const session = await created(context.clock.now - day)
       expect(await rowsOf(session.sessionToken)).toMatchObject([{ expires: context.clock.now - day }])
     })
@@ -89,7 +89,7 @@ export function sessionContract(context: ContractContext): void {
   })
 
   describe("getWithUser", () => {
-    test("many at the same time each get their own: sessions, expired ones, unknown ones, and one asked for twice", async () => {
+    test("concurrent calls each get their own result: sessions, expired, unknown and repeated ones", async () => {
       const sessions = await Promise.all(range(20).map((n) => created(context.clock.now + (n % 3 === 0 ? -1 : day))))
       const tokens = sessions.flatMap(({ sessionToken }, n) => (n % 4 === 0 ? [sessionToken, newId()] : [sessionToken]))
       const twice = [...tokens, ...tokens]
@@ -116,7 +116,7 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toMatchObject({ session })
     })
 
-    test("null: it has expired, by a millisecond; the row is removed", async () => {
+    test("null: it expired a millisecond ago; the row is removed", async () => {
       const session = await created(context.clock.now - 1)
       expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toBeNull()
       expect(await rowsOf(session.sessionToken)).toEqual([])
@@ -138,7 +138,7 @@ export function sessionContract(context: ContractContext): void {
   })
 
   describe("update", () => {
-    test("changes what is given and leaves the rest alone", async () => {
+    test("changes the given fields and leaves the others unchanged", async () => {
       const session = await context.store.sessions.create(
         anyone,
         newSession(await newUserId(), context.clock.now + day, { extra: { a: 1, b: 2 } }),
@@ -155,7 +155,7 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.getWithUser(anyone, sessionToken)).toMatchObject({ session: updated })
     })
 
-    test("null: no such session, and none is made", async () => {
+    test("null: no such session, and none is created", async () => {
       const sessionToken = newId()
       expect(await context.store.sessions.update(anyone, sessionToken, { extra: { a: 1 } })).toBeNull()
       expect(await rowsOf(sessionToken)).toEqual([])
@@ -167,14 +167,14 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.update(anyone, sessionToken, { expires })).toMatchObject({ expires })
     })
 
-    test("null: it has expired; it is not brought back", async () => {
+    test("null: it has expired; it is not restored", async () => {
       const session = await created(context.clock.now - 1)
       const patch = { expires: new Date(context.clock.now + day) }
       expect(await context.store.sessions.update(anyone, session.sessionToken, patch)).toBeNull()
       expect(await rowsOf(session.sessionToken)).toMatchObject([{ expires: context.clock.now - 1 }])
     })
 
-    test("that races with a delete never brings the session back", async () => {
+    test("that races with a delete never restores the session", async () => {
       for (const _ of range(10)) {
         const { sessionToken } = await created()
         const patch = { expires: new Date(context.clock.now + 2 * day) }
@@ -195,7 +195,7 @@ export function sessionContract(context: ContractContext): void {
       expect(JSON.parse(String(row?.extra))).toEqual(Object.fromEntries(range(20).map((n) => [`k${n}`, n])))
     })
 
-    test("USER_NOT_FOUND: the new user is nobody; nothing is changed", async () => {
+    test("USER_NOT_FOUND: the new user does not exist; nothing is changed", async () => {
       const session = await created()
       const patch = { userId: newId(), expires: new Date(0) }
       await expect(context.store.sessions.update(anyone, session.sessionToken, patch)).rejects.toMatchObject({
@@ -206,7 +206,7 @@ export function sessionContract(context: ContractContext): void {
       ])
     })
 
-    test("INVALID_FIELD: extra of more than 65,536 bytes with what was there", async () => {
+    test("INVALID_FIELD: extra of more than 65,536 bytes after merging", async () => {
       const { sessionToken } = await created()
       await context.store.sessions.update(anyone, sessionToken, { extra: { a: "x".repeat(40_000) } })
       const patch = { extra: { b: "x".repeat(30_000) } }
@@ -227,7 +227,7 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.delete(anyone, session.sessionToken)).toBeNull()
     })
 
-    test("returns it and removes it, whatever it holds", async () => {
+    test("returns it and removes it, whatever it contains", async () => {
       const extra = {
         zoë: "Ünï ✓ 🦊",
         minusZero: -0,
@@ -244,11 +244,11 @@ export function sessionContract(context: ContractContext): void {
       expect(await rowsOf(session.sessionToken)).toEqual([])
     })
 
-    test("returns what it removes, when it is changed meanwhile", async () => {
+    test("returns the removed row if it is changed meanwhile", async () => {
       const session = await created()
       const hash = createHash("sha256").update(session.sessionToken).digest()
       await context.database.sql("BEGIN")
-      // As somebody might write it who is not this store.
+      // Formatted as this store would not write it.
       await context.database.sql("UPDATE sessions SET extra = ? WHERE token_hash = ?", ['{ "changed": 1.0 }', hash])
       const met = context.database.lockMet()
       const deleting = context.store.sessions.delete(anyone, session.sessionToken)
@@ -258,7 +258,7 @@ export function sessionContract(context: ContractContext): void {
       expect(await rowsOf(session.sessionToken)).toEqual([])
     })
 
-    test("many at the same time each return and remove their own, and unknown ones null", async () => {
+    test("concurrent calls each return and remove their own session, and null for unknown ones", async () => {
       const sessions = await Promise.all(range(20).map(() => created()))
       const staying = await created()
       const deleted = await Promise.all(

@@ -2,9 +2,9 @@ import { describe, expect, test } from "@jest/globals"
 import type { UserPatch } from "../../types.js"
 import { type ContractContext, day, newAccount, newId, newSession, newUser, range } from "../context.js"
 
-/** Writes that sign a user out everywhere, in the transaction of the write. */
+/** Declares the tests of writes that revoke all sessions of a user in their transaction. */
 export function signOutContract(context: ContractContext): void {
-  /** A tenant with a user who has an account and two sessions, and with another one who has one. */
+  /** Creates a tenant with a user with an account and two sessions, and another user with one session. */
   async function signedIn() {
     const caller = { tenant: newId() }
     const { store, clock } = context
@@ -13,7 +13,7 @@ export function signOutContract(context: ContractContext): void {
     for (const id of ["u", "u", "v"]) await store.sessions.create(caller, newSession(id, clock.now + day))
     return { caller, account }
   }
-  /** Whose sessions there are. */
+  /** Returns the user ids of all sessions. */
   const sessionsIn = async ({ tenant }: { tenant: string }) => {
     const rows = await context.database.sql("SELECT user_id FROM sessions WHERE tenant = ? ORDER BY user_id", [tenant])
     return rows.map(({ user_id }) => user_id)
@@ -27,8 +27,8 @@ export function signOutContract(context: ContractContext): void {
       ["none", { email: null }, 2],
       ["one that is blank", { email: " " }, 2],
       ["the same", { email: "u@example.com" }, undefined],
-      ["the same, written otherwise", { email: " U@Example.com" }, undefined],
-      ["not spoken of", { name: "Ada" }, undefined],
+      ["the same, in another spelling", { email: " U@Example.com" }, undefined],
+      ["not part of the patch", { name: "Ada" }, undefined],
     ])("which is %s", async (_, patch, revoked) => {
       const { caller } = await signedIn()
       const updated = await context.store.users.update(caller, "u", patch, signOut)
@@ -37,7 +37,7 @@ export function signOutContract(context: ContractContext): void {
       expect(await context.other.users.get(caller, "u")).toEqual({ ...updated, revokedSessions: undefined })
     })
 
-    test("signs out nobody unless it is said", async () => {
+    test("revokes no sessions unless requested", async () => {
       const { caller } = await signedIn()
       const patch = { email: "new@example.com" }
       for (const options of [undefined, { revokeSessionsOnEmailChange: false }]) {
@@ -46,20 +46,20 @@ export function signOutContract(context: ContractContext): void {
       expect(await sessionsIn(caller)).toEqual(["u", "u", "v"])
     })
 
-    test("which somebody else has: nothing is written, nobody signed out", async () => {
+    test("that another user has: nothing is written, no session is revoked", async () => {
       const { caller } = await signedIn()
       const taken = context.store.users.update(caller, "u", { email: "v@example.com" }, signOut)
       await expect(taken).rejects.toMatchObject({ reason: "EMAIL_ALREADY_EXISTS" })
       expect(await sessionsIn(caller)).toEqual(["u", "u", "v"])
     })
 
-    test("of nobody", async () => {
+    test("of an unknown user", async () => {
       const { caller } = await signedIn()
       expect(await context.store.users.update(caller, "nobody", { email: "new@example.com" }, signOut)).toBeNull()
       expect(await sessionsIn(caller)).toEqual(["u", "u", "v"])
     })
 
-    test("and sessions that are created at the same time: those of before the change are gone", async () => {
+    test("and sessions that are created at the same time: those from before the change are revoked", async () => {
       const { caller } = await signedIn()
       const { store, other, clock } = context
       const created = range(10).map(() => other.sessions.create(caller, newSession("u", clock.now + day)))
@@ -71,7 +71,7 @@ export function signOutContract(context: ContractContext): void {
   })
 
   describe("an account that is unlinked", () => {
-    test("signs its user out if that is said", async () => {
+    test("revokes the sessions of its user if requested", async () => {
       const { caller, account } = await signedIn()
       const unlinked = await context.store.accounts.unlink(caller, account, { revokeSessions: true })
       expect(unlinked).toEqual({ ...account, revokedSessions: 2 })
@@ -80,7 +80,7 @@ export function signOutContract(context: ContractContext): void {
       expect(await context.store.accounts.unlink(caller, account, { revokeSessions: true })).toBeNull()
     })
 
-    test("signs nobody out otherwise, nor one of another tenant", async () => {
+    test("revokes none otherwise, and none of another tenant", async () => {
       const { caller, account } = await signedIn()
       const elsewhere = await signedIn()
       expect(await context.store.accounts.unlink(elsewhere.caller, account, { revokeSessions: true })).toBeNull()
@@ -91,7 +91,7 @@ export function signOutContract(context: ContractContext): void {
     })
   })
 
-  test("a user who is deleted is signed out everywhere", async () => {
+  test("a deleted user has no sessions", async () => {
     const { caller } = await signedIn()
     await context.store.users.delete(caller, "u")
     expect(await sessionsIn(caller)).toEqual(["v"])

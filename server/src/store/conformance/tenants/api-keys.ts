@@ -40,7 +40,7 @@ export function apiKeyContract(context: ContractContext): void {
   })
 
   describe("listValid", () => {
-    test("has what is neither revoked nor expired", async () => {
+    test("returns the keys that are neither revoked nor expired", async () => {
       const [plain, later, expired, revoked] = [
         newKey(),
         newKey({ expires: new Date(context.clock.now + day) }),
@@ -55,7 +55,7 @@ export function apiKeyContract(context: ContractContext): void {
   })
 
   describe("revoke", () => {
-    test("takes effect at once, everywhere, and keeps the first date", async () => {
+    test("takes effect at once on every store, and keeps the first date", async () => {
       const key = await context.store.apiKeys.create({}, newKey())
       const revoked = new Date(context.clock.now + 5)
       expect(await context.other.apiKeys.revoke({}, key.id, revoked)).toEqual({ ...key, revoked })

@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals"
 import { anyone, type ContractContext, newId, newUser, range } from "../context.js"
 
 export function callerContract(context: ContractContext): void {
-  /** Locks a user's row (or more than that) until `release`. */
+  /** Locks a user's row, or more on some engines, until `release` is called. */
   async function lock(id: string) {
     await context.database.sql("BEGIN")
     await context.database.sql("UPDATE users SET name = 'locked' WHERE id = ?", [id])
@@ -12,7 +12,7 @@ export function callerContract(context: ContractContext): void {
     (await context.database.sql("SELECT name FROM users WHERE id = ?", [id]))[0]?.name
 
   describe("a write that meets a lock", () => {
-    test("is tried again until the lock is gone", async () => {
+    test("is retried until the lock is released", async () => {
       const { id } = await context.store.users.create(anyone, newUser())
       const { release } = await lock(id)
       const met = context.database.lockMet()
@@ -23,7 +23,7 @@ export function callerContract(context: ContractContext): void {
       expect(await nameOf(id)).toBe("updated")
     })
 
-    test("is given up when its caller is gone, with nothing written", async () => {
+    test("is aborted with its caller's signal, with nothing written", async () => {
       const { id } = await context.store.users.create(anyone, newUser())
       const { release } = await lock(id)
       const gone = new Error("the caller is gone")
@@ -50,7 +50,7 @@ export function callerContract(context: ContractContext): void {
       await expect(store.users.create(anyone, newUser({ id: `${id}!` }))).rejects.toMatchObject({
         reason: "QUEUE_FULL",
       })
-      // Nobody had to be done for that.
+      // The rejection did not wait for any of the other calls.
       expect(order).toEqual([])
       await release()
       await Promise.all([first, second, third])
@@ -59,7 +59,7 @@ export function callerContract(context: ContractContext): void {
       expect(await store.users.get(anyone, id)).toMatchObject({ name: "second" })
     })
 
-    test("a caller that waits can leave, and its place goes to the next", async () => {
+    test("a waiting call can be aborted, and its place goes to the next", async () => {
       const store = await context.database.openStore({ poolSize: 1, queueLimit: 1 })
       const { id } = await store.users.create(anyone, newUser())
       const { release } = await lock(id)
@@ -75,14 +75,14 @@ export function callerContract(context: ContractContext): void {
       expect(await third).toMatchObject({ name: "first" })
     })
 
-    test("a caller that left before it called gets nothing done", async () => {
+    test("a call whose signal has aborted before does nothing", async () => {
       const gone = new Error("the caller is gone")
       const user = newUser()
       await expect(context.store.users.create({ ...anyone, signal: AbortSignal.abort(gone) }, user)).rejects.toBe(gone)
       expect(await nameOf(user.id)).toBeUndefined()
     })
 
-    test("500 at the same time all come to an end", async () => {
+    test("500 concurrent calls all complete", async () => {
       const users = range(250).map(() => newUser())
       const created = users.map((user, n) => (n % 2 ? context.store : context.other).users.create(anyone, user))
       await Promise.all(created)
@@ -90,7 +90,7 @@ export function callerContract(context: ContractContext): void {
       expect(found).toEqual(users)
     })
 
-    test("a sign of life does not wait in the queue, nor does the list of keys", async () => {
+    test("ping and the list of valid keys do not wait in the queue", async () => {
       const store = await context.database.openStore({ poolSize: 1, queueLimit: 0 })
       const { id } = await store.users.create(anyone, newUser())
       const { release } = await lock(id)
@@ -114,7 +114,7 @@ export function callerContract(context: ContractContext): void {
       await expect(store.ping({})).rejects.toMatchObject(unavailable)
     })
 
-    test("ends what waits and what is active", async () => {
+    test("ends waiting and active calls", async () => {
       const store = await context.database.openStore({ poolSize: 1 })
       const { id } = await store.users.create(anyone, newUser())
       const { release } = await lock(id)

@@ -2,20 +2,20 @@ import * as fc from "fast-check"
 import type { Caller, Store } from "../../store.js"
 import { allPages } from "../pages.js"
 
-/** Something that a caller does. */
+/** One call of a store method. */
 export interface Operation {
-  /** For the report of a counterexample. */
+  /** The name, for the report of a counterexample. */
   name: string
-  /** @param mark stands in what it stores, so that one sees whose it is. */
+  /** @param mark is part of the stored data and shows whose data it is. */
   run(store: Store, caller: Caller, mark: string): Promise<unknown>
 }
 
-// Few names, so that operations meet, in one tenant and across.
+// Few names, so that operations meet within one tenant and across tenants.
 const name = fc.constantFrom("a", "b")
 const email = fc.constantFrom("a@example.com", "A@example.com", "b@example.com", undefined)
 const soon = new Date(Date.UTC(2031, 0, 1))
 const past = new Date(Date.UTC(2029, 0, 1))
-/** Extends `soon`, whenever it is. */
+/** An extension that is always due: it extends `soon` whenever it runs. */
 const extension = { maxAge: 3_153_600_000_000, updateAge: 0 }
 
 function operation<T>(
@@ -29,7 +29,7 @@ function operation<T>(
   }))
 }
 
-/** Every method of the store, with names from a small set. */
+/** Operations for every method of the store, with names from a small set. */
 export const operations: fc.Arbitrary<Operation> = fc.oneof(
   operation("create user", fc.record({ id: name, email }), (store, caller, user, of) =>
     store.users.create(caller, { ...user, extra: { of } }),
@@ -85,7 +85,7 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
   operation("delete session", name, (store, caller, token) => store.sessions.delete(caller, token)),
   operation("list sessions", name, async (store, caller, userId) => {
     const pages = await allPages(1, (page) => store.sessions.list(caller, { userId }, page))
-    // Those of one moment come in the order of ids, which are random.
+    // Sessions of one millisecond are in the order of their ids, which are random.
     return pages.map(([session]) => JSON.stringify({ ...session, id: undefined })).sort()
   }),
   operation("revoke session", name, async (store, caller, token) => {

@@ -7,11 +7,11 @@ import { type Operation, operations } from "./tenant-operations.js"
 
 export function tenantContract(context: ContractContext): void {
   describe("what a tenant sees", () => {
-    // The same operations must end the same, to the word, whether there is another tenant or not. So nothing of the
-    // other's is read, changed or to be noticed, by any sequence of operations, with the same names in both.
+    // The same operations must have exactly the same results, whether another tenant exists or not. So no sequence of
+    // operations reads, changes or reveals the other tenant's data, even with the same names in both.
     test("is what it would see alone", async () => {
       const step = fc.record({ mine: fc.boolean(), operation: operations })
-      // Long ones: it takes several operations on each side before two meet.
+      // The sequences are long, because it takes several operations on each side before two of them meet.
       const steps = fc.array(step, { minLength: 60, maxLength: 120, size: "max" })
       await fc.assert(
         fc.asyncProperty(steps, async (sequence) => {
@@ -40,7 +40,7 @@ export function tenantContract(context: ContractContext): void {
       )
     })
 
-    test("is the same of sessions that are looked up together", async () => {
+    test("is the same if lookups of sessions share a statement", async () => {
       const callers = [newId(), newId(), newId()].map((tenant) => ({ tenant }))
       const expires = new Date(context.clock.now + 1000)
       for (const caller of callers.slice(0, 2)) {
@@ -54,7 +54,7 @@ export function tenantContract(context: ContractContext): void {
       expect(found.map((each) => each?.user.name)).toEqual([...names, ...names, ...names])
     })
 
-    test("is its own by every way that leads to a user", async () => {
+    test("is its own data by every way to look up a user", async () => {
       const callers = Array.from({ length: 8 }, () => ({ tenant: newId() }))
       const account = { provider: "p", providerAccountId: "a", userId: "u", type: "oauth" as const, extra: {} }
       const expires = new Date(context.clock.now + 1000)
@@ -77,7 +77,7 @@ export function tenantContract(context: ContractContext): void {
       expect(together.map((users) => users.map((user) => user?.name))).toEqual([...callers, ...callers].map(own))
     })
 
-    test("is deleted with a user of its own only", async () => {
+    test("is deleted only with the tenant's own user", async () => {
       const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
       for (const caller of [mine, theirs]) {
         await context.store.users.create(caller, { id: "u", extra: {} })
@@ -92,7 +92,7 @@ export function tenantContract(context: ContractContext): void {
   })
 
   describe("tenants", () => {
-    test("default is there from the beginning", async () => {
+    test("default exists initially", async () => {
       expect((await context.store.tenants.list({})).map(({ name }) => name)).toContain("default")
     })
 
@@ -110,7 +110,7 @@ const isHandle = (key: string, value: unknown) => key === "id" && /^[0-9A-F]{32}
 async function outcomeOf({ name, run }: Operation, store: Store, caller: Caller, mark: string): Promise<unknown> {
   try {
     const value = await run(store, caller, mark)
-    // The handles of sessions are random.
+    // The ids of sessions are random.
     return {
       name,
       value: JSON.parse(JSON.stringify(value ?? null), (key, one) => (isHandle(key, one) ? undefined : one)),

@@ -24,7 +24,7 @@ export function provisionalUserContract(context: ContractContext): void {
   })
 
   const addressed = () => newUser({ email: `${newId()}@example.com` })
-  /** A user whose sign-up has begun. */
+  /** Creates a user with an unfinished sign-up. */
   const begun = async (user = addressed()) => store.users.create(anyone, user, { provisional: true })
   const holders = async (email: string | undefined) =>
     (await context.database.sql("SELECT id FROM users WHERE tenant = 'default' AND email = ?", [email])).map(
@@ -38,7 +38,7 @@ export function provisionalUserContract(context: ContractContext): void {
   const replaced = { outcome: { ok: 1 }, isHolder: true }
   const refused = { outcome: { EMAIL_ALREADY_EXISTS: 1 }, isHolder: false }
 
-  test("one does not hold its address, is found by its id, and the next one takes its place with nothing of it", async () => {
+  test("one is found by its id, does not hold its address, and the next user replaces it and takes over nothing", async () => {
     const first = await begun({ ...addressed(), name: "Mallory", extra: { role: "admin" } })
     expect(await other.users.getByEmail(anyone, first.email as string)).toBeNull()
     expect(await other.users.get(anyone, first.id)).toEqual(first)
@@ -48,7 +48,7 @@ export function provisionalUserContract(context: ContractContext): void {
     expect(await store.users.get(anyone, first.id)).toBeNull()
   })
 
-  test("whoever goes on with the one that was replaced finds no user", async () => {
+  test("a call with the id of a replaced user finds no user", async () => {
     const first = await begun()
     await replaces(first.email)
     const found = await outcomes([
@@ -60,7 +60,7 @@ export function provisionalUserContract(context: ContractContext): void {
     expect(await store.users.update(anyone, first.id, { name: "Mallory" })).toBeNull()
   })
 
-  test("it ends with its time", async () => {
+  test("the state ends after its time", async () => {
     const { email } = await begun()
     context.clock.now += 15 * minutes
     expect(await store.users.getByEmail(anyone, email as string)).not.toBeNull()
@@ -70,16 +70,16 @@ export function provisionalUserContract(context: ContractContext): void {
   const later: [what: string, write: (id: string) => Promise<unknown>][] = [
     ["an account", (id) => store.accounts.link(anyone, newAccount(id))],
     ["a session", (id) => store.sessions.create(anyone, newSession(id, context.clock.now + minutes))],
-    ["a session that is over", (id) => store.sessions.create(anyone, newSession(id, context.clock.now - minutes))],
+    ["an expired session", (id) => store.sessions.create(anyone, newSession(id, context.clock.now - minutes))],
     ["a passkey", (id) => store.authenticators.create(anyone, newAuthenticator(id))],
     ["a verified address", (id) => store.users.update(anyone, id, { emailVerified: new Date() })],
     ["any change", (id) => store.users.update(anyone, id, { extra: { seen: true } })],
     [
-      "an account that was unlinked since",
+      "an account that was unlinked afterwards",
       async (id) => store.accounts.unlink(anyone, await store.accounts.link(anyone, newAccount(id))),
     ],
     [
-      "a session that was deleted since",
+      "a session that was deleted afterwards",
       async (id) => {
         const session = newSession(id, context.clock.now + minutes)
         await store.sessions.create(anyone, session)
@@ -87,7 +87,7 @@ export function provisionalUserContract(context: ContractContext): void {
       },
     ],
     [
-      "the session of another user, which left it again",
+      "another user's session that was moved to it and back",
       async (id) => {
         const owner = await store.users.create(anyone, newUser())
         const session = newSession(owner.id, context.clock.now + minutes)
@@ -97,7 +97,7 @@ export function provisionalUserContract(context: ContractContext): void {
       },
     ],
   ]
-  test.each(later)("it ends with %s", async (_, write) => {
+  test.each(later)("the state ends with %s", async (_, write) => {
     const { id, email } = await begun()
     await write(id)
     expect(await other.users.getByEmail(anyone, email as string)).toMatchObject({ id })
@@ -112,17 +112,17 @@ export function provisionalUserContract(context: ContractContext): void {
       (email) => store.users.create(anyone, newUser({ email, emailVerified: new Date() }), { provisional: true }),
     ],
     [
-      "created where nobody is provisional",
+      "created by a store without provisional users",
       (email) => context.store.users.create(anyone, newUser({ email }), { provisional: true }),
     ],
-  ])("a user %s gives way to nobody", async (_, create) => {
+  ])("a user %s is not replaced", async (_, create) => {
     const email = `${newId()}@example.com`
     await create(email)
     expect(await other.users.getByEmail(anyone, email)).not.toBeNull()
     expect(await replaces(email)).toEqual(refused)
   })
 
-  test("one whose address is verified, or who is created by an administrator, takes the place and keeps it", async () => {
+  test("a user with a verified address or created by an administrator replaces one, and is not replaced", async () => {
     for (const more of [{ emailVerified: new Date() }, {}]) {
       const { email } = await begun()
       const next = newUser({ email, ...more })
@@ -132,7 +132,7 @@ export function provisionalUserContract(context: ContractContext): void {
     }
   })
 
-  test("a store that knows no provisional users lets nobody give way", async () => {
+  test("a store without provisional users replaces none", async () => {
     const { id, email } = await begun()
     expect(await context.store.users.getByEmail(anyone, email as string)).toMatchObject({ id })
     const next = context.store.users.create(anyone, newUser({ email }), { provisional: true })
@@ -147,7 +147,7 @@ export function provisionalUserContract(context: ContractContext): void {
     }
   })
 
-  test("what has the same id in another tenant gives nothing away", async () => {
+  test("rows with the same user id in another tenant have no effect", async () => {
     const first = await begun()
     const others = { tenant: "others" }
     await store.users.create(others, first)
@@ -157,7 +157,7 @@ export function provisionalUserContract(context: ContractContext): void {
   })
 
   describe("at the same time", () => {
-    test("of 20 sign-ups with one address at most one comes to its end, and has it", async () => {
+    test("of 20 concurrent sign-ups with one address at most one completes, and it holds the address", async () => {
       for (const _ of range(5)) {
         const email = `${newId()}@example.com`
         const ends = await Promise.allSettled(
@@ -179,7 +179,7 @@ export function provisionalUserContract(context: ContractContext): void {
       }
     })
 
-    test("of an account that is linked and a user who takes the place one wins, never both", async () => {
+    test("either a link of an account or a replacement of the user succeeds, never both", async () => {
       const seen = new Set<string>()
       for (const _ of range(25)) {
         const first = await begun()

@@ -26,7 +26,7 @@ export function userChangeContract(context: ContractContext): void {
         extra: { role: "admin", list: [1] },
       })
 
-    test("leaves alone what is absent or undefined", async () => {
+    test("does not change fields that are absent or undefined", async () => {
       const user = await context.store.users.create(anyone, everything())
       const nothing = {
         email: undefined,
@@ -40,7 +40,7 @@ export function userChangeContract(context: ContractContext): void {
       expect(await context.store.users.get(anyone, user.id)).toEqual(user)
     })
 
-    test("sets what is given, and the database holds it", async () => {
+    test("sets the given fields, and the database contains them", async () => {
       const { id } = await context.store.users.create(anyone, newUser())
       const patch = everything()
       const updated = { ...patch, id }
@@ -63,7 +63,7 @@ export function userChangeContract(context: ContractContext): void {
       ])
     })
 
-    test("null clears; what was cleared reads back as null until it is given again", async () => {
+    test("null clears a field, which reads back as null until it is set again", async () => {
       const user = await context.store.users.create(anyone, everything())
       const cleared = { email: null, emailVerified: null, name: null, image: null }
       const bare = { id: user.id, extra: { ...user.extra, email: null, name: null, image: null } }
@@ -86,7 +86,7 @@ export function userChangeContract(context: ContractContext): void {
       expect(({} as Record<string, unknown>).polluted).toBeUndefined()
     })
 
-    test("INVALID_FIELD: extra of more than 65,536 bytes with what was there", async () => {
+    test("INVALID_FIELD: extra of more than 65,536 bytes after merging", async () => {
       const user = await context.store.users.create(anyone, newUser({ extra: { a: "x".repeat(40_000) } }))
       const patch = { name: "new", extra: { b: "x".repeat(30_000) } }
       await expect(context.store.users.update(anyone, user.id, patch)).rejects.toMatchObject({
@@ -96,7 +96,7 @@ export function userChangeContract(context: ContractContext): void {
       expect(await rowsOf(user.id)).toMatchObject([{ name: null, extra: JSON.stringify(user.extra) }])
     })
 
-    test("a new address takes the place of the old one", async () => {
+    test("a new address replaces the old one", async () => {
       const [old, next] = [`${newId()}@example.com`, `${newId()}@Example.com`]
       const user = await context.store.users.create(anyone, newUser({ email: old }))
       await context.store.users.update(anyone, user.id, { email: next })
@@ -129,7 +129,7 @@ export function userChangeContract(context: ContractContext): void {
       expect(JSON.parse(String(row?.extra))).toMatchObject(expected)
     })
 
-    test("that races with a delete never brings the user back", async () => {
+    test("that races with a delete never restores the user", async () => {
       for (const _ of range(10)) {
         const { id } = await context.store.users.create(anyone, newUser())
         const updates = range(4).map(() => context.other.users.update(anyone, id, { name: "back" }))
@@ -174,7 +174,7 @@ export function userChangeContract(context: ContractContext): void {
       expect(answers.filter((answer) => answer !== null)).toHaveLength(1)
     })
 
-    test("leaves no session, account or authenticator behind, whatever is created at the same time", async () => {
+    test("leaves no session, account or authenticator behind, even if one is created at the same time", async () => {
       for (const _ of range(8)) {
         const { id } = await context.store.users.create(anyone, newUser())
         const calls = range(12).flatMap(() => [

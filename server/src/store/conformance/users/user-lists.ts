@@ -6,7 +6,7 @@ import { allPages, brokenTokens } from "../pages.js"
 const invalid = { reason: "INVALID_FIELD", field: "page_token" }
 
 export function userListContract(context: ContractContext): void {
-  /** Makes users of a tenant, each so many milliseconds after the first. */
+  /** Creates users of a tenant, each `afterMs` milliseconds from now. */
   async function create(caller: { tenant: string }, ...users: [afterMs: number, user: User][]) {
     const { clock } = context
     const start = clock.now
@@ -38,7 +38,7 @@ export function userListContract(context: ContractContext): void {
       })
     })
 
-    test("returns those of one millisecond in the byte order of their ids", async () => {
+    test("returns users of one millisecond in the byte order of their ids", async () => {
       const caller = { tenant: newId() }
       const inOrder = [" ", "A", "B", "Z", "a", "b", "e\u0301", "é", "ａ", "🙂"]
       await create(caller, ...[...inOrder].reverse().map((id): [number, User] => [0, newUser({ id })]))
@@ -59,19 +59,19 @@ export function userListContract(context: ContractContext): void {
       },
     )
 
-    test("has who was created meanwhile at the end, and who was deleted not at all", async () => {
+    test("has users that were created meanwhile at the end, and omits those that were deleted", async () => {
       const caller = { tenant: newId() }
       await create(caller, ...["b", "d", "f"].map((id, n): [number, User] => [n, newUser({ id })]))
       const { items, nextToken } = await context.store.users.list(caller, {}, { size: 1 })
       expect(namesOf(items)).toEqual(["b"])
       await create(caller, [9, newUser({ id: "a" })])
-      // The one after whom the next page begins is gone, too.
+      // The user after which the next page begins is deleted, too.
       for (const id of ["b", "d"]) await context.store.users.delete(caller, id)
       const rest = await context.other.users.list(caller, {}, { size: 9, token: nextToken })
       expect(namesOf(rest.items)).toEqual(["f", "a"])
     })
 
-    test("keeps the moment of creation when the user is changed", async () => {
+    test("keeps the time of creation when the user is changed", async () => {
       const caller = { tenant: newId() }
       await create(caller, [0, newUser({ id: "u" })])
       context.clock.now += 5
@@ -83,7 +83,7 @@ export function userListContract(context: ContractContext): void {
       expect(await listedBy(caller, {})).toMatchObject([{ name: "Ada", created: new Date(context.clock.now) }])
     })
 
-    test("lets through who was created from a moment on, and before another", async () => {
+    test("filters by creation: from one time on, and before another", async () => {
       const caller = { tenant: newId() }
       await create(caller, ...range(4).map((n): [number, User] => [n, newUser({ id: `${n}` })]))
       const at = (n: number) => new Date(context.clock.now + n)
@@ -105,7 +105,7 @@ export function userListContract(context: ContractContext): void {
       }
     })
 
-    test("finds the user with an address as getByEmail does", async () => {
+    test("finds the user with an address like getByEmail", async () => {
       const caller = { tenant: newId() }
       const none = newUser({ id: "without", email: " " })
       await create(caller, [0, newUser({ id: "ada", email: "Ada@Example.com" })], [1, none], [1, newUser({ id: "x" })])
@@ -124,7 +124,7 @@ export function userListContract(context: ContractContext): void {
       }
     })
 
-    test("ends a page before its users take more than 512 KiB, but not before one", async () => {
+    test("ends a page before its users exceed 512 KiB, but not before the first one", async () => {
       const caller = { tenant: newId() }
       const large = (id: string, bytes: number) => newUser({ id, image: "x".repeat(bytes) })
       const users = [large("a", 200_000), large("b", 200_000), large("c", 200_000), large("d", 1)]
@@ -136,7 +136,7 @@ export function userListContract(context: ContractContext): void {
       ])
     })
 
-    test("INVALID_FIELD: a token that is broken, of another filter, tenant or list", async () => {
+    test("INVALID_FIELD: a page token that is broken, or of another filter, tenant or list", async () => {
       const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
       for (const caller of [mine, theirs]) {
         await create(caller, [0, newUser({ id: "u" })], [0, newUser({ id: "v" })])
@@ -170,7 +170,7 @@ export function userListContract(context: ContractContext): void {
   })
 
   describe("count", () => {
-    test("is that of the tenant's users", async () => {
+    test("counts the tenant's users", async () => {
       const caller = { tenant: newId() }
       expect(await context.store.users.count(caller, {})).toBe(0)
       await create(caller, ...range(20).map((n): [number, User] => [n, newUser()]))

@@ -46,7 +46,7 @@ export function userContract(context: ContractContext): void {
       ])
     })
 
-    test("keeps the order and the names of what is in extra, and pollutes nothing", async () => {
+    test("keeps the order and the names of properties in extra, and does not pollute prototypes", async () => {
       const { id } = await context.store.users.create(anyone, newUser({ extra: oddExtra }))
       const extra = (await context.store.users.get(anyone, id))?.extra
       expect(JSON.stringify(extra)).toBe(JSON.stringify(oddExtra))
@@ -134,7 +134,7 @@ export function userContract(context: ContractContext): void {
       expect(`${error.message} ${error.stack} ${String(error.cause)}`).not.toContain(email)
     })
 
-    test("of 20 who want the same id, or the same address, one gets it", async () => {
+    test("of 20 concurrent calls with the same id, or the same address, one succeeds", async () => {
       const id = newId()
       const email = addressOf(newId())
       const stores = [context.store, context.other]
@@ -208,7 +208,7 @@ export function userContract(context: ContractContext): void {
       expect(together).toEqual([second, null, first])
     })
 
-    test("that are absent or blank belong to nobody, and any number of users may have them", async () => {
+    test("that are absent or blank identify no user, and any number of users may have them", async () => {
       const users = [undefined, undefined, "", "", " \t", " \t"].map((email) => newUser({ email }))
       for (const user of users) await context.store.users.create(anyone, user)
       for (const user of users) expect(await context.store.users.get(anyone, user.id)).toEqual(user)

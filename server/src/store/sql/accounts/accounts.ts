@@ -50,7 +50,7 @@ export function accountStore(
     return row === null ? null : sealed.open(row, tenant)
   }
 
-  /** Those of a user that follow the one with a key. */
+  /** Selects the accounts of a user that follow a key. */
   const following = accounts.statement(
     accounts
       .selectFrom("a")
@@ -70,7 +70,7 @@ export function accountStore(
     "userId",
   )
 
-  /** Links what nobody has linked; null when somebody has. */
+  /** Inserts the account; returns null if it is linked already. */
   const insert = async (caller: Caller, account: Account): Promise<Account | null> => {
     // The foreign key locks the user's row.
     const rows = [nameOf(caller, account), users.nameOf({ tenant: caller.tenant, id: account.userId })]
@@ -88,7 +88,7 @@ export function accountStore(
     }
   }
 
-  /** Links again what the same user has linked; null when nobody has. */
+  /** Updates the account if the same user has it; returns null if it is not linked. */
   const update = (caller: Caller, account: Account): Promise<Account | null> =>
     database.transaction(caller, [nameOf(caller, account)], async (sql) => {
       const row = accounts.first(await sql.read(accounts.byKeyForUpdate, keyOf(caller, account)))
@@ -113,7 +113,7 @@ export function accountStore(
       }
       checkJsonSize("extra", account.extra)
       checkJsonSize("authorization_details", account.authorization_details)
-      // Each of the two can be overtaken by somebody who links or unlinks meanwhile; then it is the other one's turn.
+      // A concurrent link or unlink can make either attempt fail; then the other one is tried.
       for (;;) {
         const linked = (await insert(caller, account)) ?? (await update(caller, account))
         if (linked !== null) return linked
@@ -141,10 +141,10 @@ export function accountStore(
 
     async listByUser(caller, userId, { size, token }, options) {
       const list = ["accounts", caller.tenant, userId]
-      // No provider is empty: all come after it.
+      // No provider is empty, so all accounts come after it.
       const [provider, providerAccountId] = token === undefined ? ["", ""] : tokens.open<[string, string]>(list, token)
       const shown = (row: Account) => (options.tokens ? sealed.open(row, caller.tenant) : sealed.withoutSealed(row))
-      // A token that was just replaced by another one is of no use to anybody.
+      // A token that was replaced a moment ago would be useless, so a list with tokens is read from the writer.
       const statements = options.tokens ? database.statements : database.olderStatements
       const { items, next } = await statements(caller, (sql) => {
         const read = (after: AccountKey) => sql.read(following, { ...keyOf(caller, after), userId })
@@ -159,7 +159,7 @@ export function accountStore(
   }
 }
 
-/** The fields given replace those stored; one that is null in `extra` is cleared. */
+/** Replaces the stored fields with the given ones. A field that is null in `extra` is cleared. */
 function linkAgain(stored: Account, given: Account): Account {
   const extra = mergeExtra(stored.extra, given.extra)
   const account: Account = { ...stored, type: given.type, extra }

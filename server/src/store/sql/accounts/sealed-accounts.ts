@@ -5,19 +5,19 @@ import { jsonText } from "../schema/extra.js"
 
 const sealedFields = ["access_token", "refresh_token", "id_token"] as const
 
-/** The columns that have something sealed in them. */
+/** The columns with sealed values. */
 export const sealedColumns = [...sealedFields, "extra"] as const
 
 /**
- * Accounts as they are stored: what opens an account at its provider is sealed. `extra` is too, as a whole: providers
- * put credentials there under names of their own (`oauth_token_secret`).
+ * The conversion of accounts to and from their stored form. Credentials for the provider are sealed. `extra` is sealed
+ * as a whole, because providers put credentials there under their own names (`oauth_token_secret`).
  */
 export interface SealedAccounts {
   seal(account: Account, tenant: string): AccountRow
   open(row: Account, tenant: string): Account
-  /** The account without what is sealed in it. */
+  /** Returns the account without its sealed values. */
   withoutSealed(row: Account): Account
-  /** Whether all that is sealed in the row is so by the first key. */
+  /** Returns whether all sealed values of the row are sealed with the first key. */
   isCurrent(row: Account): boolean
 }
 
@@ -30,7 +30,7 @@ export function sealedAccounts(cipher: Cipher): SealedAccounts {
         if (value !== undefined) row[field] = cipher.seal(value, placeOf(account, tenant, field))
       }
       if (!isEmpty(account.extra)) {
-        // The column holds JSON, and sealed text is a string of JSON.
+        // The column holds JSON, and sealed text is a JSON string.
         row.extra = cipher.seal(jsonText(account.extra), placeOf(account, tenant, "extra")) as unknown as Extra
       }
       return row

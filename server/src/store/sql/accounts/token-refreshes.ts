@@ -13,7 +13,7 @@ import { sealedAccounts } from "./sealed-accounts.js"
 
 type Refresh = Pick<AccountRow, (typeof columns)[number]>
 
-/** A row, opened, with the moment of the database's clock when it was read. */
+/** A decrypted row, with the time of the database's clock when it was read. */
 interface Found {
   account: Account
   refresh: Refresh
@@ -23,11 +23,11 @@ interface Found {
 const idle: Refresh = {}
 
 /**
- * A row has a holder and the end of its lease, or a failure, a mark and until when they hold, or nothing. What has run out
- * counts as nothing.
+ * Creates the store of token refreshes. A row has either a holder and the end of its lease, or a failure with a mark
+ * and its end, or nothing. An expired lease or failure counts as nothing.
  *
- * The mark is a keyed hash of the refresh token that failed, so that a new one is tried at once and nobody who has the
- * database can test guesses of the token. A service with several keys knows the marks of each.
+ * The mark is a keyed hash of the refresh token that failed. It allows a new token to be tried at once, and a reader of
+ * the database cannot test guesses of the token. A service with several keys recognizes the marks of each.
  */
 export function tokenRefreshStore(
   database: Database,
@@ -92,7 +92,7 @@ export function tokenRefreshStore(
     return failed ? { kind: "failed", failure: refreshFailure, ms } : { kind: "idle" }
   }
 
-  /** Does work on the row of an account while it is locked; null if the user has no such account any more. */
+  /** Runs work while the row of an account is locked. Returns null if the user no longer has the account. */
   const locked = <T>(
     caller: Caller,
     read: Account,
@@ -100,7 +100,8 @@ export function tokenRefreshStore(
   ): Promise<T | null> =>
     database.transaction(caller, [accounts.nameOf(keyOf(caller, read))], async (sql) => {
       const key = keyOf(caller, read)
-      // What is locked first is then read as it is, and the clock not before.
+      // The row is locked first. So the second statement reads its final values, and the clock after any wait for the
+      // lock.
       if ((await sql.read(accounts.byKeyForUpdate, key)).length === 0) return null
       const [cells] = await sql.read(byKey, key)
       if (cells === undefined) return null
@@ -129,7 +130,7 @@ export function tokenRefreshStore(
         const { account, now } = found
         const isMine = found.refresh.refreshHolder === holder
         const refresh: RefreshState = isMine ? { kind: "idle" } : stateOf(found)
-        // A provider may give the same token again, for longer.
+        // A provider may return the same token again with a later expiry.
         const isAsRead = (["access_token", "refresh_token", "expires_at"] as const).every(
           (field) => account[field] === read[field],
         )
@@ -167,7 +168,7 @@ export function tokenRefreshStore(
               refreshMark: marksOf(account.refresh_token as string)[0],
             }
           : idle
-        // The lease of somebody else stays.
+        // The lease of another holder stays.
         if (isMine || (isSame && stateOf(found).kind !== "held")) {
           await sql.write(setRefresh, { ...keyOf(caller, sent), ...next } as AccountRow)
         }
@@ -177,13 +178,13 @@ export function tokenRefreshStore(
 }
 
 /**
- * An account with what the provider answered. When the tokens expire is what it says now, or unknown; what else it does not
- * say stays as it is (RFC 6749, section 6; OpenID Connect Core 1.0, section 12.2).
+ * Returns an account with the values of the provider's answer. The expiry is that of the answer, or unknown. All other
+ * values that are missing in the answer stay as they are (RFC 6749, section 6; OpenID Connect Core 1.0, section 12.2).
  */
 function withTokens(account: Account, { expires_in, expires_at, ...given }: RefreshedTokens): Account {
   const stays = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   const extra = { ...account.extra }
-  // What was null is not any more.
+  // Remove the markers of values that were null before.
   for (const field of [...Object.keys(stays), "expires_in", "expires_at"]) delete extra[field]
   return { ...account, ...stays, expires_in: plainZero(expires_in), expires_at: plainZero(expires_at), extra }
 }

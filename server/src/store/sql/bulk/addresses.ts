@@ -2,8 +2,9 @@ import type { Database } from "../database.js"
 import type { UserRow } from "../schema/entities.js"
 
 /**
- * Two users of a tenant cannot have one address at the same time. When it has gone from one to another, the other may be
- * written first: then the address is taken from who had it, whose own turn comes.
+ * Resolves address conflicts between users that are written in bulk. Two users of a tenant cannot have the same
+ * address. If an address has moved from one user to another, the new holder may be written first. Then the address is
+ * cleared for the old holder, which is written later.
  */
 export function addressBook(database: Database, tenant: string) {
   const { users } = database.tables
@@ -22,10 +23,10 @@ export function addressBook(database: Database, tenant: string) {
 
   return {
     /**
-     * Frees the addresses of these users, in one transaction.
+     * Clears these users' addresses where other users hold them, in one transaction.
      *
      * @param mayClear whether a user may be left without an address.
-     * @returns the ids of those who have an address that they may not be left without: nothing was done then.
+     * @returns the ids of the holders whose address must not be cleared; in this case nothing was changed.
      */
     free(rows: readonly UserRow[], mayClear: (id: string) => boolean): Promise<string[]> {
       return database.transaction({}, [], async (sql) => {

@@ -6,7 +6,10 @@ import { newHandle } from "../sessions/session-keys.js"
 import { emailKey } from "../users/email-key.js"
 import { type BulkTable, bulkTable } from "./table.js"
 
-/** Whole rows of a tenant, as they are read and written in bulk: what is sealed in the database stands here in the clear. */
+/**
+ * Whole rows of a tenant, as they are read and written in bulk. Values that are sealed in the database are decrypted
+ * here.
+ */
 export interface BulkRows {
   users: UserRow
   accounts: AccountRow
@@ -17,14 +20,14 @@ export interface BulkRows {
 
 export type BulkName = keyof BulkRows
 
-/** The tables, those that others refer to first. */
+/** The tables. A table comes before those that reference it. */
 export const bulkNames = ["users", "accounts", "sessions", "verificationTokens", "authenticators"] as const
 
 export type Bulk = { readonly [N in BulkName]: BulkTable<BulkRows[N]> }
 
 /**
- * What a tenant has, for programs that move all of it. They are the only ones that write meanwhile: a row that somebody
- * else writes at the same time fails their batch.
+ * Creates access to all data of a tenant, for programs that move it. They must be the only writers meanwhile: a row
+ * that another process writes at the same time fails their batch.
  */
 export function bulk(
   database: Database,
@@ -33,7 +36,7 @@ export function bulk(
   const { users, accounts, sessions, verificationTokens, authenticators } = database.tables
   const sealed = sealedAccounts(createCipher(encryptionKeys))
   return {
-    // The key of the address is not among the columns that are read.
+    // `emailKey` is not among the selected columns.
     users: bulkTable(database, users, {
       tenant,
       seal: timed,
@@ -56,7 +59,7 @@ export function bulk(
   }
 }
 
-/** What nobody knows is now. */
+/** Fills in the current time where the times of a row are unknown. */
 function timed<Row extends { created?: Date | undefined; updated?: Date | undefined }>(row: Row): Row {
   const now = new Date()
   return { ...row, created: row.created ?? now, updated: row.updated ?? now }

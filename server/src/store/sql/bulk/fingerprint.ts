@@ -3,8 +3,9 @@ import type { Database } from "../database.js"
 import type { Table } from "../schema/table.js"
 
 /**
- * Tells whether anything has changed in the rows of a tenant since somebody looked: how many there are, and 64 bits of the
- * SHA-256 of each, all combined. The database reads the rows and sends none. It finds changes that nobody has planned.
+ * Returns a function that computes a fingerprint of a tenant's rows, to detect changes: the number of rows, and the XOR
+ * of 64 bits of the SHA-256 of each row. The database computes it and sends no rows. It detects accidental changes, not
+ * deliberate ones. On other engines than MySQL and MariaDB the function returns undefined.
  */
 export function fingerprintOf<Row extends ObjectLiteral & { tenant: string }, Key extends keyof Row & string>(
   database: Database,
@@ -13,7 +14,7 @@ export function fingerprintOf<Row extends ObjectLiteral & { tenant: string }, Ke
 ): () => Promise<string | undefined> {
   if (database.engine !== "mysql" && database.engine !== "mariadb") return async () => undefined
   const keys = table.key.map((property) => `t.${property}`)
-  // HEX, because bytes are no text; of a number it would be that of a whole number, but for CONCAT.
+  // HEX, because bytes are not text. CONCAT, because HEX of a number would convert it to an integer.
   const cells = [...new Set([...keys, ...table.columns("t").split(", ")])].map(
     (column) => `IFNULL(HEX(CONCAT(${column})), '-')`,
   )

@@ -4,43 +4,48 @@ import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { Table } from "../schema/table.js"
 import { fingerprintOf } from "./fingerprint.js"
 
-/** Rows that are not in the database as they are given. */
+/** The rows that are missing from the database or differ from it. */
 export interface Difference<Row> {
   missing: Row[]
   changed: Row[]
 }
 
-/** All rows that a tenant has in one table. */
+/** All rows of a tenant in one table. */
 export interface BulkTable<Row> {
   count(): Promise<number>
-  /** All rows in the order of their keys, without holding more than a page of them. */
+  /** Returns all rows in the order of their keys, one page in memory at a time. */
   pages(): AsyncIterable<Row[]>
-  /** The same, of each row only the key. */
+  /** Returns the keys like `pages`: rows that contain only the key. */
   keys(): AsyncIterable<Row[]>
-  /** Another text when any row is another one; undefined where the database cannot tell. */
+  /** Returns a text that changes if any row changes; undefined if the engine cannot compute it. */
   fingerprint(): Promise<string | undefined>
-  /** Which of these rows, each with a key of its own, are not in the database, or otherwise. */
+  /** Compares these rows, which must have different keys, with those in the database. */
   differences(rows: readonly Row[]): Promise<Difference<Row>>
-  /** Inserts what is missing and replaces what has changed, in one transaction. Throws StatementError, with nothing done. */
+  /**
+   * Inserts the missing rows and replaces the changed ones, in one transaction. Throws StatementError, with nothing
+   * written.
+   */
   write(difference: Difference<Row>): Promise<void>
-  /** Deletes the rows with the keys of these, in one transaction. */
+  /** Deletes the rows with the keys of these rows, in one transaction. */
   delete(rows: readonly Row[]): Promise<void>
 }
 
 interface BulkTableOptions<Row> {
   tenant: string
-  /** Makes the row that is stored of one in the clear, and back. */
+  /** Converts a decrypted row to its stored form; `open` does the reverse. */
   seal?: (row: Row) => Row
   open?: (row: Row) => Row
-  /** Columns that only lists select: they go over with a row that is new or has changed, and are not compared. */
+  /**
+   * Columns that only lists select. They are written with rows that are new or have changed, but they are not compared.
+   */
   hidden?: readonly (keyof Row & string)[]
 }
 
 const pageSize = 500
 const keyPageSize = 5000
-/** How many keys a SELECT asks for. MySQL stops to look at the index for more than 200. */
+/** The number of keys in one SELECT. With more than 200, MySQL does not look at the index to plan the statement. */
 const keysAtOnce = 100
-/** How many rows an INSERT has: more are not faster. */
+/** The number of rows in one INSERT. More rows are not faster. */
 const rowsAtOnce = 50
 
 export function bulkTable<Row extends { tenant: string }, Key extends keyof Row & string>(
@@ -72,7 +77,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     }
     const list = Array.from({ length: keysAtOnce }, (_, n) => {
       const key = keys.map((property) => {
-        // The last key stands for those that lack.
+        // The last key is repeated for missing ones.
         parameters[`${property}${n}`] = (rows) => {
           const row = rows[Math.min(n, rows.length - 1)] as Row
           return table.cell(property, row[property])
@@ -86,7 +91,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     return statement(select().andWhere(`(${names.join(", ")}) IN (${values})`), parameters)
   }
 
-  /** Reads rows in the order of their keys. */
+  /** Returns a function that reads rows in the order of their keys. */
   function pagesOf(select: () => SelectQueryBuilder<Row>, size: number, make: (cells: Cell[]) => Row) {
     const page = () => names.reduce((builder, name) => builder.addOrderBy(name), select()).limit(size)
     const firstPage = table.statement(page(), "tenant" as Key)
@@ -105,13 +110,16 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     }
   }
 
-  /** A row that has nothing but its key. */
+  /** Converts cells to a row that contains only the key. */
   function keyOf(cells: Cell[]): Row {
     const values = keys.map((property, index) => [property, table.value(property, cells[index] as Cell)])
     return { ...Object.fromEntries(values), tenant }
   }
 
-  /** A row of the cells of a SELECT: the columns; the key, which may be among them or not; and those that are hidden. */
+  /**
+   * Converts the cells of a SELECT to a row: the columns, then the key, which may be among the columns or not, then the
+   * hidden columns.
+   */
   function rowOf(cells: Cell[]): Row {
     const row: Row = { ...table.row(cells), tenant }
     for (const [index, property] of keys.entries()) {
@@ -189,7 +197,7 @@ function isSameCell(one: Cell, other: Cell | undefined): boolean {
   return one instanceof Date && other instanceof Date && one.getTime() === other.getTime()
 }
 
-/** The condition that a row comes after the one whose key the parameters are: `a > :a OR (a = :a AND b > :b)`. */
+/** Returns the condition that a row comes after the key in the parameters: `a > :a OR (a = :a AND b > :b)`. */
 function isAfter(keys: readonly string[]): string {
   return keys
     .map((property, index) => {

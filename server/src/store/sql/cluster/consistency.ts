@@ -1,14 +1,18 @@
 import type { Cluster } from "./member-state.js"
 
-/** Whether reads see all that was acknowledged before them, on whichever member, or what may be somewhat older. */
+/**
+ * The consistency of reads: "fresh" reads see all writes that were acknowledged before, on every member; "older" reads
+ * may return somewhat older data.
+ */
 export type Freshness = "fresh" | "older"
 
 /**
- * What a session sets for that; nothing outside of a cluster.
+ * Returns the session settings for the consistency; none outside of a cluster.
  *
- * On several primaries each statement waits for what the others have committed before it. Galera does so for reads (1),
- * changes and deletions (2) and insertions (4): a foreign key may lead to a row that another node has just been given. In
- * a group with one primary only those who come to a new primary wait, until it has what the old one had committed.
+ * On several primaries each statement waits until the writes that the other primaries committed before it are applied.
+ * Galera does so for reads (1), updates and deletes (2) and inserts (4): a foreign key may refer to a row that another
+ * node has just inserted. In a group with one primary, only statements on a new primary wait, until it has applied all
+ * that the old one committed.
  */
 export function consistencySetting(cluster: Cluster | undefined, freshness: Freshness): string[] {
   const isFresh = freshness === "fresh"

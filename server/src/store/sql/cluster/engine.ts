@@ -2,9 +2,9 @@ import type { SqlEngine } from "../engine/engine.js"
 import type { Members } from "./members.js"
 
 /**
- * The engine of whichever member is in use.
+ * Creates the engine that forwards to the member in use.
  *
- * @param first of any member: what the statements are built by, which are the same for all.
+ * @param first the engine of any member. It builds the statements, which are the same for all members.
  */
 export function clusterEngine(first: SqlEngine, members: Members): SqlEngine {
   return {

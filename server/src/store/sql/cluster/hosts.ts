@@ -1,6 +1,7 @@
 /**
- * A URL for each host of one that names several, `mysql://USER:PASSWORD@h1:3306,h2:3306/DATABASE`: each is the same URL
- * with that host alone. What names one host, or none, is returned as it is. Throws a TypeError when one lacks.
+ * Splits a URL with several hosts, `mysql://USER:PASSWORD@h1:3306,h2:3306/DATABASE`, into one URL per host. A URL with
+ * at most one host is returned as it is. Throws a TypeError if a host of the list is empty, or if the URL also has a
+ * socket.
  */
 export function urlsOfHosts(url: string): string[] {
   const [, before, hosts = "", after] = /^((?:mysql|mariadb):\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? []

@@ -8,7 +8,7 @@ const both = [{ address: "192.0.2.1" }, { address: "192.0.2.2" }]
 const addressesOf = (addresses: readonly ServerLocation[]) => addresses.map(({ host, address }) => address ?? host)
 const never = () => new Promise<never>(() => {})
 
-test("a name has the place of each of its addresses, or, of one, its own", async () => {
+test("a name with several addresses has one location per address; a name with one address has a single location", async () => {
   expect(addressesOf(await locator([named], async () => both).one(named, 60_000))).toEqual(["192.0.2.1", "192.0.2.2"])
   const one = await locator([named], async () => both.slice(1)).one(named, 60_000)
   expect(one).toEqual([named])
@@ -19,7 +19,7 @@ test.each(["192.0.2.9", "[2001:db8::9]", "localhost"])("%s is not looked up", as
   expect(await locator([location], never).one(location, 60_000)).toEqual([location])
 })
 
-test("one that nobody tells the addresses of in time is not taken for one server", async () => {
+test("a name that is not resolved in time is not treated as a single server", async () => {
   await expect(locator([named], never).one(named, 10)).rejects.toMatchObject({
     failure: "unavailable",
     message: "the name service has not told the addresses of members.test in 10 ms",
@@ -33,7 +33,7 @@ test("one that nobody tells the addresses of in time is not taken for one server
   })
 })
 
-test("later it stands for the addresses that it had last, while nobody tells them", async () => {
+test("while a name cannot be resolved, its last known addresses are used", async () => {
   const [other, isSilent] = [at("mysql://authwire@other.test/authwire"), new Set(["other.test"])]
   let found = both
   const addresses = locator([named, other], async (host) => (isSilent.has(host) ? never() : found))

@@ -4,33 +4,33 @@ import { orAborted } from "../../../util/abort.js"
 import { StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
 
-/** A name service that is silent must not keep anybody from members that are known. */
+/** The timeout of a lookup in milliseconds, so that a silent name service does not prevent the use of known members. */
 const maxLookupMs = 1000
 
-/** All addresses of a host, as `lookup` of `node:dns/promises` finds them. */
+/** Returns all addresses of a host, like `lookup` of `node:dns/promises`. */
 export type Lookup = (host: string, options: { all: true }) => Promise<readonly { address: string }[]>
 
-/** Finds out where the servers are that were named: each host, and each address of a name that has several. */
+/** Resolves the configured servers: each host, and each address of a name that has several. */
 export interface Locator {
   /**
-   * Where one of them is. Throws StatementError when nobody says so within `waitMs`, in milliseconds: whether a name has one
-   * address or several is not to be guessed.
+   * Resolves one server. Throws StatementError if there is no answer within `waitMs` milliseconds, because it must not
+   * be guessed whether a name has one address or several.
    */
   one(named: ServerLocation, waitMs: number): Promise<ServerLocation[]>
   /**
-   * Where all of them are. A name that cannot be looked up soon stands for the addresses that it had last; if it had none, it
-   * stands as it is: who connects to it gets the error.
+   * Resolves all servers. If the lookup of a name fails or takes too long, its last known addresses are used. If there
+   * are none, the name itself is used, and the attempt to connect reports the error.
    */
   all(): Promise<ServerLocation[]>
 }
 
-/** @param lookup Default: asks the system. */
+/** @param lookup Default: the system's lookup. */
 export function locator(named: readonly ServerLocation[], lookup: Lookup = lookUp): Locator {
   const last = new Map<ServerLocation, ServerLocation[]>()
 
   async function one(location: ServerLocation, waitMs: number): Promise<ServerLocation[]> {
     const { host, socketPath } = location
-    // That name has the two addresses of one machine.
+    // The name `localhost` has two addresses of one machine.
     if (socketPath !== undefined || isIP(host) !== 0 || host === "localhost") return [location]
     const late = AbortSignal.timeout(waitMs)
     try {

@@ -6,17 +6,17 @@ import { StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
 import { type MemberState, memberState } from "./member-state.js"
 
-/** A member that does not answer within this time is taken for lost. */
+/** A member that does not answer within this time, in milliseconds, counts as silent. */
 export const silentMs = 1000
 
-/** A connection that asks a member of its state, and nothing else. */
+/** A connection that only queries the state of a member. */
 export interface MemberConnection {
-  /** Throws StatementError. */
+  /** Queries the state. Throws StatementError. */
   ask(): Promise<MemberState>
   close(): void
 }
 
-/** Throws StatementError. */
+/** Connects to a member. Throws StatementError. */
 export async function connectToMember(location: ServerLocation): Promise<MemberConnection> {
   const connecting = createConnection({ ...connectionOptions(location), connectTimeout: silentMs })
   let connection: Connection
@@ -25,7 +25,7 @@ export async function connectToMember(location: ServerLocation): Promise<MemberC
   } catch (error) {
     throw statementError(error)
   }
-  // Emitted also when nobody asks; without a listener it would end the process.
+  // The driver also emits errors on an idle connection. Without a listener they would end the process.
   connection.on("error", () => {})
   return {
     async ask() {

@@ -1,16 +1,16 @@
 import type { Connection, RowDataPacket } from "mysql2/promise"
 import { StatementError } from "../engine/statement-error.js"
 
-/** What a server is a member of. */
+/** The kinds of clusters. */
 export type Cluster = "galera" | "single-primary" | "multi-primary"
 
-/** What a server says of itself. A reason that is undefined means that nothing is in the way. */
+/** The state of a server, as reported by itself. An undefined reason means that there is no obstacle. */
 export interface MemberState {
-  /** What it is configured to be a member of. */
+  /** The kind of cluster that the server is configured for. */
   cluster: Cluster | undefined
-  /** Why it takes no writes. */
+  /** Why the server does not accept writes. */
   noWrites: string | undefined
-  /** Why even what may be somewhat older should not be read from it. */
+  /** Why the server should not even be used for reads that may return somewhat older data. */
   noReads: string | undefined
 }
 
@@ -24,14 +24,14 @@ const names = [
   "wsrep_on",
 ]
 
-/** The kind of cluster that a server of MySQL or MariaDB is configured for, whether it has joined it or not. */
+/** Returns the kind of cluster that a MySQL or MariaDB server is configured for, whether it has joined it or not. */
 export async function clusterOf(connection: Connection): Promise<Cluster | undefined> {
   return kindOf(await show(connection, "VARIABLES", names))
 }
 
 /**
- * Asks a server of MySQL or MariaDB. SHOW is what a node of Galera answers also without its quorum. Throws the driver's
- * errors, and StatementError where the user lacks a privilege.
+ * Queries the state of a MySQL or MariaDB server. It uses SHOW, which a Galera node answers even without quorum. Throws
+ * the driver's errors, and StatementError if the user lacks a privilege.
  */
 export async function memberState(connection: Connection): Promise<MemberState> {
   const settings = await show(connection, "VARIABLES", names)
@@ -60,7 +60,7 @@ async function groupState(connection: Connection, ownId: string | undefined): Pr
   const members = await groupMembers(connection)
   const own = members.find(({ id }) => id === ownId)
   const reachable = members.filter(({ state }) => state !== "UNREACHABLE").length
-  // A server that has not joined its group may take writes all the same, and the group would never have them.
+  // A server that has not joined its group may accept writes nevertheless, and the group would never get them.
   if (own?.state !== "ONLINE") return neither("it is not online in its group")
   if (reachable * 2 <= members.length) return neither("it does not reach the majority of its group")
   return { noWrites: own.role === "PRIMARY" ? undefined : "it is a secondary", noReads: undefined }

@@ -19,10 +19,10 @@ import { applyMigrations, openSqlStore, type SqlStore } from "../index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
 
-/** Far from the time that leaving a member takes, and below what the store waits for a statement. */
+/** A limit far above the time that leaving a member takes, and below the store's statement timeout. */
 const soonMs = 15_000
 
-/** PostgreSQL has one host. */
+/** PostgreSQL has only one host. */
 const withMembers = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
 
 describeServers(
@@ -48,7 +48,7 @@ describeServers(
         onMember: ({ member }) => members.push(member),
       })
     const nameOf = ({ port }: TcpProxy) => `127.0.0.1:${port}`
-    /** Each read by a statement of its own, over all connections. */
+    /** Reads each user by its own statement, over all connections. */
     const readAll = (count = users.length) =>
       Promise.all(
         users.slice(0, count).map(({ id }) =>
@@ -84,13 +84,13 @@ describeServers(
       await store.close()
     })
 
-    test("the first in the order of the URL is used, and nothing but a question goes to the other", async () => {
+    test("the first in the order of the URL is used; the other one only gets queries for its state", async () => {
       expect(members).toEqual([nameOf(proxies[0])])
       await until(() => proxies[1].open === 0)
       expect(proxies[0].open).toBeGreaterThan(1)
     })
 
-    test("is cut: reads and writes that follow do not notice, and stay where they are when it is back", async () => {
+    test("is cut: later reads and writes succeed, and stay on the other one when it is back", async () => {
       await proxies[0].cut()
       expect(await readAll()).toEqual(ids)
       const created = range(10).map(() => newUser())
@@ -103,10 +103,10 @@ describeServers(
       expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1]), undefined, nameOf(proxies[0])])
     })
 
-    test("is silent: it is left, its connections are ended; its reads are made over the other, its writes are not", async () => {
+    test("is silent: it is left and its connections are ended; its reads are retried over the other, its writes are not", async () => {
       proxies[0].hang()
       const start = performance.now()
-      // No more than there are connections: none of them waits for another one.
+      // No more calls than connections, so that none of them waits for another one.
       const writing = store.users.create(anyone, newUser())
       const reading = readAll(3)
       const written = expect(writing).rejects.toMatchObject(unavailable)
@@ -118,11 +118,11 @@ describeServers(
       expect(members).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
     })
 
-    test("the other falls silent while it is taken: it is given up, and the first is used again", async () => {
+    test("the other falls silent while it is taken into use: it is given up, and the first is used again", async () => {
       await store.close()
       store = await open(urlOver(proxies.map(({ port }) => port)), 500)
       members = []
-      // A member is asked that when it is taken, not when it is asked of its state.
+      // This statement runs when a member is taken into use, not when its state is queried.
       proxies[1].mute("VERSION()")
       const { accepted } = proxies[1]
       await proxies[0].cut()
@@ -133,7 +133,7 @@ describeServers(
       proxies[1].reset()
     })
 
-    test("is cut: writes that were active go on over the other, all at the same time", async () => {
+    test("is cut: active writes continue over the other, all at the same time", async () => {
       const count = 3
       const entered = [0, 0]
       const writing = range(count).map(() => {
@@ -157,7 +157,7 @@ describeServers(
     test.each([
       ["commits", "COMMIT"],
       ["writes", "INSERT INTO `idempotency_keys`"],
-    ])("is lost while a write with an idempotency key %s: it is done once, and succeeds", async (_, sql) => {
+    ])("is lost while a write with an idempotency key %s: the write is done once, and succeeds", async (_, sql) => {
       const created = newUser()
       let runs = 0
       let written = false
@@ -173,7 +173,8 @@ describeServers(
       await until(async () => (sql === "COMMIT" ? (await count()) === 1 : written))
       await proxies[0].cut()
       expect(String(await writing)).toBe(created.id)
-      // More than twice where the server has yet to notice that the first one is gone, which holds its locks.
+      // There are more than two runs if the server has not noticed yet that the first connection is gone, which still
+      // holds its locks.
       expect(runs).toBeGreaterThan(1)
       expect(await count()).toBe(1)
       expect(String(await store.once(anyone, request, () => Promise.reject(new Error("it is known"))))).toBe(created.id)
@@ -200,7 +201,7 @@ describeServers(
       expect(proxies[0].accepted).toBe(accepted)
     })
 
-    test("neither is there when the store opens: DATABASE_UNAVAILABLE, which says why of each", async () => {
+    test("neither is reachable when the store opens: DATABASE_UNAVAILABLE, with the reason for each", async () => {
       for (const proxy of proxies) await proxy.cut()
       await expect(open(urlOver(proxies.map(({ port }) => port)))).rejects.toMatchObject({
         ...unavailable,
@@ -253,7 +254,7 @@ describeServers(
       for (const server of servers) await server.remove()
     })
 
-    test("lists are read where --database-read-url leads, and nothing else", async () => {
+    test("only lists are read from the server of --database-read-url", async () => {
       await reader.users.create(anyone, here)
       await databases[1]?.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'there', '{}')")
       const page = await reader.users.list(anyone, {}, { size: 10, token: undefined })
@@ -264,7 +265,7 @@ describeServers(
       await databases[1]?.query("DELETE FROM users WHERE id = 'there'")
     })
 
-    test("the one that takes none any more is left, and no write fails or is done twice", async () => {
+    test("a server that no longer accepts writes is left, and no write fails or is done twice", async () => {
       const before = await count(0)
       let stopped = false
       let written = 0
@@ -288,7 +289,7 @@ describeServers(
       expect(members).toEqual([names[0], undefined, names[1]])
     })
 
-    test("neither takes any: the service is not ready, and calls fail with DATABASE_UNAVAILABLE in time", async () => {
+    test("neither accepts writes: the service is not ready, and calls fail with DATABASE_UNAVAILABLE in time", async () => {
       await setReadOnly(1, 1)
       await until(() => members.at(-1) === undefined)
       await expect(store.ping({ signal: AbortSignal.timeout(1000) })).rejects.toMatchObject({ name: "TimeoutError" })
@@ -297,7 +298,7 @@ describeServers(
       await store.users.create(anyone, newUser())
     })
 
-    test("the one that lists are read from is killed: they are read from the other", async () => {
+    test("the server for reads of lists is killed: lists are read from the other", async () => {
       await setReadOnly(0, 0)
       await servers[0]?.kill()
       const lists = await openSqlStore({
@@ -305,7 +306,7 @@ describeServers(
         url: `mysql://authwire@127.0.0.1:${servers[1]?.port}/twins`,
         readUrl: `mysql://authwire@127.0.0.1:${servers[0]?.port}/twins`,
       })
-      /** Only the first server has that user. */
+      /** Whether lists are read from the first server: only it has that user. */
       const isReadFromFirst = async () => {
         const { items } = await lists.users.list(anyone, {}, { size: 1000, token: undefined })
         return items.some(({ id }) => id === here.id)

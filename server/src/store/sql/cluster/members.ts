@@ -6,32 +6,35 @@ import type { ServerLocation } from "../engine/url.js"
 import { connectToMember, type MemberConnection, silentMs } from "./member-connection.js"
 import type { MemberState } from "./member-state.js"
 
-/** The member that is in use from now on, as HOST:PORT; undefined: there is none. */
+/** A change of the member in use. `member` is its HOST:PORT, or undefined if there is none. */
 export interface MemberEvent {
   member: string | undefined
-  /** Why each member that was asked is not used. */
+  /** For each member that was asked and rejected, the reason. */
   reasons: readonly string[]
 }
 
 export interface MembersOptions {
-  /** Where the members are, in the order in which they are preferred. Asked again whenever one is looked for. */
+  /** Returns the locations of the members in order of preference. It is called whenever a member is selected. */
   locate: () => Promise<readonly ServerLocation[]>
-  /** Why a member is of no use here. */
+  /** Returns why a member is unfit for this use; undefined if it is fit. */
   unfit: (state: MemberState) => string | undefined
-  /** Whether no other member can be fit as long as this one is. */
+  /** Returns whether no other member can be fit while this one is. */
   isOnlyFit: (state: MemberState) => boolean
-  /** Opens what runs statements on a member. */
+  /** Opens the engine that runs statements on a member. */
   open: (location: ServerLocation) => Promise<MysqlEngine>
-  /** How long who asks for a member waits while there is none, in milliseconds. */
+  /** How long a caller waits for a member while there is none, in milliseconds. */
   waitMs: number
   onChange?: ((event: MemberEvent) => void) | undefined
 }
 
 /** The members of a cluster, one of which is in use. */
 export interface Members {
-  /** The engine of the member in use; while there is none, the next. Throws StatementError "unavailable". */
+  /**
+   * Returns the engine of the member in use. While there is none, waits for the next one. Throws StatementError
+   * "unavailable".
+   */
   engine(): Promise<SqlEngine>
-  /** Has the member in use asked at once, because something failed there. */
+  /** Checks the member in use at once, because something failed there. */
   suspect(): void
   close(): Promise<void>
 }
@@ -42,22 +45,29 @@ interface Member {
   connection: MemberConnection
 }
 
-/** A member that was asked: the connection to it, or the reason why it is of no use. */
+/** The answer of a member: its connection if it is fit, otherwise the reason. */
 type Answer = { location: ServerLocation; isAnswered: boolean } & (Pick<Member, "connection"> | { reason: string })
 type Fit = Pick<Member, "location" | "connection">
 
-/** How often the member in use is asked, and, while there is none, all of them. */
+/**
+ * How often the member in use is checked, and how often all members are checked while none is in use, in milliseconds.
+ */
 const askEveryMs = 500
 const lookEveryMs = 200
-/** How long a member that takes no writes any more may answer what is active there: it rejects it in words that say so. */
+/**
+ * How long a member that no longer accepts writes may answer active statements, in milliseconds. It rejects them with
+ * an error that says so.
+ */
 const lastAnswersMs = 1_000
 
 /**
- * Keeps to one member until it says that it is not fit or cannot be reached; one that is silent, until another one is fit: it
- * may only be slow. As silent counts one that says it is fit while its statements stand still, where only one can be: a primary
- * that shuts down says so for seconds after its group has elected another one. Its connections are ended before the next one is taken: the first in the order in which they were named,
- * and the one that was left last of all. While there is none, all are asked again and again. Throws StatementError when
- * nobody answers at the start and `waitMs` is not 0.
+ * Selects a member of a cluster and follows changes. It keeps a member until the member reports that it is unfit or
+ * cannot be reached. A silent member is kept until another one is fit, because it may only be slow. If only one member
+ * can be fit, a member also counts as silent if it reports to be fit while its statements hang: a primary that shuts
+ * down does so for seconds after its group has elected another one. The connections of a member are ended before the
+ * next one is taken. The next one is the first fit member in the configured order; the member that was left last is
+ * tried last. While there is none, all members are checked repeatedly. Throws StatementError if no member answers at
+ * the start and `waitMs` is not 0.
  */
 export async function followMembers({
   locate,
@@ -70,7 +80,7 @@ export async function followMembers({
   let inUse: Member | undefined
   let left: ServerLocation | undefined
   let next = nextMember()
-  /** Why there is no member, as of the last look, and whether any has answered since the start. */
+  /** Why there was no fit member in the last selection, and whether any member has answered since the start. */
   let reasons: string[] = []
   let isAnswered = false
   let round: Promise<void> | undefined
@@ -99,7 +109,7 @@ export async function followMembers({
     } catch (error) {
       if (failsBy(error, "timeout")) return "silent"
     }
-    // The connection may have been all that was lost.
+    // Perhaps only the connection was lost.
     const answer = await ask(member.location)
     if (!("connection" in answer)) return answer.isAnswered ? "unfit" : "gone"
     replaceConnection(member, answer.connection)
@@ -112,7 +122,7 @@ export async function followMembers({
     next = nextMember()
     connection.close()
     await engine.idle(answersMs)
-    // A member that is silent would not say goodbye.
+    // Not awaited, because a silent member would not acknowledge the end of a connection.
     void engine.close().catch(() => {})
     onChange?.({ member: undefined, reasons: [] })
   }
@@ -136,7 +146,7 @@ export async function followMembers({
     reasons = found
   }
 
-  /** Why it cannot be taken, if it cannot. */
+  /** Takes the member into use. Returns the reason if that fails. */
   async function take({ location, connection }: Fit, reasons: readonly string[]): Promise<string | undefined> {
     if (inUse !== undefined && nameOf(inUse.location) === nameOf(location)) {
       replaceConnection(inUse, connection)
@@ -222,7 +232,7 @@ function nameOf({ host, address, port }: ServerLocation): string {
   return name.includes(":") ? `[${name}]:${port}` : `${name}:${port}`
 }
 
-/** What went wrong, in a word of the system or the database, which quotes nothing. */
+/** Returns the cause of an error as a code or name, which quotes no values. */
 function reasonOf(error: unknown): string {
   if (error instanceof StatementError) return error.code ?? error.message
   return error instanceof Error ? error.name : "an error"

@@ -8,8 +8,8 @@ import { followMembers, type MembersOptions } from "./members.js"
 export type ClusterOptions = ServerOptions & Pick<MembersOptions, "onChange">
 
 /**
- * Opens the server that takes writes: the only one that is named, or a member of a cluster, of which it follows the one
- * that does. Which of the two it is stays so: of a single name the addresses are waited for, for `connectTimeoutMs`. Throws
+ * Opens the server for writes: a single server, or the member of a cluster that accepts writes, which is followed from
+ * then on. This choice is made once, and the lookup of a single name for it may take `connectTimeoutMs`. Throws
  * StatementError.
  */
 export async function openWriter(named: readonly ServerLocation[], options: ClusterOptions): Promise<SqlEngine> {
@@ -33,9 +33,10 @@ export async function openWriter(named: readonly ServerLocation[], options: Clus
 }
 
 /**
- * Opens a member for what may be somewhat older. While there is none, whoever asks for a connection is told so at once.
+ * Opens a member for reads that may return somewhat older data. While there is none, a request for a connection fails
+ * at once.
  *
- * @param writer where the members have their statements from.
+ * @param writer the engine that builds the statements.
  */
 export async function openReader(
   named: readonly ServerLocation[],
@@ -47,7 +48,7 @@ export async function openReader(
     isOnlyFit: () => false,
     waitMs: 0,
   })
-  // Who does not get it here asks the writer, rather than to wait.
+  // A read that fails here is sent to the writer instead of waiting.
   return { ...clusterEngine(writer, members), hasOtherMembers: false }
 }
 

@@ -6,18 +6,18 @@ import { type Failure, StatementError } from "../engine/statement-error.js"
 
 const table = "authwire_schema_lock"
 
-/** How often the holder says that it goes on, and how often the others look. */
+/** How often the holder increments its heartbeat and how often waiting processes check it, in milliseconds. */
 const beatEveryMs = 1000
 const lookEveryMs = 500
 /**
- * After so many looks in a row at the same beat the holder has ended. Looks are counted and not time: a change of tables
- * may halt the whole cluster, and then neither the holder nor the others get on.
+ * After this many checks without a new heartbeat the holder has ended. Checks are counted instead of time, because a
+ * change of tables may block the whole cluster, and then neither the holder nor the waiting processes make progress.
  */
 const maxSilentLooks = 20
 
 /**
- * Works while nobody else in the cluster does so, on whichever member: who has inserted the row of a table has the lock.
- * Throws StatementError "conflict" when another one has it for longer than `maxWaitSeconds`.
+ * Runs work while no other process in the cluster does so, on any member. The process that has inserted the row of a
+ * table has the lock. Throws StatementError "conflict" if another process holds it for longer than `maxWaitSeconds`.
  */
 export async function withClusterLock<T>(
   dataSource: DataSource,
@@ -32,7 +32,7 @@ export async function withClusterLock<T>(
     ),
   )
   await take(runner, holder, maxWaitSeconds)
-  // A change of tables may take long, and has this connection for itself.
+  // The heartbeat uses another connection, because a change of tables may take long and occupies this one.
   const beat = setInterval(() => {
     dataSource.query(`UPDATE ${table} SET beat = beat + 1 WHERE holder = ?`, [holder]).catch(() => {})
   }, beatEveryMs)
@@ -40,7 +40,7 @@ export async function withClusterLock<T>(
     return await work(runner)
   } finally {
     clearInterval(beat)
-    // Else those who wait find out that it does not beat.
+    // If this fails, waiting processes notice the missing heartbeat.
     await runner.query(`DELETE FROM ${table} WHERE holder = ?`, [holder]).catch(() => {})
   }
 }
@@ -68,7 +68,7 @@ async function take(runner: QueryRunner, holder: string, maxWaitSeconds: number)
   }
 }
 
-/** Whether the statement was done; if not, it failed in one of these ways. */
+/** Returns whether the statement succeeded; false if it failed in one of these ways. */
 async function tolerating(failures: readonly Failure[], run: () => Promise<unknown>): Promise<boolean> {
   try {
     await run()

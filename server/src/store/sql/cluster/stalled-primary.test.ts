@@ -16,14 +16,14 @@ import { openServer } from "../engine/server.js"
 import { parseDatabaseUrl, type ServerLocation } from "../engine/url.js"
 import { followMembers, type Members } from "./members.js"
 
-/** As of members.ts: much longer than a statement may stand still on a member beside which no other one is fit. */
+/** Much longer than a statement may hang on the only fit member; see members.ts. */
 const longMs = 4_000
 
-/** PostgreSQL has one host. */
+/** PostgreSQL has only one host. */
 const withMembers = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
 
 describeServers(
-  "a member of %s that says it is fit while a statement stands still",
+  "a member of %s that reports to be fit while a statement hangs",
   (target) => {
     let database: StoreDatabase & TestDatabase
     let proxies: TcpProxy[]
@@ -48,7 +48,7 @@ describeServers(
 
     const nameOf = (proxy: TcpProxy | undefined) => `127.0.0.1:${proxy?.port}`
 
-    /** Runs a statement that waits until the holder of its lock ends, on the first member. */
+    /** On the first member, runs a statement that waits until the holder of its lock ends. */
     async function standStill(isOnlyFit: boolean) {
       const named = proxies.map(({ port }) => {
         const location = parseDatabaseUrl(Object.assign(new URL(database.url), { port: String(port) }).href)
@@ -72,7 +72,7 @@ describeServers(
       return { standing: Promise.allSettled([standing]), connection }
     }
 
-    test("is left, when it is the only one that can be: its statements end, and the next one is used", async () => {
+    test("is left if no other member can be fit: its statements end, and the next member is used", async () => {
       const { standing } = await standStill(true)
       const [outcome] = await standing
       expect(outcome).toMatchObject({ status: "rejected", reason: { name: "StatementError" } })
@@ -80,7 +80,7 @@ describeServers(
       expect(used).toEqual([nameOf(proxies[0]), undefined, nameOf(proxies[1])])
     })
 
-    test("is kept, when others can be fit beside it: a statement may take its time", async () => {
+    test("is kept if other members can be fit too: a slow statement is allowed", async () => {
       const { standing, connection } = await standStill(false)
       await until(() => (opened[0]?.oldestMs() ?? 0) > longMs)
       await holder.end()

@@ -3,7 +3,10 @@ import type { ConnectionOptions } from "mysql2"
 import type { Sockets } from "./sockets.js"
 import type { ServerLocation } from "./url.js"
 
-/** What leads mysql2 to a server. A certificate is compared with its host, whichever of its addresses it has. */
+/**
+ * Returns mysql2's options to connect to a server. A certificate is compared with the host, whichever of its addresses
+ * is used.
+ */
 export function connectionOptions(location: ServerLocation, sockets?: Sockets): ConnectionOptions {
   const { host, port, address = host, socketPath, username: user, password, database, ssl } = location
   const place = socketPath === undefined ? { host: address, port } : { path: socketPath }

@@ -3,7 +3,7 @@ import type { Engine } from "../schema/column-types.js"
 import { entities } from "../schema/entities.js"
 import { migrations } from "../schema/migrations/index.js"
 
-/** What the data sources of all engines have. */
+/** Returns the options that the data sources of all engines share. */
 export function common(engine: Engine) {
   return {
     entities: Object.values(entities(engine)),
@@ -14,7 +14,10 @@ export function common(engine: Engine) {
   }
 }
 
-/** TypeORM would write to the console, queries with their values; what fails is thrown as well. */
+/**
+ * Suppresses TypeORM's logging. It would write queries with their values to the console, and failures are thrown
+ * anyway.
+ */
 const silent: Logger = {
   logQuery() {},
   logQueryError() {},

@@ -5,44 +5,50 @@ import type { Engine } from "../schema/column-types.js"
 import type { Lock } from "../schema/table.js"
 
 export interface Result {
-  /** Of a statement that reads: its rows, as cells in the order of the columns. */
+  /** The rows of a read, as cells in the order of the columns. */
   rows: Cell[][]
-  /** Of a statement that writes: how many rows matched its condition, also when it changed nothing in them. */
+  /** The number of rows that matched the condition of a write, even if it changed nothing in them. */
   matched: number
 }
 
-/** A connection that one unit of work has for itself. Everything it throws is a StatementError. */
+/** A connection for the exclusive use of one unit of work. All errors that it throws are StatementErrors. */
 export interface Connection {
-  /** Whether it was used before: then its other end may have gone away unnoticed. */
+  /** Whether the connection was used before. Then it may be dead without notice. */
   readonly reused: boolean
-  /** Runs a prepared statement; without cells, one that cannot be prepared (BEGIN, COMMIT). */
+  /** Runs a prepared statement. Without cells: a statement that cannot be prepared (BEGIN, COMMIT). */
   run(statement: string, cells?: Cell[]): Promise<Result>
-  /** Gives it back for others, or ends it if it broke. */
+  /** Returns the connection to the pool, or ends it if it is broken. */
   release(): void
-  /** Ends it. */
+  /** Ends the connection. */
   discard(): void
 }
 
-/** What differs between the databases. */
+/** The interface to one database engine, with all that differs between them. */
 export interface SqlEngine {
   readonly engine: Engine
   readonly dataSource: DataSource
-  /** How many units of work may run at the same time. */
+  /** The number of units of work that may run at the same time. */
   readonly concurrency: number
-  /** The statement that begins a transaction which will write. */
+  /** The statement that begins a write transaction. */
   readonly begin: string
   readonly lock: Lock
-  /** Whether it locks single rows; else whoever writes locks everything. */
+  /** Whether the engine locks single rows. Otherwise a write locks the whole database. */
   readonly locksRows: boolean
   /** How lookups by key share statements. The limit is a power of two. */
   readonly lookups: CoalesceOptions
-  /** Whether another member may take writes when this one takes none: what was not done is done there. */
+  /**
+   * Whether another member of a cluster may accept writes when this one does not. Work that was not done is then
+   * retried there.
+   */
   readonly hasOtherMembers: boolean
   connect(): Promise<Connection>
-  /** Runs TypeORM's own queries on a connection that nobody uses afterwards. Failures of the database are StatementErrors. */
+  /**
+   * Runs TypeORM's own queries on a connection that is not reused afterwards. Failures of the database are
+   * StatementErrors.
+   */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
-  /** The same, while no other process does so: for changes of the tables. */
+  /** Runs work like withQueryRunner while no other process does so: for changes of the tables. */
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
-  /** Ends all connections. Statements active throw. */
+  /** Ends all connections. Active statements throw. */
   close(): Promise<void>
 }

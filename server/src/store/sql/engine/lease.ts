@@ -5,11 +5,11 @@ import { observedConnection } from "./observed-connection.js"
 import type { Observation } from "./observer.js"
 import { failsBy, StatementError } from "./statement-error.js"
 
-/** The connection of a unit of work. */
+/** The connection that a unit of work borrows from the pool. */
 export class Lease {
   readonly #engine: SqlEngine
   readonly #observation: Observation
-  /** See Waiter. It may change between two statements. */
+  /** The spans of the statements; see Waiter. They may change between two statements. */
   spans: readonly Span[]
   #opening: Promise<void> | undefined
   #connection: Connection | undefined
@@ -29,7 +29,7 @@ export class Lease {
     const begun = performance.now()
     this.#opening = this.#engine.connect().then((connection) => {
       const { observer } = this.#observation
-      // SQLite has one connection, which was open before.
+      // SQLite has one connection, which is always open.
       if (this.#engine.engine !== "sqlite" && !connection.reused) observer?.connected(performance.now() - begun)
       this.#connection =
         observer === undefined && this.#observation.tracer === undefined
@@ -40,9 +40,9 @@ export class Lease {
   }
 
   /**
-   * Runs a statement that may run twice. Connections that waited in the pool while the database restarted are dead, and
-   * those that waited during a failover lead to a server that takes no writes now; the statement goes on to the next one,
-   * until one is new.
+   * Runs a statement that may run twice. A pooled connection may be dead because the database restarted, or may lead to a server
+   * that takes no writes any more because of a failover. The statement then moves to the next connection, until it fails on one that
+   * is new.
    */
   async read(statement: string, cells?: Cell[]) {
     for (;;) {

@@ -3,10 +3,10 @@ import type { Connection, SqlEngine } from "./engine.js"
 import type { Observation, StatementName } from "./observer.js"
 import { StatementError } from "./statement-error.js"
 
-/** By their text, of which there are as many as statements that are prepared. */
+/** The names of statements by their text. There are as many as prepared statements. */
 const known = new Map<string, StatementName>()
 
-/** What a statement does. It is found in the text, since that alone passes through all layers. */
+/** Returns the name of a statement. It is parsed from the text, because only the text passes through all layers. */
 export function nameOf(statement: string): StatementName {
   let name = known.get(statement)
   if (name === undefined) {
@@ -19,12 +19,12 @@ export function nameOf(statement: string): StatementName {
   return name
 }
 
-/** What the conventions call an engine, where that differs from what TypeORM calls it. */
+/** The names of engines in OpenTelemetry's conventions, where they differ from TypeORM's. */
 const systems: Readonly<Record<string, string>> = { postgres: "postgresql" }
 
 /**
- * A connection whose statements are observed, and have a span inside of each of the given ones. A span has the text of its
- * statement, in which every value is a parameter, and no value.
+ * Returns a connection whose statements are observed and have a child span in each of the given spans. A span contains
+ * the text of its statement but no values, because every value is a parameter.
  */
 export function observedConnection(
   connection: Connection,

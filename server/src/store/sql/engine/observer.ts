@@ -1,44 +1,44 @@
 import type { Tracer } from "@opentelemetry/api"
 
-/** Hears what happens between the calls and the database, for metrics. Nothing in it waits or throws. */
+/** Observes what happens between calls and the database, for metrics. Its methods do not wait and do not throw. */
 export interface DatabaseObserver {
-  /** A unit of work has its connection, so many milliseconds after it wanted one. */
+  /** A unit of work has got its connection, after waiting `ms` milliseconds. */
   waited(ms: number): void
-  /** A connection was made, in so many milliseconds. */
+  /** A connection was made in `ms` milliseconds. */
   connected(ms: number): void
   /**
    * A statement has ended.
    *
-   * @param failure how it failed, as StatementError says it; undefined if it did not
+   * @param failure the kind of failure, as in StatementError; undefined if it succeeded
    */
   ran(about: StatementName, ms: number, failure: string | undefined): void
-  /** One statement answers so many lookups. */
+  /** One statement has answered `count` lookups. */
   lookedUp(count: number): void
 }
 
-/** What a statement does: of few values, for names of spans and labels of metrics. */
+/** The name of a statement for spans and metric labels. It has low cardinality. */
 export interface StatementName {
   /** `SELECT`, `COMMIT` and the like. */
   readonly operation: string
-  /** The first of its tables; undefined where it has none. */
+  /** The first table; undefined if the statement has none. */
   readonly table: string | undefined
-  /** `SELECT sessions users`. */
+  /** The operation and the tables, such as `SELECT sessions users`. */
   readonly summary: string
 }
 
-/** Who hears of what happens in a database; nobody by default. */
+/** The observers of a database. Default: none. */
 export interface Observation {
   observer?: DatabaseObserver | undefined
-  /** Makes the spans of statements. */
+  /** Creates the spans of statements. */
   tracer?: Tracer | undefined
 }
 
-/** How busy a database is, at a moment. */
+/** The current load of a database. */
 export interface DatabaseLoad {
-  /** How many units of work may run at the same time. */
-  readonly places: number
-  /** How many do. */
+  /** The number of units of work that may run at the same time. */
+  readonly limit: number
+  /** The number that are running. */
   readonly active: number
-  /** How many calls wait: for a connection, or for their turn to write a row. */
+  /** The number of calls that wait for a connection or for their turn to write a row. */
   readonly waiting: number
 }

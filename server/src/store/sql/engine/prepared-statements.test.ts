@@ -28,7 +28,7 @@ describeServers("prepared statements on %s", (target) => {
   if (target === "postgres") {
     test("a statement is prepared once on each connection, and then only executed", async () => {
       const store = sqlStore(database, { encryptionKeys })
-      // The connection of the pool, the only one: the one for the sign of life has not been used.
+      // The pool's only connection: the one for the ping has not been used.
       const prepared = () =>
         run(`SELECT statement, generic_plans + custom_plans FROM pg_prepared_statements
              WHERE statement LIKE 'SELECT "u"%"accounts" "a" INNER JOIN%' AND statement NOT LIKE '% IN %'`)
@@ -43,11 +43,11 @@ describeServers("prepared statements on %s", (target) => {
       const empty = await createStoreDatabase(target)
       const own = await openDatabase({ url: empty.url, poolSize: 1 })
       const store = sqlStore(own, { encryptionKeys })
-      // Only the store sees to it here.
+      // Disables autovacuum, so that only the store can drop the plan.
       await empty.query("ALTER TABLE users SET (autovacuum_enabled = off)")
       await store.users.create(anyone, user)
       await empty.query("ANALYZE users")
-      /** How often a lookup reads the table whole. */
+      /** Returns how often a lookup scans the whole table. */
       const wholeReads = async () => {
         const count = async () => {
           await own.statements({}, (sql) => sql.read(plainSql("SELECT pg_stat_force_next_flush()"), []))
@@ -87,7 +87,7 @@ describeServers("prepared statements on %s", (target) => {
       for (const _ of range(10)) await store.users.getByAccount(anyone, account)
       const after = await count()
       expect(after.Com_stmt_prepare).toBe(before.Com_stmt_prepare)
-      // Counting is the eleventh.
+      // The query that counts is the eleventh.
       expect(after.Com_stmt_execute).toBe((before.Com_stmt_execute as number) + 11)
       expect(after.Questions).toBe((before.Questions as number) + 11)
     })

@@ -3,13 +3,13 @@ import type { StatementError } from "./statement-error.js"
 
 export interface QueryRunnerOptions<Connection> {
   dataSource: DataSource
-  /** Classifies what the driver threw. */
+  /** Classifies an error of the driver. */
   statementError: (error: unknown) => StatementError
-  /** Ends the connection of the runner: what was set on it must not stay in the pool. */
+  /** Ends the connection of the runner, because its session settings must not return to the pool. */
   end: (connection: Connection) => void
 }
 
-/** Runs work with a query runner of TypeORM on a server, whose connection is ended then. Throws StatementError. */
+/** Runs work with a TypeORM query runner on a server, and ends its connection afterwards. Throws StatementError. */
 export async function withQueryRunnerOf<Connection, T>(
   { dataSource, statementError, end }: QueryRunnerOptions<Connection>,
   work: (runner: QueryRunner) => Promise<T>,

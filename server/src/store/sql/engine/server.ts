@@ -11,7 +11,7 @@ export interface ServerOptions {
   onTrouble?: (() => void) | undefined
 }
 
-/** Opens the engine of a server of MySQL or MariaDB. Throws StatementError. */
+/** Opens the engine of a MySQL or MariaDB server. Throws StatementError. */
 export async function openServer(location: ServerLocation, options: ServerOptions): Promise<MysqlEngine> {
   const engine = mysqlEngine({ ...(await openServerDataSource(location, options)), ...options })
   try {

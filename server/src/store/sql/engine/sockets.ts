@@ -1,13 +1,13 @@
 import type { Socket } from "node:net"
 
-/** The sockets of a data source, those included that are being connected. */
+/** The sockets of a data source, including those that are still connecting. */
 export interface Sockets {
-  /** Knows a socket until it is closed, and returns it. */
+  /** Tracks a socket until it is closed, and returns it. */
   add(socket: Socket): Socket
   destroyAll(): void
   /**
-   * Waits for something that asks over these sockets. After so many milliseconds they are destroyed, which makes it fail: a
-   * driver limits how long it takes to connect, and waits for the answers to its first questions without end.
+   * Waits for `asking`, which uses these sockets. After `ms` milliseconds they are destroyed, so that `asking` fails.
+   * This is necessary because a driver limits the time to connect but not the time to wait for the first answers.
    */
   within<T>(ms: number, asking: Promise<T>): Promise<T>
 }
@@ -24,7 +24,7 @@ export function sockets(): Sockets {
     },
     destroyAll,
     async within(ms, asking) {
-      // Again and again: the first time may come between two connections.
+      // The timer repeats, because its first run may fall between two connections.
       const timer = setInterval(destroyAll, ms)
       try {
         return await asking

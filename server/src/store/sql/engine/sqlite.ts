@@ -6,7 +6,9 @@ import { common } from "./data-source.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { type Failure, StatementError } from "./statement-error.js"
 
-/** How long SQLite waits for another process's lock. It waits in the event loop's place, so: briefly. */
+/**
+ * How long SQLite waits for a lock of another process, in milliseconds. Short, because the wait blocks the event loop.
+ */
 const busyTimeoutMs = 20
 
 const failures: [prefix: string, failure: Failure][] = [
@@ -23,13 +25,13 @@ const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_NOTADB", "unavailable"],
 ]
 
-/** Opens a file of SQLite, or `:memory:`. Throws StatementError. */
+/** Opens a SQLite file, or `:memory:`. Throws StatementError. */
 export async function openSqliteEngine(path: string): Promise<SqlEngine> {
   const dataSource = new DataSource({
     type: "better-sqlite3",
     driver: createRequire(import.meta.url)("libsql"),
     database: path,
-    // Turning the write-ahead log on needs the file for a moment without anybody else.
+    // Turning on the write-ahead log briefly requires exclusive access to the file.
     timeout: 5000,
     enableWAL: path !== ":memory:",
     ...common("sqlite"),
@@ -44,7 +46,10 @@ export async function openSqliteEngine(path: string): Promise<SqlEngine> {
   return sqliteEngine(dataSource)
 }
 
-/** SQLite has one connection and answers at once: no statement waits or runs long, and nothing is left to close. */
+/**
+ * Creates the engine of SQLite. It has one connection and runs statements synchronously, so no statement waits or needs
+ * a timeout.
+ */
 function sqliteEngine(dataSource: DataSource): SqlEngine {
   const statements = new Map<string, Libsql.Statement>()
 
@@ -59,8 +64,9 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
   }
 
   /**
-   * Takes the lock before a statement that writes. A prepared statement that meets a lock is left half-way, and what
-   * follows on the connection is not committed as long as it is; BEGIN and COMMIT are not prepared.
+   * Runs a write in its own transaction, so that BEGIN IMMEDIATE acquires the lock before it. A prepared statement that
+   * meets a lock stays unfinished, and nothing that follows on the connection is committed while it is. BEGIN and
+   * COMMIT are not prepared.
    */
   function write(database: Libsql.Database, statement: Libsql.Statement, cells: Cell[]): number {
     if (database.inTransaction) return statement.run(cells).changes
@@ -105,7 +111,7 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
     dataSource,
     concurrency: 1,
     begin: "BEGIN IMMEDIATE",
-    // Its transactions lock everything as they begin.
+    // A transaction locks the whole database when it begins.
     lock: (select) => select,
     locksRows: false,
     lookups: { limit: 1, ahead: 1 },
@@ -128,10 +134,10 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
   }
 }
 
-/** Classifies what libsql threw. Its messages name tables and columns, and quote nothing. */
+/** Classifies an error of libsql. Its messages name tables and columns, and quote no values. */
 function statementError(error: unknown): StatementError {
   const { message, code } = error as { message: string; code?: string }
-  // The code of a file that cannot be opened is the empty string.
+  // libsql's code for a file that cannot be opened is the empty string.
   const failure = code === "" ? "unavailable" : failures.find(([prefix]) => code?.startsWith(prefix))?.[1]
   return new StatementError(failure ?? "fault", message, code)
 }

@@ -1,11 +1,19 @@
 import { StoreError } from "../../error.js"
 
 /**
- * What went wrong with a statement, known by error numbers and codes, never by message text:
- * a duplicate key; a foreign key without its parent; a row that is not there, or not as it was read; a conflict with another transaction (nothing was done, try again);
- * a lock that another transaction holds (likewise); a member of a cluster that cannot do it any more where another one may
- * (likewise); a database that takes no writes; no database to speak of; out of time;
- * anything else, which is a fault of this program or of the schema.
+ * The kinds of statement failures. They are recognized by error numbers and codes, never by message text.
+ *
+ * - `duplicate`: a key exists already.
+ * - `no-parent`: a foreign key refers to a row that does not exist.
+ * - `unmatched`: a row does not exist or has changed since it was read.
+ * - `conflict`: a conflict with another transaction. Nothing was done, so the work can be retried.
+ * - `locked`: another transaction holds a lock. Nothing was done, so the work can be retried.
+ * - `moved`: this member of a cluster can no longer do it, but another one may. Nothing was done, so the work can be
+ *   retried.
+ * - `read-only`: the database does not accept writes.
+ * - `unavailable`: the database cannot be reached.
+ * - `timeout`: the statement took too long.
+ * - `fault`: anything else, which is a bug of this program or of the schema.
  */
 export type Failure =
   | "duplicate"
@@ -19,11 +27,11 @@ export type Failure =
   | "timeout"
   | "fault"
 
-/** The one kind of error that an engine throws. Its message holds no value of a parameter or a row. */
+/** The only type of error that an engine throws. Its message contains no value of a parameter or a row. */
 export class StatementError extends Error {
   override readonly name = "StatementError"
   readonly failure: Failure
-  /** The driver's or the server's code, such as `ER_LOCK_DEADLOCK`. */
+  /** The code of the driver or the server, such as `ER_LOCK_DEADLOCK`. */
   readonly code: string | undefined
 
   constructor(failure: Failure, message: string, code?: string) {
@@ -37,7 +45,7 @@ export function failsBy(error: unknown, failure: Failure): error is StatementErr
   return error instanceof StatementError && error.failure === failure
 }
 
-/** The store's error for what every method may throw; everything else is returned as it is. */
+/** Converts failures that every method may throw to a StoreError. Returns any other error as it is. */
 export function storeError(error: unknown): unknown {
   if (failsBy(error, "conflict") || failsBy(error, "locked")) {
     return new StoreError("CONFLICT", "the write conflicted with others", { cause: error })

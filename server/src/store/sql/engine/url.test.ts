@@ -83,7 +83,7 @@ describe("parseDatabaseUrl", () => {
     ["no database", "mysql://user:hunter2@localhost", /names no database/],
     ["no file", "sqlite:", /names no file/],
     [
-      "a parameter that it does not know",
+      "a parameter that the parser does not know",
       "mysql://u:hunter2@localhost/x?sslmode=require",
       /unknown parameter: sslmode/,
     ],
@@ -118,15 +118,15 @@ if (databaseTargets().includes("mysql")) {
       expect(await cipherWith("ssl-mode=REQUIRED")).toMatch(/./)
     })
 
-    test("VERIFY_CA rejects a certificate that nobody vouches for", async () => {
+    test("VERIFY_CA rejects a certificate without a trusted authority", async () => {
       await expect(cipherWith("ssl-mode=VERIFY_CA")).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
     })
 
-    test("VERIFY_CA accepts the server's own authority; VERIFY_IDENTITY also wants the host's name", async () => {
+    test("VERIFY_CA accepts the server's own authority; VERIFY_IDENTITY also requires the host's name", async () => {
       const empty = await createDatabase("mysql")
       const [row] = await empty.query("SELECT CONCAT(@@datadir, @@ssl_ca) AS path")
       await empty.drop()
-      // A server on another machine keeps its files to itself.
+      // The files of a server on another machine are not readable here.
       if (!existsSync(String(row?.path))) return
       const ca = `ssl-ca=${encodeURIComponent(String(row?.path))}`
       expect(await cipherWith(`ssl-mode=VERIFY_CA&${ca}`)).toMatch(/./)

@@ -3,7 +3,7 @@ import { isIP } from "node:net"
 import type { SslOptions } from "mysql2"
 import { type PostgresLocation, parsePostgresUrl } from "./postgres/postgres-url.js"
 
-/** Where a database is: a file of SQLite (or `:memory:`), a server of MySQL or MariaDB, or one of PostgreSQL. */
+/** The location of a database: a SQLite file (or `:memory:`), a MySQL or MariaDB server, or a PostgreSQL server. */
 export type DatabaseLocation =
   | { kind: "sqlite"; path: string }
   | ({ kind: "server" } & ServerLocation)
@@ -11,7 +11,7 @@ export type DatabaseLocation =
 
 export interface ServerLocation {
   host: string
-  /** Which of the addresses of the host, where it has several. */
+  /** The address to use, if the host has several. */
   address?: string
   port: number
   socketPath: string | undefined
@@ -22,17 +22,17 @@ export interface ServerLocation {
 }
 
 /**
- * Reads a database URL:
+ * Parses a database URL:
  *
  * - `sqlite:PATH`, `sqlite::memory:`
  * - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`; see parsePostgresUrl.
- * - `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (port 3306 unless given; `mariadb://` is the same), with these
- *   parameters, named as MySQL's own programs name them: `ssl-mode` (`DISABLED`, the default; `REQUIRED`: encrypted, to
- *   whomever; `VERIFY_CA`; `VERIFY_IDENTITY`: the certificate also names the host), `ssl-ca`, `ssl-cert`, `ssl-key`
- *   (paths of PEM files), `socket` (path of a Unix socket, in place of host and port). Of a URL with several hosts
- *   urlsOfHosts makes several URLs.
+ * - `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (default port 3306; `mariadb://` is the same), with the following
+ *   parameters, which have the names of MySQL's own programs: `ssl-mode` (`DISABLED`, the default; `REQUIRED`:
+ *   encrypted, without verification of the server; `VERIFY_CA`; `VERIFY_IDENTITY`: the certificate must also name the
+ *   host), `ssl-ca`, `ssl-cert`, `ssl-key` (paths of PEM files), `socket` (path of a Unix socket, in place of host and
+ *   port). urlsOfHosts splits a URL with several hosts first.
  *
- * Throws a TypeError that does not quote the URL, which may hold a password.
+ * Throws a TypeError that does not quote the URL, because it may contain a password.
  */
 export function parseDatabaseUrl(url: string): DatabaseLocation {
   if (url.startsWith("sqlite:")) {
@@ -52,7 +52,7 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
   for (const name of searchParams.keys()) {
     if (!parameters.includes(name)) throw new TypeError(`the database URL has an unknown parameter: ${name}`)
   }
-  // An IPv6 address stands in brackets in a URL, and nowhere else.
+  // An IPv6 address is in brackets only within a URL.
   const host = hostname.replace(/^\[(.*)\]$/, "$1") || "localhost"
   return {
     kind: "server",
@@ -74,7 +74,7 @@ function sslOptions(host: string, parameters: URLSearchParams): SslOptions | und
   if (!["REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"].includes(mode)) {
     throw new TypeError("ssl-mode must be DISABLED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY")
   }
-  // A certificate's IP addresses are not looked at by the driver.
+  // The driver does not check the IP addresses of a certificate.
   if (mode === "VERIFY_IDENTITY" && isIP(host) !== 0) throw new TypeError("VERIFY_IDENTITY needs the name of a host")
   const options: SslOptions = {
     rejectUnauthorized: mode !== "REQUIRED",

@@ -7,11 +7,11 @@ import { createCipher, derivedKey } from "../cipher.js"
 const saltBytes = 12
 
 /**
- * What stands for a position in the events of a tenant, for callers: nobody else can make one, or learn from one how much
- * others write. Each stream seals by a key of its own, which is derived from those of the store and from a salt that stands in
- * front: a key may seal 2^32 values, and a replica has more cursors than that to tell.
+ * Creates the cursors that represent positions in the events of a tenant. Only the store can create one, and a cursor
+ * does not reveal how much other tenants write. Each stream seals with its own key, derived from the store's keys and a
+ * salt that is the prefix of the cursor: a key may seal 2^32 values, and a replica creates more cursors than that.
  *
- * @param encryptionKeys those of the store.
+ * @param encryptionKeys the keys of the store.
  */
 export function eventCursors(encryptionKeys: readonly Buffer[]): Pick<EventStore, "sealer" | "positionOf"> {
   const cipherOf = (salt: string) =>

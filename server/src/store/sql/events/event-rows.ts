@@ -4,9 +4,9 @@ import type { Database } from "../database.js"
 import type { Change } from "../query/statement.js"
 
 /**
- * The row of an event, for the write that it tells of; none where no events are kept.
+ * Returns the insert of an event, for the transaction of the write that it records; empty if no events are kept.
  *
- * @param ids of things that have been written; they may be unknown.
+ * @param ids of the objects that were written; they may be unknown.
  */
 export type EventOf = (caller: Caller, kind: EventKind, ids?: EventIds) => readonly Change[]
 

@@ -10,11 +10,11 @@ import type { EventPosition, StoredEvent } from "../../types.js"
 import type { SqlStore } from "../index.js"
 import { eventRows } from "./event-rows.js"
 
-/** How much is written: `AUTHWIRE_TEST_EVENTS` times as much. */
+/** The amount of load: `AUTHWIRE_TEST_EVENTS` multiplies it. */
 const factor = Number(process.env.AUTHWIRE_TEST_EVENTS ?? 1)
 
-// Transactions of three processes that commit late, out of the order of their ids, or not at all, while each process and some
-// that are killed give sequences.
+// Three processes run transactions that commit late, out of the order of their ids, or not at all. Meanwhile each
+// process assigns sequences, and so do some processes that are killed.
 describe.each(databaseTargets())("events under load on %s", (target) => {
   let database: StoreDatabase
   const stores: SqlStore[] = []
@@ -26,15 +26,15 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
   })
   afterAll(() => database.drop())
 
-  test("each reader is told each event that was committed, once, in one order, and what came first before what followed", async () => {
+  test("each reader gets every committed event once, in one order, in which earlier commits precede later writes", async () => {
     const caller = { tenant: "load" }
     const isSqlite = target === "sqlite"
     const perWriter = Math.round((isSqlite ? 12 : 60) * factor)
     const lateMs = isSqlite ? 4 : 30
-    /** In the order in which their commits were acknowledged. */
+    /** The ids of committed events, in the order in which their commits were acknowledged. */
     const committed: string[] = []
     const rolledBack: string[] = []
-    /** How many were committed, as far as anybody knew, when the write of an event began. */
+    /** For each event, the number of commits that were acknowledged when its write began. */
     const followed = new Map<string, number>()
     let isOver = false
 
@@ -51,7 +51,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
       })
     }
 
-    /** A transaction that has its event for a while before it ends, one way or the other. */
+    /** Runs a transaction that holds its event for a while before it commits or rolls back. */
     async function late(store: SqlStore, id: string): Promise<void> {
       const eventOf = eventRows(store.database, { clock: Date.now, areKept: true })
       const { insert } = store.database.tables.events
@@ -81,12 +81,12 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
           await store.users.create(caller, newUser({ id }))
           committed.push(id)
         }
-        // What follows in this process is written after it.
+        // Writes of this process that follow begin after this flush.
         if (Math.random() < 0.2) await feeds[Math.floor(Math.random() * feeds.length)]?.flush()
       }
     }
 
-    /** Processes that die while they give sequences. */
+    /** Runs processes that are killed while they assign sequences. */
     async function victims(): Promise<number> {
       let count = 0
       while (!isOver) {
@@ -103,7 +103,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
       return count
     }
 
-    /** Somebody whose stream is cut again and again, and who goes on from the last cursor. */
+    /** Runs a client whose stream is cut repeatedly and which continues from its last cursor. */
     async function watcher(): Promise<StoredEvent[]> {
       const [store, feed] = [stores[0] as SqlStore, feeds[0] as EventFeed]
       const seen: StoredEvent[] = []
@@ -146,7 +146,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
     for (const each of told) expect(ids(each)).toEqual(order)
     expect(ids(seen)).toEqual(order)
 
-    // What was committed before the write of another began is before it.
+    // An event that was committed before the write of another one began must precede it.
     const place = new Map(order.map((id, n) => [id, n]))
     const latest = committed.map(() => 0)
     for (const [n, id] of committed.entries()) latest[n] = Math.max(latest[n - 1] ?? -1, place.get(id) as number)
@@ -154,7 +154,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
       const before = followed.get(id) as number
       if (before > 0) expect(place.get(id)).toBeGreaterThan(latest[before - 1] as number)
     }
-    // The load was one: many did commit out of the order in which they began.
+    // Check that there was real load: many events committed out of the order in which they began.
     const overtaken = committed.filter(
       (id, n) => n > 0 && (followed.get(id) as number) < (followed.get(committed[n - 1] as string) as number),
     )

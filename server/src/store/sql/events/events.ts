@@ -3,27 +3,27 @@ import type { Database, Reads } from "../database.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { EventRow } from "../schema/entities.js"
 
-/** How many events one transaction gives their sequences. */
+/** The number of events that get their sequences in one transaction. */
 const eventsAtOnce = 1000
 
-/** How many of them one statement does. */
+/** The number of events that get their sequences by one statement. */
 const eventsPerStatement = 50
 
-/** The name of the one row of `event_head`. */
+/** The key of the only row of `event_head`. */
 const head = { name: "events" }
 
 /**
- * Events in the order of their commits.
+ * Creates the store of events, which orders them by their commits.
  *
- * A transaction adds its event without a sequence. Whoever wants to read locks the row of `event_head`, reads those that
- * have none, which are those that are committed, and gives them the next ones, in the order of their ids. So no sequence ever
- * comes before one that was already there to be read, whatever commits late or is rolled back, and the lock decides between
- * those who do it at the same time; on several primaries, whose row locks are their own, it is the write to that row that
- * conflicts. Each statement sees what was committed before it (READ COMMITTED), so that the second one sees what whoever had
- * the lock before has done.
+ * A transaction adds its event without a sequence. A reader locks the row of `event_head`, reads the events without a
+ * sequence, which are committed, and assigns them the next sequences in the order of their ids. So no event ever gets a
+ * lower sequence than one that could already be read, even if it commits late. The lock serializes concurrent readers.
+ * On several primaries, where row locks are local, the write to that row conflicts instead. Each statement sees
+ * everything committed before it (READ COMMITTED), so a reader that waited for the lock sees the sequences that the
+ * previous holder assigned.
  *
- * Of two events one was committed before the write of the other began: then its id is lower, and where both wait they get
- * their sequences in that order; see docs/decisions/0015-events.md.
+ * If one event was committed before the write of another began, its id is lower. If neither has a sequence yet, they
+ * get their sequences in that order; see docs/decisions/0015-events.md.
  *
  * @param areKept whether the writes of this process add events.
  */
@@ -34,7 +34,7 @@ export function eventStore(
   const { events, eventHead } = database.tables
   const quote = (name: string) => database.dataSource.driver.escape(name)
   const isInnoDb = database.engine === "mysql" || database.engine === "mariadb"
-  /** The last sequence, the history, and whether any event waits for its sequence. */
+  /** Selects the last sequence, the history, and whether any event has no sequence yet. */
   const selectHead: Statement<unknown> = {
     sql:
       `SELECT h.${quote("sequence")}, h.${quote("history")}, CASE WHEN EXISTS (SELECT 1 FROM ${quote("events")} e` +
@@ -46,7 +46,7 @@ export function eventStore(
       .selectFrom("e")
       .select("e.id")
       .where("e.sequence IS NULL")
-      // The index has them in this order. MariaDB would sort them by what is null in all of them.
+      // This is the order of the index. MariaDB would sort by the sequence although it is null in all of these rows.
       .orderBy(database.engine === "mariadb" ? "e.id" : "e.sequence")
       .addOrderBy("e.id")
       .limit(eventsAtOnce),
@@ -65,25 +65,28 @@ export function eventStore(
   )
   const following = new Map<string, Statement<{ tenant?: string; sequence: number }>>()
 
-  /** Waits for others who have the row, which is not for long, where elsewhere one would try again: it has to be soon. */
+  /**
+   * Selects the row of `event_head` and waits for its lock. Other locked rows are retried instead, but this lock is
+   * held only briefly and the result is needed soon.
+   */
   function lockedHead() {
     const select = eventHead.selectFrom("h").where(eventHead.keyIs("h"))
-    // SQLite locks everything as the transaction begins.
+    // SQLite locks the whole database when the transaction begins.
     return database.engine === "sqlite" ? select : select.setLock("pessimistic_write")
   }
 
-  /** Their ids and by how much each is raised: a sequence need not be the next number, only a greater one. */
+  /** Raises each id by the same offset, because a sequence need not be the next number, only a greater one. */
   function giveSequencesTo(): Statement<{ ids: readonly number[]; offset: number }> {
     const parameter = (n: number) => (database.engine === "postgres" ? `$${n + 1}` : "?")
     const list = Array.from({ length: eventsPerStatement }, (_, n) => parameter(n + 1))
-    // Without the index a server that thinks the table small would read all of it, and wait for rows of transactions that
-    // are not committed.
+    // Without the hint a server that assumes a small table would scan all of it, and wait for rows of uncommitted
+    // transactions.
     const by = isInnoDb ? " FORCE INDEX (PRIMARY)" : ""
     return {
       sql:
         `UPDATE ${quote("events")}${by} SET ${quote("sequence")} = ${quote("id")} + ${parameter(0)}` +
         ` WHERE ${quote("id")} IN (${list.join(", ")})`,
-      // The last id stands for those that lack.
+      // The last id is repeated for missing ones.
       cells: ({ ids, offset }) => [offset, ...list.map((_, n) => ids[Math.min(n, ids.length - 1)] as number)],
     }
   }
@@ -103,7 +106,8 @@ export function eventStore(
     return select
   }
 
-  // PostgreSQL would rather pass over the events of all other tenants, by the other index, if this were said as to the others.
+  // With the condition of the other engines, PostgreSQL would use the other index and skip the events of all other
+  // tenants.
   const isOfTenant =
     database.engine === "postgres"
       ? "e.tenant = :tenant AND (e.tenant, e.sequence) > (:tenant, :sequence)"
@@ -123,7 +127,7 @@ export function eventStore(
     areKept,
 
     async sequence(waiter) {
-      // Most of the time there is nothing to do, and no lock is taken to find that out.
+      // Usually no event waits for a sequence. This read finds that out without a lock.
       const found = await database.statements(waiter, readHead)
       if (!found.anyWaits) return found.last
       for (;;) {
@@ -162,7 +166,7 @@ export function eventStore(
 
     history: (waiter) =>
       database.statements(waiter, async (sql) => {
-        // Read first: what is cleaned away between the two statements was below the sequences that follow.
+        // Read the head first: events that are deleted between the two statements precede the remaining sequences.
         const { last, history } = await readHead(sql)
         const [cells] = await sql.read(lowest, {})
         const first = events.value("sequence", (cells as Cell[])[0] as Cell)

@@ -2,20 +2,23 @@ import type { EventStore, ExpiredRows } from "../../store.js"
 import type { Database } from "../database.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 
-/** How many events one DELETE names. With more of them MySQL would rather read a small table whole. */
+/** The number of events in one DELETE. With more keys MySQL would scan a small table as a whole. */
 const eventsPerStatement = 20
 
 /**
- * Events that are no longer kept, the lowest sequences first and up to the first one that is to stay: so what is left is what
- * follows one sequence, and whoever wants to go on from a lower one can be told that some are missing. Those without a
- * sequence get one first.
+ * Creates the deletion of old events. Events are deleted in the order of their sequences, up to the first one to keep.
+ * So the rest are all events after one sequence, and a client that continues from a lower one can be told that events
+ * are missing. Events without a sequence get one first.
  *
- * @param keepMs how long they are kept.
- * @param sequence gives those their sequences that nobody has read.
+ * @param keepMs how long events are kept, in milliseconds.
+ * @param sequence assigns sequences to the events that have none.
  */
 export function oldEvents(database: Database, keepMs: number, sequence: EventStore["sequence"]): ExpiredRows {
   const { events } = database.tables
-  /** Up to there this process has seen all go: the entries of the index that are left of them need not be passed again. */
+  /**
+   * The sequence up to which this process has deleted all events. The next scan skips the index entries that remain of
+   * them.
+   */
   let passed = 0
   const selects = new Map<number, Statement<{ sequence: number }>>()
   const deleteEvents = deleteByIds()
@@ -34,7 +37,7 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
   function deleteByIds(): Statement<readonly number[]> {
     const parameters: Record<string, (ids: readonly number[]) => Cell> = {}
     const list = Array.from({ length: eventsPerStatement }, (_, n) => {
-      // The last id stands for those that lack.
+      // The last id is repeated for missing ones.
       parameters[`id${n}`] = (ids) => events.cell("id", ids[Math.min(n, ids.length - 1)] as number)
       return `:id${n}`
     })

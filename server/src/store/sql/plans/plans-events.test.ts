@@ -9,17 +9,17 @@ import type { Store } from "../../store.js"
 import { type Database, openDatabase, sqlStore } from "../index.js"
 import type { Cell } from "../query/statement.js"
 
-/** The events of 20 tenants, all with sequences but the last. */
+/** The number of events, which belong to 20 tenants. All but the last one have sequences. */
 const count = 20_000
 
 describe.each(databaseTargets())("plans of the events on %s", (target) => {
   let tables: StoreDatabase & { url: string; query(sql: string): Promise<unknown> }
   let database: Database
   const recorded: [statement: string, cells: Cell[]][] = []
-  /** Those of cleaning away. */
+  /** The recorded statements of the cleanup. */
   const cleaning: typeof recorded = []
 
-  /** A store that notes every statement that it runs, and changes nothing. */
+  /** Opens a store that records every statement instead of changing anything. */
   const recordingStore = () =>
     sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys, eventsKeepMs: 1 })
 
@@ -45,7 +45,7 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
     await tables.drop()
   })
 
-  /** What the database says of how it runs a statement, as one text. */
+  /** Returns the database's plan of a statement as one text. */
   async function explained([statement, cells]: [string, Cell[]]): Promise<string> {
     const run = (sql: string, values: Cell[] = []) =>
       database.statements({}, (sql_) => sql_.read(plainSql(sql), values))
@@ -66,7 +66,7 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
   const whole = /filesort|TEMP B-TREE|Seq Scan on events|SCAN e\b|SCAN events|\bALL\b/
   test.each<[string, (store: Store) => Promise<unknown>, (RegExp | undefined)[]]>([
     [
-      "sequence: looks by the index, locks the head, finds those that wait by the index, and changes them by their ids",
+      "sequence: checks by the index, locks the head, finds events without one by the index, and updates them by id",
       (store) => store.events.sequence({}),
       [/events_sequence/, undefined, /events_sequence/, /PRIMARY|events_pkey|PRIMARY KEY/, undefined],
     ],
@@ -94,7 +94,7 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
     }
   })
 
-  test("cleaning away: the lowest sequences by the index, and their rows by their ids", async () => {
+  test("cleanup: finds the lowest sequences by the index, and deletes their rows by id", async () => {
     const [select, deletion] = cleaning as [[string, Cell[]], [string, Cell[]]]
     const plan = await explained(select)
     expect(plan).toMatch(/events_sequence/)

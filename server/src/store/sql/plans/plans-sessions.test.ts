@@ -17,7 +17,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
   let id: string
   const recorded: [statement: string, cells: Cell[]][] = []
 
-  /** A store that notes every statement that it runs. */
+  /** Opens a store that records every statement that it runs. */
   const recordingStore = () => sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys })
 
   beforeAll(async () => {
@@ -32,7 +32,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
       const created = await store.sessions.create(many, newSession("0", Date.now() + 86_400_000), { provider: "p" })
       id = created.id as string
     }
-    // Beside the others a user who has thousands.
+    // One user has thousands of sessions, in addition to the others.
     await store.users.create(many, newUser({ id: "many" }))
     const hash = {
       mysql: "UNHEX(SHA2(CONCAT(u.id, '-', v.id), 256))",
@@ -45,7 +45,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
       SELECT 'many', ${hash}, 'many', '2100-01-01 00:00:00.000', '{}', ${handle}, u.created
       FROM users u JOIN users v ON v.tenant = u.tenant WHERE u.tenant = 'many' AND v.id LIKE '1_'`)
     if (target === "postgres") {
-      // It reads a small table whole, whatever indexes there are.
+      // PostgreSQL scans a small table, whatever indexes there are.
       await tables.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra)
         SELECT 'many', sha256(n::text::bytea), (n % 300)::text, now(), '{}' FROM generate_series(1, 30000) n`)
     }
@@ -57,7 +57,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
     await tables.drop()
   })
 
-  /** What the database says of how it runs a statement, as one text. */
+  /** Returns the database's plan of a statement as one text. */
   async function explained([statement, cells]: [string, Cell[]], how = "EXPLAIN"): Promise<string> {
     const run = (sql: string, values: Cell[] = []) =>
       database.statements({}, (sql_) => sql_.read(plainSql(sql), values))
@@ -75,7 +75,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
     return String(rows)
   }
 
-  /** How many entries of an index, or rows, a statement reads. */
+  /** Returns the number of index entries or rows that a statement reads. */
   async function rowsRead([statement, cells]: [string, Cell[]]): Promise<number> {
     if (target === "postgres") {
       const plan = await explained([statement, cells], "EXPLAIN (ANALYZE, TIMING OFF)")
@@ -111,7 +111,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
     ["revokeOfUser", (store) => store.sessions.revokeOfUser(many, "0", {}), "sessions_user_id", 2],
     ["revokeOfUser but one", (store) => store.sessions.revokeOfUser(many, "0", { id }), "sessions_(user_)?id", 2],
     [
-      "revokeOfUser but one by its token",
+      "revokeOfUser except one session by its token",
       (store) => store.sessions.revokeOfUser(many, "0", { sessionToken: "t" }),
       "sessions_user_id",
       2,
@@ -129,8 +129,8 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
     }
   })
 
-  test("a page of a user with very many reads no more than one of a user with few", async () => {
-    // SQLite does not tell how many it has read; the plan above says as much.
+  test("a page of a user with very many sessions reads no more than one of a user with few", async () => {
+    // SQLite does not report how many rows it has read; its plan, tested above, shows the same.
     if (target === "sqlite") return
     let token: string | undefined
     for (let page = 1; page <= 2; page++) {

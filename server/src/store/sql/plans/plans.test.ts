@@ -31,7 +31,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
   const session = newSession(user.id, Date.now() + 86_400_000)
   const authenticator = newAuthenticator(user.id)
 
-  /** A store that notes every statement that it runs. */
+  /** Opens a store that records every statement that it runs. */
   const recordingStore = () => sqlStore(recordingDatabase(database, recorded, { changes: true }), { encryptionKeys })
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     await tables.drop()
   })
 
-  /** PostgreSQL reads a small table whole, whatever indexes there are. */
+  /** Fills the tables, because PostgreSQL scans a small table whatever indexes there are. */
   async function fillTables(tenant: string) {
     const rows: [table: string, columns: string, values: string][] = [
       ["users", "id, email_key, extra", "n, n, '{}'"],
@@ -80,7 +80,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
 
   const analyze = async (...names: string[]) => {
     if (target === "sqlite") return
-    // PostgreSQL counts by an index alone where it knows which rows everybody sees.
+    // PostgreSQL counts by an index alone only if it knows which rows are visible to all transactions.
     await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} ${names.join(", ")}`)
   }
 
@@ -117,7 +117,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     ],
     ["accounts.get", (store) => store.accounts.get(anyone, account), [{ table: "a", type: "const", key: "PRIMARY" }]],
     [
-      "tokenRefreshes.get of an account that is named",
+      "tokenRefreshes.get with an account id",
       (store) => store.tokenRefreshes.get(anyone, account),
       [{ table: "a", type: "const", key: "PRIMARY" }],
     ],
@@ -173,7 +173,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         const one = newUser({ email: `${crypto.randomUUID()}@example.com` })
         const each = { user: one, account: newAccount(one.id), session: newSession(one.id, Date.now() + 86_400_000) }
         given.push(each)
-        // Every other one is not there.
+        // Every other user does not exist.
         if (index % 2 === 1) continue
         await stored.users.create(anyone, one)
         await stored.accounts.link(anyone, each.account)
@@ -188,7 +188,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     })
   }
 
-  test("sessions.access that extends writes by one statement more, which finds its row by the key", async () => {
+  test("sessions.access with an extension runs one more statement, which finds its row by the key", async () => {
     recorded.length = 0
     const extension = { maxAge: 2 * 86_400_000, updateAge: 3_600_000 }
     expect(await recordingStore().sessions.access(anyone, session.sessionToken, extension)).toMatchObject({
@@ -197,7 +197,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     expect(recorded).toHaveLength(2)
     const update = recorded[1] as (typeof recorded)[0]
     expect(update[0]).toMatch(/^UPDATE/)
-    // On SQLite nothing can be committed after a write was explained: the last test does it.
+    // On SQLite nothing can be committed after EXPLAIN of a write, so the last test does it.
     if (target !== "sqlite") for (const { key } of await plans.of(update)) expect(key).toBe("PRIMARY")
   })
 
@@ -252,7 +252,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
   })
 
   test.each(["sessions", "verification_tokens"])(
-    "what has expired of %s is found by the index of its time, and deleted by its key",
+    "expired rows of %s are found by the index of their time, and deleted by their key",
     async (table) => {
       const store = sqlStore(database, { encryptionKeys })
       const owner = newUser()
@@ -263,7 +263,8 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         await store.verificationTokens.create({ tenant: "many" }, { identifier: `${table} ${n}`, token: "t", expires })
       }
       if (target === "postgres") {
-        // It expects a range of two unknown ends to have a two-hundredth of the rows, and sorts that many if they are few.
+        // PostgreSQL estimates that a range with two unknown ends matches a two-hundredth of the rows, and sorts them
+        // if they are few.
         const row = {
           sessions: `'many', sha256(n::text::bytea), '${owner.id}', now() + n * interval '1 s', '{}'`,
           verification_tokens: "'many', 'many ' || n, sha256(n::text::bytea), now() + n * interval '1 s'",
@@ -283,14 +284,14 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       const [access] = await plans.of(select)
       expect(access).toMatchObject({ key: `${table}_expires`, type: expect.stringMatching(/^(range|const)$/) })
       expect(await plans.sortsRows(select)).toBe(false)
-      // On SQLite nothing can be committed after a write was explained.
+      // On SQLite nothing can be committed after EXPLAIN of a write.
       if (target !== "sqlite") for (const { key } of await plans.of(remove)) expect(key).toBe("PRIMARY")
     },
   )
 
-  // On SQLite each is extended by itself.
+  // On SQLite each session is extended alone.
   if (target !== "sqlite")
-    test("sessions.access of several that are due is three statements, which find the rows by their keys", async () => {
+    test("sessions.access of several due sessions runs three statements, which find the rows by their keys", async () => {
       const tenant = { tenant: "many" }
       const store = recordingStore()
       const owner = newUser()
@@ -344,10 +345,10 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     }
   })
 
-  // On SQLite nobody shares a transaction, and two changes of a kind are never made together.
+  // On SQLite no transactions are shared, and no two changes of a kind are combined.
   if (target !== "sqlite")
-    test("changes of a kind that are one statement find their rows by the key", async () => {
-      // A small table is read whole.
+    test("a statement that combines changes of a kind finds their rows by the key", async () => {
+      // A small table is scanned.
       if (target !== "postgres") {
         const numbers = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1000)"
         await tables.query(

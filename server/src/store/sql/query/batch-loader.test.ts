@@ -14,14 +14,14 @@ describe("coalesce", () => {
     expect(load.mock.calls.map(([keys]) => keys)).toEqual([[3, -1, 5]])
   })
 
-  test("no more are loaded together than the limit says", async () => {
+  test("a batch is not larger than the limit", async () => {
     const load = doubled()
     const find = coalesce({ limit: 2, ahead: 2 }, load)
     expect(await Promise.all([1, 2, 3, 4, 5].map((key) => find(key, {})))).toEqual([2, 4, 6, 8, 10])
     expect(load.mock.calls.map(([keys]) => keys)).toEqual([[1, 2], [3, 4], [5]])
   })
 
-  test("a load is shown in the spans of all whose lookups it answers", async () => {
+  test("a batch is recorded in the spans of all lookups that it answers", async () => {
     const load = doubled()
     const find = coalesce({ limit: 8, ahead: 2 }, load)
     const spans = ["1", "3"].map((spanId) => trace.wrapSpanContext({ traceId: "t", spanId, traceFlags: 1 }))
@@ -30,7 +30,7 @@ describe("coalesce", () => {
     expect(load.mock.calls.map(([, waiter]) => waiter.spans)).toEqual([spans, undefined])
   })
 
-  test("one that comes alone has its own signal", async () => {
+  test("a single lookup is loaded with its own signal", async () => {
     const load = doubled()
     const { signal } = new AbortController()
     await coalesce({ limit: 8, ahead: 2 }, load)(1, { signal })
@@ -47,7 +47,7 @@ describe("coalesce", () => {
 
     const turn = () => new Promise<void>((resolve) => process.nextTick(resolve))
 
-    /** Two lookups, each by itself and still loading; a load ends when the test says so. */
+    /** Two lookups, each in a batch of its own that is still loading. The test ends a load. */
     const busy = async () => {
       const loads: (readonly number[])[] = []
       const ends: (() => void)[] = []
@@ -62,7 +62,7 @@ describe("coalesce", () => {
       return { loads, ends, find: (key: number) => found.push(find(key, {})), found }
     }
 
-    test("those who come wait for one to end, and go together", async () => {
+    test("further lookups wait for a load to end, and are loaded together", async () => {
       const { loads, ends, find, found } = await busy()
       find(3)
       await turn()
@@ -77,14 +77,14 @@ describe("coalesce", () => {
       expect(await Promise.all(found)).toEqual([2, 4, 6, 8])
     })
 
-    test("as many as may go together do not wait", async () => {
+    test("a full batch does not wait", async () => {
       const { loads, find } = await busy()
       for (const key of [3, 4, 5, 6]) find(key)
       await turn()
       expect(loads).toEqual([[1], [2], [3, 4, 5]])
     })
 
-    test("nobody waits for long for a load that hangs", async () => {
+    test("no lookup waits long for a load that hangs", async () => {
       const { loads, find } = await busy()
       for (const [key, then] of [
         [3, [[1], [2], [3]]],
@@ -97,7 +97,7 @@ describe("coalesce", () => {
       }
     })
 
-    test("those who came after the last load began wait as long as anybody", async () => {
+    test("lookups that come after the last load began wait just as long", async () => {
       const { loads, ends, find } = await busy()
       find(3)
       await turn()
@@ -113,7 +113,7 @@ describe("coalesce", () => {
     })
   })
 
-  test("one turn later is another load", async () => {
+  test("a lookup of the next turn is another batch", async () => {
     const load = doubled()
     const find = coalesce({ limit: 8, ahead: 2 }, load)
     await find(1, {})
@@ -121,7 +121,7 @@ describe("coalesce", () => {
     expect(load).toHaveBeenCalledTimes(2)
   })
 
-  test("a failure is that of all who were loaded together", async () => {
+  test("a failure rejects all lookups of the batch", async () => {
     const failure = new Error("no")
     const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => Promise.reject(failure))
     const both = await Promise.allSettled([find(1, {}), find(2, {})])
@@ -131,7 +131,7 @@ describe("coalesce", () => {
     ])
   })
 
-  test("who gives up is let go at once, and the load ends with the last", async () => {
+  test("a lookup that gives up is rejected at once, and the load is aborted with the last one", async () => {
     const callers = [new AbortController(), new AbortController()]
     let loading: AbortSignal | undefined
     const find = coalesce<number, number>(
@@ -152,7 +152,7 @@ describe("coalesce", () => {
     expect(loading?.aborted).toBe(true)
   })
 
-  test("one that gives up does not take the row of another", async () => {
+  test("a lookup that gives up does not take the row of another one", async () => {
     const rows = Promise.withResolvers<number[]>()
     const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => rows.promise)
     const gone = new AbortController()

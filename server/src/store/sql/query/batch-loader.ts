@@ -1,9 +1,9 @@
 import type { Waiter } from "../../store.js"
 
-/** Finds the row of a key, or undefined. Throws the reason of the waiter's signal when that comes first. */
+/** Finds the row of a key, or undefined. Throws the reason of the waiter's signal when it aborts first. */
 export type Lookup<Key, Row> = (key: Key, waiter: Waiter) => Promise<Row | undefined>
 
-interface Waiting<Key, Row> {
+interface PendingLookup<Key, Row> {
   readonly key: Key
   readonly signal: Waiter["signal"]
   readonly aside: Waiter["aside"]
@@ -13,112 +13,112 @@ interface Waiting<Key, Row> {
 }
 
 export interface CoalesceOptions {
-  /** How many lookups one statement answers at the most. */
+  /** The most lookups that one statement answers. */
   limit: number
-  /** While so many statements are active, the next one waits for one of them to end, or to be full. */
+  /** While this many statements run, further lookups wait until one of them ends, or until they fill a statement. */
   ahead: number
 }
 
-/** The longest that a lookup waits for others, about, in milliseconds: the statements before it may hang. */
+/** About the longest time that a lookup waits for a running statement, in milliseconds: that statement may hang. */
 const longestWaitMs = 1
 
 /**
- * Collects lookups, so that one statement answers several: those that come in one turn of the event loop, and those that
- * come while others are active. When there are few, each goes at once and alone.
+ * Batches lookups, so that one statement answers several: lookups of the same turn of the event loop, and lookups that come
+ * while statements run. Under little load each lookup has a statement of its own at once.
  *
- * @param load finds the rows of several keys, in their order. Its waiter stands for all who wait: the signal aborts when
- *   nobody does any more.
+ * @param load Finds the rows of several keys, in their order. Its waiter stands for all callers of the batch: its signal
+ *   aborts when all of them have given up.
  */
 export function coalesce<Key, Row>(
   { limit, ahead }: CoalesceOptions,
   load: (keys: readonly Key[], waiter: Waiter) => Promise<readonly (Row | undefined)[]>,
 ): Lookup<Key, Row> {
-  let waiting: Waiting<Key, Row>[] = []
+  let waiting: PendingLookup<Key, Row>[] = []
   let active = 0
-  let isPlanned = false
-  let begun = 0
+  let isScheduled = false
+  let started = 0
   let isTimed = false
 
-  /** At the end of this turn, which may bring more. */
-  function plan(): void {
-    if (isPlanned) return
-    isPlanned = true
+  /** Flushes at the end of this turn, which may bring more lookups. */
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
     queueMicrotask(flush)
   }
 
   function flush(): void {
-    isPlanned = false
-    while (waiting.length >= limit || (waiting.length > 0 && active < ahead)) next()
+    isScheduled = false
+    while (waiting.length >= limit || (waiting.length > 0 && active < ahead)) startBatch()
     if (waiting.length === 0 || isTimed) return
     isTimed = true
-    setTimeout(hurry, longestWaitMs, begun)
+    setTimeout(startLate, longestWaitMs, started)
   }
 
-  function hurry(begunBefore: number): void {
+  function startLate(countBefore: number): void {
     isTimed = false
-    // If another statement has begun meanwhile, those who wait now have come since.
-    if (waiting.length > 0 && begun === begunBefore) next()
+    // If another statement has started meanwhile, the lookups that wait now came after it.
+    if (waiting.length > 0 && started === countBefore) startBatch()
     flush()
   }
 
-  function next(): void {
+  function startBatch(): void {
     const batch = waiting.slice(0, limit)
     waiting = waiting.slice(limit)
-    begun++
+    started++
     active++
-    answer(batch)
+    answerBatch(batch)
   }
 
-  async function answer(batch: readonly Waiting<Key, Row>[]): Promise<void> {
+  async function answerBatch(batch: readonly PendingLookup<Key, Row>[]): Promise<void> {
     const [first, second] = batch
-    const waited = second === undefined ? undefined : untilNobodyWaits(batch)
+    const shared = second === undefined ? undefined : sharedSignal(batch)
     try {
       const rows = await load(
         batch.map(({ key }) => key),
-        waited === undefined
+        shared === undefined
           ? { signal: first?.signal, aside: first?.aside, spans: first?.spans }
-          : { signal: waited.signal, spans: spansOf(batch) },
+          : { signal: shared.signal, spans: spansOf(batch) },
       )
       for (const [index, waiter] of batch.entries()) waiter.resolve(rows[index])
     } catch (reason) {
       for (const waiter of batch) waiter.reject(reason)
     } finally {
-      waited?.end()
+      shared?.end()
       active--
-      if (waiting.length > 0) plan()
+      if (waiting.length > 0) schedule()
     }
   }
 
   return (key, { signal, aside, spans }) =>
     new Promise((resolve, reject) => {
       waiting.push({ key, signal, aside, spans, resolve, reject })
-      plan()
+      schedule()
     })
 }
 
-/** Those of all who wait; few calls are recorded, so most have none. */
-function spansOf<Key, Row>(batch: readonly Waiting<Key, Row>[]): Waiter["spans"] {
+/** The spans of all callers. Few calls are recorded, so that most batches have none. */
+function spansOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["spans"] {
   return batch.some(({ spans }) => spans !== undefined) ? batch.flatMap(({ spans = [] }) => spans) : undefined
 }
 
-/** Lets each go when its own signal aborts; the signal that it gives aborts with the last of them. */
-function untilNobodyWaits<Key, Row>(batch: readonly Waiting<Key, Row>[]) {
+/** Rejects each lookup when its own signal aborts. The shared signal aborts with the last of them. */
+function sharedSignal<Key, Row>(batch: readonly PendingLookup<Key, Row>[]) {
   const all = new AbortController()
   let left = batch.length
-  const leaves = batch.map(({ signal, reject }) => {
-    const leave = () => {
+  const removers = batch.map(({ signal, reject }) => {
+    const giveUp = () => {
       reject(signal?.reason)
       left--
       if (left === 0) all.abort(signal?.reason)
     }
-    if (signal?.aborted) leave()
-    else signal?.addEventListener("abort", leave, { once: true })
-    return () => signal?.removeEventListener("abort", leave)
+    if (signal?.aborted) giveUp()
+    else signal?.addEventListener("abort", giveUp, { once: true })
+    return () => signal?.removeEventListener("abort", giveUp)
   })
   return {
     signal: all.signal,
     end() {
-      for (const remove of leaves) remove()
+      for (const remove of removers) remove()
     },
   }
 }

@@ -6,12 +6,12 @@ import { coalesce, type Lookup } from "./batch-loader.js"
 import { type Cell, type Statement, statement } from "./statement.js"
 
 export interface SharedLookupOptions {
-  /** Begins a SELECT from the table of the key under `alias`, and from those that are joined to it. */
+  /** Begins a SELECT from the table of the key under `alias`, joined to any other tables. */
   from(): SelectQueryBuilder<ObjectLiteral>
-  /** The columns that are wanted. */
+  /** The columns to select. */
   columns: string
   alias: string
-  /** The properties that are unique together within the tenant, all of them keys or hashes. */
+  /** The properties that are unique together within a tenant. All of them are keys or hashes. */
   key: readonly string[]
 }
 
@@ -21,14 +21,14 @@ interface Wanted {
 }
 
 /**
- * Finds rows by a unique key, or undefined. Lookups of a tenant that come together share a statement, each with its own
- * answer and its own signal: a statement costs more than a row, here and in the database.
+ * Creates a lookup of rows by a unique key. Concurrent lookups of a tenant share a statement, each with its own answer and its
+ * own signal, because a statement costs more than a row, in this process and in the database.
  *
- * @returns a function of the caller and the cells of the key.
+ * @returns A function that takes the caller and the cells of the key, and finds the cells of the row or undefined.
  */
 export function sharedLookup(database: Database, { from, columns, alias, key }: SharedLookupOptions) {
   const names = key.map((property) => `${alias}.${property}`)
-  // For 1, 2, 4 … keys: few statements to prepare.
+  // Statements for 1, 2, 4 … keys, so that there are few to prepare.
   const statements = [statementFor(1)]
   for (let width = 2; width <= database.lookups.limit; width *= 2) statements.push(statementFor(width))
 
@@ -36,7 +36,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     const parameters: Record<string, (wanted: Wanted) => Cell> = { tenant: ({ tenant }) => tenant }
     const parametersOf = (n: number) =>
       key.map((property, index) => {
-        // The last key stands for those that lack.
+        // Where there are fewer keys than parameters, the last key fills the rest.
         parameters[`${property}${n}`] = ({ keys }) => keys[Math.min(n, keys.length - 1)]?.[index] as Cell
         return `:${property}${n}`
       })
@@ -61,7 +61,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     return keys.map((cells) => byKey.get(textOf(cells)))
   }
 
-  // There are as many as tenants: callers do not make them up.
+  // The map has one entry for each tenant. Callers cannot invent tenants, so it does not grow without bound.
   const lookups = new Map<string, Lookup<Cell[], Cell[]>>()
   return (caller: Caller, cells: Cell[]): Promise<Cell[] | undefined> => {
     const { tenant } = caller

@@ -2,15 +2,15 @@ import { StoreError } from "../../error.js"
 import type { JsonValue } from "../../types.js"
 import { type Cipher, createCipher, derivedKey } from "../cipher.js"
 
-/** What stands for a position in a list, for callers: nobody else can make one, or learn from one what is in the list. */
+/** Page tokens: positions in a list, encrypted and authenticated, so that callers can neither forge them nor read what they contain. */
 export interface PageTokens {
-  /** @param list what the token is bound to: the name of the list, the tenant and the filters. */
+  /** @param list What the token is bound to: the name of the list, the tenant and the filters. */
   seal(list: readonly string[], position: JsonValue): string
-  /** Throws INVALID_FIELD for what `seal` has not made for this list. */
+  /** Throws INVALID_FIELD for a token that `seal` has not made for this list. */
   open<Position extends JsonValue>(list: readonly string[], token: string): Position
 }
 
-/** @param encryptionKeys those of the store: the tokens are sealed with keys that are derived from them. */
+/** @param encryptionKeys The keys of the store. The tokens are encrypted with keys that are derived from them. */
 export function pageTokens(encryptionKeys: readonly Buffer[]): PageTokens {
   const cipher = createCipher(encryptionKeys.map((key) => derivedKey(key, "Authwire page tokens")))
   return {
@@ -29,7 +29,7 @@ export function pageTokens(encryptionKeys: readonly Buffer[]): PageTokens {
 function opened(cipher: Cipher, list: readonly string[], token: string): string | undefined {
   try {
     const text = cipher.open(token, list)
-    // What was never sealed comes back as it is.
+    // `open` returns text that was never sealed as it is.
     return text === token ? undefined : text
   } catch {
     return undefined

@@ -1,22 +1,22 @@
 import type { Cell } from "./statement.js"
 
-/** How many rows a statement of a list reads. A row may take some 500 KiB. */
+/** The number of rows that one statement of a list reads. A row may take about 500 KiB. */
 export const rowsPerStatement = 16
 
-/** How much the rows of a page may take, in bytes: as messages they are then smaller than gRPC's clients take by default. */
+/** The most bytes that the rows of a page may take. The message is then smaller than the default limit of gRPC clients. */
 const maxPageBytes = 512 * 1024
 
 export interface PageOptions<Item extends Position, Position> {
-  /** The most items that the page may have. */
+  /** The most items of the page. */
   size: number
-  /** The page begins after this. */
+  /** The position after which the page begins. */
   after: Position
-  /** Reads the rows that follow a position: `rowsPerStatement` of them, or all that are left if those are fewer. */
+  /** Reads the rows after a position: `rowsPerStatement` of them, or all that are left if there are fewer. */
   read(after: Position): Promise<Cell[][]>
   itemOf(row: Cell[]): Item
 }
 
-/** Reads a page, and after what the next one begins if there is one. */
+/** Reads a page. `next` is the item after which the next page begins, undefined on the last page. */
 export async function readPage<Item extends Position, Position>(
   options: PageOptions<Item, Position>,
 ): Promise<{ items: Item[]; next: Item | undefined }> {

@@ -15,13 +15,13 @@ describe.each(databaseTargets())("statements on %s", (target) => {
     await empty.drop()
   })
 
-  /** With the quotes of the engine in place of double ones. */
+  /** The text with the quotes of the engine in place of double quotes. */
   const quoted = (sql: string) => (target === "mysql" || target === "mariadb" ? sql.replaceAll('"', "`") : sql)
-  /** The parameter with a number, as the engine writes it. */
+  /** A numbered parameter as the engine writes it. */
   const parameter = (number: number) => (target === "postgres" ? `$${number}` : "?")
   const keptAsText = target === "sqlite" || target === "postgres"
 
-  test("name columns where the builder names properties; a parameter may stand twice", () => {
+  test("name columns where the builder names properties; a parameter may be used twice", () => {
     const { accounts } = database.tables
     const builder = accounts
       .selectFrom("a")
@@ -37,7 +37,7 @@ describe.each(databaseTargets())("statements on %s", (target) => {
     expect(cells({ own: "t", id: 7 })).toEqual(target === "postgres" ? [7, "t"] : [7, "t", "t"])
   })
 
-  test("rows that are inserted together: what others refer to, then events, then keys, and not more than 16 at once", () => {
+  test("rows that are inserted together: referenced rows first, then events, then keys, at most 16 in a statement", () => {
     const { users, accounts, sessions, events, idempotencyKeys } = database.tables
     const created = new Date(0)
     const tenant = "t"
@@ -76,7 +76,7 @@ describe.each(databaseTargets())("statements on %s", (target) => {
     ])
   })
 
-  test("changes of one kind are one statement for all rows; those that must match count", () => {
+  test("changes of one kind are one statement for all rows; the ones that must match are counted", () => {
     const { users, sessions } = database.tables
     const [cleared, deleted] = [users.cleared("provisionalUntil"), sessions.deletedAsRead()]
     const read = { tenant: "t", tokenHash: Buffer.alloc(32), userId: "u", expires: new Date(0), extra: {}, id: "I" }
@@ -96,7 +96,7 @@ describe.each(databaseTargets())("statements on %s", (target) => {
     expect(joined([ofSession])).toEqual([{ sql: ofSession.sql, cells: ofSession.cells, least: 1 }])
   })
 
-  test("give values as their columns keep them", () => {
+  test("convert values as their columns store them", () => {
     const { sessions } = database.tables
     const tokenHash = Buffer.alloc(32, 1)
     const expires = new Date("2031-02-03T04:05:06.789Z")

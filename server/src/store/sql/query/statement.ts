@@ -1,14 +1,14 @@
 import type { ObjectLiteral, QueryBuilder } from "typeorm"
 import { StatementError } from "../engine/statement-error.js"
 
-/** A value as the driver takes and gives it. */
+/** A value as the driver takes and returns it. */
 export type Cell = string | number | Buffer | Date | null
 
-/** A statement that the driver prepares. It is built once, when the store opens; a call only gives it values. */
+/** A prepared statement. It is built once, when the store opens; each call only supplies the values. */
 export interface Statement<Values> {
-  /** With `?` for each parameter, on PostgreSQL with `$1`, `$2` and so on. */
+  /** The text, with `?` for each parameter; on PostgreSQL with `$1`, `$2` and so on. */
   readonly sql: string
-  /** The cells of the parameters, in their order. */
+  /** Returns the cells of the parameters, in their order. */
   cells(values: Values): Cell[]
 }
 
@@ -18,30 +18,30 @@ export interface Bound {
   readonly cells: Cell[]
 }
 
-/** A change of one row whose outcome is known beforehand. One statement makes it, and others of its kind with it. */
+/** A change of one row whose outcome is known beforehand, so that one statement can make several changes of a kind. */
 export interface Change extends Bound {
-  /** What it is, such as an INSERT into one table: changes of a kind differ in their cells alone. */
+  /** What the statement does, such as an INSERT into one table. Changes of the same kind differ only in their cells. */
   readonly kind: string
-  /** Of changes that are made together those of a lower rank come first, whoever gave them. */
+  /** The order of changes that are made together: a lower rank comes first, whichever call the change belongs to. */
   readonly rank: number
-  /** Whether it fails by "unmatched" where there is no such row. */
+  /** Whether it fails with "unmatched" when the row does not exist. */
   readonly mustMatch: boolean
-  /** Whether a statement that has it twice does the same as one that has it once. */
+  /** Whether a statement that contains the change twice has the same effect as one that contains it once. */
   readonly mayStandTwice: boolean
-  /** The statement for so many of a kind, whose cells follow each other. */
+  /** Returns the statement for `count` changes of the kind. It takes the cells of the changes one after the other. */
   sqlOf(count: number): string
 }
 
-/** How many changes one statement makes, a power of two: each number of them is a statement of its own to prepare. */
+/** The most changes that one statement makes, a power of two. Each number of changes is a statement of its own to prepare. */
 const changesAtOnce = 16
 
 /** A statement that makes several changes of a kind. */
 export interface Joined extends Bound {
-  /** How many rows it must match, or it fails. */
+  /** The number of rows that it must match; with fewer it fails. */
   readonly least: number
 }
 
-/** A statement for the changes of each kind, or several where they are many; those of a kind in the order in which they came. */
+/** Joins changes into one statement for each kind, or several where there are many. Changes of a kind keep their order. */
 export function joined(changes: readonly Change[]): Joined[] {
   const byKind = [...Map.groupBy(changes, ({ kind }) => kind).values()]
   byKind.sort(([one], [other]) => (one as Change).rank - (other as Change).rank)
@@ -50,7 +50,7 @@ export function joined(changes: readonly Change[]): Joined[] {
       const some = all.slice(index * changesAtOnce, (index + 1) * changesAtOnce)
       const [first] = some as [Change]
       const least = first.mustMatch ? some.length : 0
-      // Few statements to prepare: for 1, 2, 4, 8 and 16, where the last change can stand for those that lack.
+      // Statements for 1, 2, 4, 8 and 16 changes, so that there are few to prepare. The last change fills the rest where it may.
       const width = first.mayStandTwice ? 2 ** Math.ceil(Math.log2(some.length)) : some.length
       while (some.length < width) some.push(some.at(-1) as Change)
       const sql = width === 1 ? first.sql : first.sqlOf(width)
@@ -59,7 +59,7 @@ export function joined(changes: readonly Change[]): Joined[] {
   )
 }
 
-/** Makes changes by as few statements as that takes. Throws what the statements throw, and StatementError "unmatched". */
+/** Makes changes with as few statements as possible. Throws what the statements throw, and StatementError "unmatched". */
 export async function makeChanges(
   changes: readonly Change[],
   run: (sql: string, cells: Cell[]) => Promise<{ matched: number }>,
@@ -71,33 +71,33 @@ export async function makeChanges(
 
 /** Runs statements on one connection. */
 export interface Statements {
-  /** The rows that a SELECT finds. */
+  /** Returns the rows that a SELECT finds. */
   read<Values>(statement: Statement<Values>, values: Values): Promise<Cell[][]>
   /**
-   * How many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent".
+   * Returns how many rows an INSERT, UPDATE or DELETE matched. Throws StatementError "duplicate" and "no-parent".
    *
-   * @param also changes that are committed together with it, if it matched any.
+   * @param also Changes that are committed together with the statement if it matched a row.
    */
   write<Values>(statement: Statement<Values>, values: Values, also?: readonly Change[]): Promise<number>
   /**
-   * Makes changes. Throws StatementError "duplicate", "no-parent" and "unmatched": then none of them is made, unless this is a
-   * transaction of several steps, which has to fail with it. In a transaction that is shared with others it may come with theirs
-   * and throw nothing: then all is undone at the commit, and the work runs again by itself.
+   * Makes changes. Throws StatementError "duplicate", "no-parent" and "unmatched". Then none of the changes is made, except in a
+   * transaction of several steps, which has to fail as well. In a shared transaction the changes may be made at the commit instead, and
+   * this throws nothing. If they fail there, the transaction is rolled back and the work runs again by itself.
    */
   change(changes: readonly Change[]): Promise<void>
 }
 
 /**
- * Has a query builder write a statement for its database.
+ * Builds a statement in the dialect of the query builder's database.
  *
- * @param parameters for each parameter of the builder (`:name`), what makes its cell of the values that a call gives.
- *   Throws a TypeError when they are not exactly those that the statement has.
+ * @param parameters For each parameter of the builder (`:name`) the function that makes its cell from the values of a call.
+ *   Throws a TypeError unless they are exactly the parameters of the statement.
  */
 export function statement<Entity extends ObjectLiteral, Values>(
   builder: QueryBuilder<Entity>,
   parameters: Readonly<Record<string, (values: Values) => Cell>>,
 ): Statement<Values> {
-  // The value of each is its name: so the builder tells in which order it needs them.
+  // Each parameter has its name as its value, so that the builder returns the names in the order in which it needs them.
   for (const name of Object.keys(parameters)) builder.setParameter(name, name)
   const [sql, names] = builder.getQueryAndParameters()
   const unknown = sql.match(/:\w+/)?.[0] ?? Object.keys(parameters).find((name) => !names.includes(name))

@@ -1,12 +1,14 @@
 import type { ObjectLiteral, QueryBuilder } from "typeorm"
 import { type Cell, type Change, type Statement, statement } from "../query/statement.js"
 
-/** Makes a change of the values for it. */
+/** Creates a change from the values for its parameters. */
 export type ChangeOf<Values> = (values: Values) => Change
 
 /**
- * In which order the rows of tables change that are committed together: what others refer to comes before them. An event comes
- * after what it tells of, whose lock decides the order of events; and a key last, because nobody waits for a row while it has a key.
+ * The order in which rows of different tables change in one transaction. A table that is referenced comes before those
+ * that reference it. An event comes after the write that it records, because the row lock of that write decides the
+ * order of events. An idempotency key comes last, so that no transaction waits for another row while it has locked a
+ * key.
  */
 const orderOfChanges = [
   "users",
@@ -19,9 +21,9 @@ const orderOfChanges = [
 ]
 
 /**
- * Inserts of rows into a table.
+ * Creates inserts of rows into a table.
  *
- * @param several the statement that inserts so many of them
+ * @param several returns the statement that inserts `count` rows.
  */
 export function insertsInto<Row>(
   tableName: string,
@@ -39,13 +41,13 @@ export function insertsInto<Row>(
   return (row) => ({ ...shared, sql, cells: one.cells(row) })
 }
 
-/** How rows are changed that a condition finds. */
+/** A change of the rows that match a condition. */
 export interface RowChange<Values> {
-  /** What is done to the table. */
+  /** The operation, such as `delete`. */
   readonly name: string
-  /** Finds one row, by parameters with this behind their names. */
+  /** Returns the condition that finds one row. Its parameter names end with the suffix. */
   condition(suffix: string): string
-  /** For each parameter what makes its cell. */
+  /** The parameters of the condition: for each name the function that makes its cell. */
   readonly parameters: Readonly<Record<string, (values: Values) => Cell>>
   /** Builds the statement that changes the rows of a condition. */
   where(condition: string): QueryBuilder<ObjectLiteral>
@@ -53,7 +55,9 @@ export interface RowChange<Values> {
   readonly mustMatch: boolean
 }
 
-/** Changes of rows of a table that a condition finds; a statement for several has their conditions as alternatives. */
+/**
+ * Creates changes of rows that match a condition. A statement for several changes combines their conditions with OR.
+ */
 export function changesOfRows<Values>(
   tableName: string,
   { name, condition, parameters, where, mustMatch }: RowChange<Values>,
@@ -81,7 +85,7 @@ export function changesOfRows<Values>(
   return (values) => ({ ...shared, sql, cells: one.cells([values]) })
 }
 
-/** To build a statement takes far longer than to run it. */
+/** Caches a statement for each count, because building one takes far longer than running it. */
 function oncePerCount(build: (count: number) => string): (count: number) => string {
   const built = new Map<number, string>()
   return (count) => {

@@ -3,41 +3,44 @@ import type { JsonValue } from "../../types.js"
 import { jsonText } from "./extra.js"
 import { plainZero } from "./plain-zero.js"
 
-/** The databases that the store speaks with. A Group Replication cluster is `mysql`. */
+/** The database engines that the store supports. A Group Replication cluster is `mysql`. */
 export type Engine = "mysql" | "mariadb" | "sqlite" | "postgres"
 
-/** What kinds of column there are. `bytes` are the most that a value may take as UTF-8, where the engine has a limit. */
+/** The column types of the tables. `bytes` is the maximum length of a value in UTF-8, where the engine has a limit. */
 export interface ColumnTypes {
   /** Text that is compared byte for byte. */
   key(bytes: number): EntitySchemaColumnOptions
-  /** Exactly so many bytes. */
+  /** A binary value of exactly `bytes` bytes. */
   hash(bytes: number): EntitySchemaColumnOptions
-  /** Short text, in Unicode characters. */
+  /** Short text. The limit is in Unicode characters. */
   string(characters: number): EntitySchemaColumnOptions
   /** Text up to 65,535 bytes. */
   text(): EntitySchemaColumnOptions
   /** Text up to 16 MiB. */
   longText(): EntitySchemaColumnOptions
-  /** JSON, kept as the text that JSON.stringify makes: a column of type JSON changes numbers and the order of keys. */
+  /**
+   * JSON, stored as the text of JSON.stringify, because a column of type JSON changes numbers and the order of keys.
+   */
   json(): EntitySchemaColumnOptions
-  /** A moment in UTC, to the millisecond, years 1000 to 9999. */
+  /** A time in UTC with millisecond precision, years 1000 to 9999. */
   time(): EntitySchemaColumnOptions
   /**
-   * The same, of the moment when the row was inserted. The service says it; the default is for rows of a version that did
-   * not know the column. It is that moment too, but on SQLite, which adds columns with constants only, 1970-01-01.
+   * A time like `time`: when the row was inserted. The service sets it. The default applies to rows of an older version
+   * that does not know the column. It is the time of the insert, except on SQLite: there it is 1970-01-01, because
+   * SQLite adds columns only with constant defaults.
    */
   timeOfInsert(): EntitySchemaColumnOptions
   /**
-   * 32 hexadecimal digits, random. The service says them; the default is for rows of a version that did not know the column.
-   * SQLite has none, whose file only one version uses.
+   * 32 random hexadecimal digits. The service sets them. The default applies to rows of an older version that does not
+   * know the column. SQLite has no default, because only one version uses its file.
    */
   handle(): EntitySchemaColumnOptions
-  /** A number as JavaScript has it, but that -0 becomes 0. */
+  /** A JavaScript number, except that -0 becomes 0. */
   double(): EntitySchemaColumnOptions
-  /** An unsigned integer of 32 bits. */
+  /** An unsigned 32-bit integer. */
   uint32(): EntitySchemaColumnOptions
   boolean(): EntitySchemaColumnOptions
-  /** A whole number that JavaScript has exactly. */
+  /** An integer that JavaScript represents exactly. */
   whole(): EntitySchemaColumnOptions
 }
 
@@ -46,7 +49,7 @@ const utf8 = {
   from: (bytes: Buffer | null) => bytes?.toString("utf8") ?? null,
 }
 
-/** A driver may give whole numbers of 64 bits as text. */
+/** Converts integers, because a driver may return 64-bit integers as text. */
 const number = {
   to: (value: number) => value,
   from: (text: string | number | null) => (text === null ? null : Number(text)),
@@ -59,11 +62,13 @@ const json = {
   from: (text: string | null): unknown => (text === null ? null : JSON.parse(text)),
 }
 
-// Every collation of the servers folds something (case, accents, trailing spaces) or is missing on one of them: keys
-// are binary, other text has the one collation that both have and that folds nothing.
+// Every collation of MySQL and MariaDB either treats some different texts as equal (case, accents, trailing spaces) or
+// is missing on one of the two. So keys are binary, and other text has utf8mb4_bin, the one exact collation that both
+// have.
 const exact = { charset: "utf8mb4", collation: "utf8mb4_bin" }
 
-// As the databases write what the migration says, without the casts that PostgreSQL adds.
+// The default expressions of the migration in the form in which the databases report them, without the casts that
+// PostgreSQL adds.
 const serverHandle = "hex(random_bytes(16))"
 const postgresHandle = "upper(replace((gen_random_uuid()), '-', ''))"
 const neverChanged = { nullable: true, update: false }
@@ -100,8 +105,9 @@ const sqliteTypes: ColumnTypes = {
   whole: () => ({ type: "integer" }),
 }
 
-// PostgreSQL compares text byte for byte by this collation, and sorts by it. It has no text with U+0000; no string of the
-// schema may contain that character. A limit would cost and buy nothing where a key has one of bytes: it counts characters.
+// PostgreSQL compares and sorts text byte for byte with this collation. Its text cannot contain U+0000, and neither may
+// any string of the schema. Keys have no length limit here: the limit is in bytes, PostgreSQL counts characters, so a
+// limit would cost time and protect nothing.
 const ordered = { collation: "C" }
 
 const postgresTypes: ColumnTypes = {

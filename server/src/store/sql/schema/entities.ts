@@ -13,27 +13,27 @@ import type {
 } from "../../types.js"
 import { columnTypes, type Engine } from "./column-types.js"
 
-/** Every row of what callers keep belongs to a tenant, by which its keys begin. Reading a row leaves it out. */
+/** The tenant of a row. Every key of these tables begins with it. Reads do not select it. */
 interface Owned {
   tenant: string
 }
 
-/** When a row was inserted, which never changes, and when a call last wrote it. Only lists read them. */
+/** When a row was inserted, which never changes, and when a call last wrote it. Only lists read these columns. */
 interface Timed {
   created?: Date | undefined
   updated?: Date | undefined
 }
 
 /**
- * A row of `users`. `emailKey` is the address as it is compared; two users of a tenant cannot have the same.
- * `provisionalUntil`: see provisional-users.ts.
+ * A row of `users`. `emailKey` is the normalized address for comparisons; it is unique within a tenant. For
+ * `provisionalUntil` see provisional-users.ts.
  */
 export interface UserRow extends User, Timed, Owned {
   emailKey?: string | undefined
   provisionalUntil?: Date | undefined
 }
 
-/** A row of `accounts`. For what is beside the account itself, see token-refreshes.ts: nothing else reads or changes it. */
+/** A row of `accounts`. Only token-refreshes.ts reads and changes the refresh columns. */
 export interface AccountRow extends Account, Timed, Owned {
   refreshHolder?: string | undefined
   refreshUntil?: Date | undefined
@@ -41,12 +41,12 @@ export interface AccountRow extends Account, Timed, Owned {
   refreshMark?: Buffer | undefined
 }
 
-/** What stands in an account's row about its refresh. */
+/** The columns of an account's row that hold the state of its token refresh. */
 export const refreshColumns = ["refreshHolder", "refreshUntil", "refreshFailure", "refreshMark"] as const
 
 /**
- * A row of `sessions`: the hash stands for the token. What is beside the session itself never changes, apart from `lastSeen`.
- * `created` is given when the row is inserted.
+ * A row of `sessions`, with the hash of the token in place of the token. The columns beyond the session itself never
+ * change, except `lastSeen`. `created` is set when the row is inserted.
  */
 export interface SessionRow extends Omit<Session, "sessionToken">, SessionOrigin, Owned {
   tokenHash: Buffer
@@ -54,7 +54,7 @@ export interface SessionRow extends Omit<Session, "sessionToken">, SessionOrigin
   lastSeen?: Date | undefined
 }
 
-/** A row of `verification_tokens`: the hash stands for the token. */
+/** A row of `verification_tokens`, with the hash of the token in place of the token. */
 export interface VerificationTokenRow extends Omit<VerificationToken, "token">, Owned {
   tokenHash: Buffer
 }
@@ -69,7 +69,7 @@ export interface LeaseRow {
 /** A row of `authenticators`. */
 export interface AuthenticatorRow extends Authenticator, Timed, Owned {}
 
-/** A row of `idempotency_keys`: the answer of a write, sealed. */
+/** A row of `idempotency_keys`: the sealed answer of a write. */
 export interface IdempotencyKeyRow extends Owned {
   keyHash: Buffer
   answer: string
@@ -77,8 +77,8 @@ export interface IdempotencyKeyRow extends Owned {
 }
 
 /**
- * A row of `events`: what was written. It has a sequence once it was committed and somebody has looked; the database makes
- * the id.
+ * A row of `events`. The database generates the id. The sequence is assigned after the commit, when events are next
+ * read.
  */
 export interface EventRow extends EventIds {
   id?: number | undefined
@@ -88,14 +88,14 @@ export interface EventRow extends EventIds {
   created: Date
 }
 
-/** The one row of `event_head`: the last sequence that an event has, and a random name of the history. */
+/** The only row of `event_head`: the last sequence that was assigned, and the random id of the history. */
 export interface EventHeadRow {
   name: string
   sequence: number
   history: string
 }
 
-/** A row of `caches`: what a process says of its clients of a tenant that keep sessions. */
+/** A row of `caches`: what a process reports about its clients of a tenant that cache sessions. */
 export interface CacheRow {
   tenant: string
   process: string
@@ -108,14 +108,14 @@ export interface CacheRow {
 export type Entities = ReturnType<typeof entities>
 
 /**
- * Declares the tables for an engine. Columns are at least as wide as the limits of the schema (proto/authwire/v1).
- * The migrations make the same tables; a test compares the two.
+ * Declares the tables for an engine. Columns are at least as wide as the limits of the schema (proto/authwire/v1). The
+ * migrations create the same tables; a test compares the two.
  */
 export function entities(engine: Engine) {
   const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean, whole } =
     columnTypes(engine)
   const isInnoDb = engine === "mysql" || engine === "mariadb"
-  /** What was said when a session was created. */
+  /** The options of columns that are set when a session is created. */
   const ofOrigin = { nullable: true, select: false, update: false }
   const times = {
     created: { name: "created", select: false, ...timeOfInsert() },
@@ -169,7 +169,7 @@ export function entities(engine: Engine) {
         refreshFailure: { name: "refresh_failure", ...ofRefresh, ...key(64) },
         refreshMark: { name: "refresh_mark", ...ofRefresh, ...hash(32) },
       },
-      // InnoDB has the key of a row at the end of each index.
+      // InnoDB appends the primary key to each index.
       indices: [
         {
           name: "accounts_user_id",
@@ -338,7 +338,10 @@ export function entities(engine: Engine) {
   }
 }
 
-/** No cascade: a replication group with several primaries rejects cascading keys. Deleting a user deletes the rest. */
+/**
+ * Declares a foreign key to `users`. It does not cascade, because a replication group with several primaries rejects
+ * cascading foreign keys. The deletion of a user deletes the dependent rows itself.
+ */
 function ofUser(name: string) {
   return { name, target: "User", columnNames: ["tenant", "userId"], referencedColumnNames: ["tenant", "id"] }
 }

@@ -19,10 +19,10 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
   .filter((file) => /^\d{4}-/.test(file))
   .map((file) => file.replace(/\.[jt]s$/, ""))
   .sort()
-/** A moment of the database in milliseconds: SQLite keeps text. */
+/** Converts a time of the database to milliseconds. SQLite stores text. */
 const momentOf = (value: unknown) =>
   value instanceof Date ? value.getTime() : Date.parse(`${String(value).replace(" ", "T")}Z`)
-/** SQLite has the beginning of time where nothing was given. */
+/** Describes the age of a time. On SQLite a missing value is the beginning of the epoch. */
 const ageOf = (moment: number) =>
   moment === 0 ? "none" : Math.abs(Date.now() - moment) < 600_000 ? "new" : new Date(moment).toISOString()
 const tables = [
@@ -45,7 +45,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   let database: Database
 
   const isInnoDb = target === "mysql" || target === "mariadb"
-  /** As the views of the servers call it. */
+  /** The schema of the database, as an expression for the servers' views. */
   const schema = target === "postgres" ? "current_schema()" : "DATABASE()"
 
   const tablesThere = async () => {
@@ -54,7 +54,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
         ? "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         : `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ${schema}`
     const names = (await empty.query(sql)).map((row) => String(row.name))
-    // Each server has an order of its own for "_".
+    // The servers sort "_" differently.
     return names.filter((name) => name !== "authwire_migrations").sort()
   }
 
@@ -64,7 +64,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
 
   beforeAll(async () => {
     empty = await createDatabase(target)
-    // The tables must not depend on what a database is set to.
+    // The tables must not depend on the database's default character set.
     if (isInnoDb) {
       await empty.query(`ALTER DATABASE ${new URL(empty.url).pathname.slice(1)} CHARACTER SET latin1`)
     }
@@ -75,7 +75,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     await empty.drop()
   })
 
-  test("in an empty database all are pending, and looking changes nothing", async () => {
+  test("in an empty database all are pending, and reading the status changes nothing", async () => {
     expect(await pendingMigrations(database)).toEqual(names)
     const told = { compatible: expect.any(Boolean), reason: expect.stringMatching(/^[a-z].* .*[a-z]$/) }
     expect(await migrationStatus(database)).toEqual(
@@ -94,7 +94,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     for (const other of others) await other.close()
   })
 
-  test("make exactly the tables that the entities declare", async () => {
+  test("create exactly the tables that the entities declare", async () => {
     await applyMigrations(database)
     const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log()
     expect(upQueries.map(({ query }) => query)).toEqual([])
@@ -161,7 +161,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     expect(await applyMigrations(database)).toEqual(names)
   })
 
-  test("one that fails leaves what it found, and succeeds when nothing is in its way", async () => {
+  test("one that fails changes nothing, and succeeds once the obstacle is removed", async () => {
     await revertAll()
     await empty.query("CREATE TABLE authenticators (a INTEGER PRIMARY KEY)")
     await expect(applyMigrations(database)).rejects.toThrow("authenticators")
@@ -185,7 +185,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   }
 
   if (isInnoDb) {
-    test("what a process that ended half-way has left is not in the way", async () => {
+    test("temporary tables that an interrupted process left do not prevent a migration", async () => {
       await revertAll()
       await empty.query("CREATE TABLE authwire_new_users (id INTEGER PRIMARY KEY)")
       await empty.query("CREATE TABLE authwire_new_sessions (user_id INTEGER REFERENCES authwire_new_users (id))")
@@ -195,8 +195,8 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   }
 
   if (isInnoDb) {
-    // The server may finish a statement whose process has ended.
-    test("one that was done and not noted is noted when it is applied or reverted again", async () => {
+    // The server may finish a statement after its process has ended.
+    test("one that was done but not recorded is recorded when it is applied or reverted again", async () => {
       await applyMigrations(database)
       for (const name of names) {
         await empty.query("DELETE FROM authwire_migrations WHERE name LIKE ?", [`${name}-%`])
@@ -221,7 +221,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     ["event_head", "0009-events"],
     ["caches", "0011-caches"],
   ] as const)(
-    "a table of somebody else that has the name of a new one is in the way, and stays: %s",
+    "an unrelated table with the name of a new one prevents the migration and is kept: %s",
     async (table, name) => {
       await applyMigrations(database)
       while ((await revertLastMigration(database)) !== name);
@@ -240,7 +240,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   )
 
   if (target !== "sqlite") {
-    test("one whose table another transaction uses gives up, and nobody waits behind it", async () => {
+    test("one whose table another transaction uses gives up, so that no statement waits behind it", async () => {
       await applyMigrations(database)
       while ((await revertLastMigration(database)) !== "0010-token-refreshes");
       await empty.query("START TRANSACTION")
@@ -256,13 +256,13 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     }, 30_000)
   }
 
-  test("the tenant that is there from the beginning is the default one", async () => {
+  test("the only initial tenant is the default one", async () => {
     const rows = await empty.query("SELECT name, created FROM tenants")
     expect(rows.map(({ name }) => String(name))).toEqual(["default"])
     expect(Math.abs(Date.now() - momentOf(rows[0]?.created))).toBeLessThan(600_000)
   })
 
-  test("0002-lists: users who were there have its moment, as have those whom an older version creates", async () => {
+  test("0002-lists: existing users get the time of the migration; users of an older version get the default", async () => {
     await revertAll()
     const older = await openDatabase({ url: empty.url })
     older.dataSource.migrations.splice(1)
@@ -271,17 +271,17 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     const insert = (id: string) =>
       empty.query("INSERT INTO users (tenant, id, extra) VALUES ('default', ?, '{}')", [id])
     await insert("before")
-    // As the service has it; that of the server may be another one.
+    // The service uses UTC; the default of the server may differ.
     if (isInnoDb) await empty.query("SET time_zone = '+00:00'")
     expect(await applyMigrations(database)).toEqual(names.slice(1))
     await insert("after")
     const rows = await empty.query("SELECT created FROM users ORDER BY id DESC")
-    // SQLite has no other default: see the migration.
+    // SQLite has only a constant default: see the migration.
     expect(rows.map(({ created }) => ageOf(momentOf(created)))).toEqual(["new", target === "sqlite" ? "none" : "new"])
     await empty.query("DELETE FROM users")
   })
 
-  test("0007-session-handles: every session has a handle of its own, also one that an older version creates", async () => {
+  test("0007-session-handles: every session has its own handle, even if an older version creates it", async () => {
     await revertAll()
     const older = await openDatabase({ url: empty.url })
     const last = names.indexOf("0007-session-handles")
@@ -296,13 +296,13 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       const rows = hashes.map((hash) => `('default', ${literal(hash)}, 'u', ${time}, '{}')`)
       return empty.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra) VALUES ${rows.join(", ")}`)
     }
-    // More than one statement gives handles to.
+    // More sessions than one statement updates.
     await insert(0, 2100)
     if (isInnoDb) await empty.query("SET time_zone = '+00:00'")
     expect(await applyMigrations(database)).toEqual(names.slice(last))
     await insert(2100, 2110)
     const rows = await empty.query("SELECT id, created, last_seen FROM sessions ORDER BY token_hash")
-    // SQLite has no default for those of an older version: see the migration.
+    // SQLite has no default for sessions of an older version: see the migration.
     const known = target === "sqlite" ? rows.slice(0, 2100) : rows
     expect(new Set(known.map(({ id }) => String(id))).size).toBe(known.length)
     for (const { id, created, last_seen } of known) {
@@ -314,7 +314,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   })
 
   if (isInnoDb) {
-    test("0007-session-handles goes on where a process has ended half-way", async () => {
+    test("0007-session-handles continues where an interrupted process stopped", async () => {
       const last = names.indexOf("0007-session-handles")
       while ((await revertLastMigration(database)) !== names[last]);
       const half = new sessionHandles()
@@ -331,7 +331,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     })
   }
 
-  test("0008-row-times: what was there has its moment, as has what an older version inserts", async () => {
+  test("0008-row-times: existing rows get the time of the migration; rows of an older version get the default", async () => {
     await revertAll()
     const older = await openDatabase({ url: empty.url })
     const last = names.indexOf("0008-row-times")
@@ -355,17 +355,17 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     for (const [table, key] of Object.entries(keys)) {
       const [before, after] = await empty.query(`SELECT created, updated FROM ${table} ORDER BY ${key}`)
       const ages = [before?.updated, after?.updated].map((time) => ageOf(momentOf(time)))
-      // SQLite has no other default: see the migration.
+      // SQLite has only a constant default: see the migration.
       expect([table, ages]).toEqual([table, ["new", target === "sqlite" ? "none" : "new"]])
       if (table !== "users") expect(before?.created).toEqual(before?.updated)
-      // The driver of PostgreSQL reads it as a moment of the zone that the connection has.
+      // PostgreSQL's driver interprets the inserted text in the time zone of the connection.
       else if (target !== "postgres") expect(momentOf(before?.created)).toBe(Date.UTC(2020, 0, 2, 3, 4, 5, 678))
     }
     for (const table of ["authenticators", "accounts", "users"]) await empty.query(`DELETE FROM ${table}`)
   })
 
   if (isInnoDb) {
-    test("0008-row-times goes on where a process has ended half-way, in both directions", async () => {
+    test("0008-row-times continues where an interrupted process stopped, in both directions", async () => {
       const half = new rowTimes()
       const run = (direction: "up" | "down") => database.withQueryRunner((runner) => half[direction](runner))
       const last = names.indexOf("0008-row-times")
@@ -380,7 +380,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     })
   }
 
-  // As the one that follows the last of the folder is written.
+  // This example has the form of the next migration of the folder.
   test("the next one is applied to tables that hold rows, and reverted alone", async () => {
     const Next = migration({
       name: "9000-users-example",
@@ -417,7 +417,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
 })
 
 if (databaseTargets().includes("sqlite")) {
-  test("a database in memory is migrated by its own store", async () => {
+  test("an in-memory database is migrated by its own store", async () => {
     const store = await openSqlStore({ encryptionKeys, url: "sqlite::memory:" })
     expect(await applyMigrations(store.database)).toEqual(names)
     expect(await store.users.create(anyone, { id: "u", extra: {} })).toEqual({ id: "u", extra: {} })

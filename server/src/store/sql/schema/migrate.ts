@@ -3,17 +3,20 @@ import type { Database } from "../database.js"
 import type { Compatibility } from "./migrations/compatibility.js"
 
 export interface MigrationState {
-  /** The number and name of its file, such as `0001-tables`. */
+  /** The number and name of the migration's file, such as `0001-tables`. */
   name: string
-  /** Whether it is in the database. */
+  /** Whether the migration is applied to the database. */
   applied: boolean
-  /** Whether this version of the program has it; if not, a newer version made the tables. */
+  /** Whether this version of the program has the migration. If not, a newer version has migrated the tables. */
   known: boolean
-  /** Whether the version before it works on the tables that it leaves. Undefined for one that is not known. */
+  /**
+   * Whether the previous version of the program works on the resulting tables. Undefined for a migration that is not
+   * known.
+   */
   lastVersion?: Compatibility | undefined
 }
 
-/** All migrations in their order. Changes nothing in the database. */
+/** Returns all migrations in their order. Changes nothing in the database. */
 export function migrationStatus(database: Database): Promise<MigrationState[]> {
   return database.withQueryRunner(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
@@ -29,15 +32,15 @@ export function migrationStatus(database: Database): Promise<MigrationState[]> {
   })
 }
 
-/** The names of the migrations that are still to be applied, in their order. Changes nothing in the database. */
+/** Returns the names of the pending migrations in their order. Changes nothing in the database. */
 export async function pendingMigrations(database: Database): Promise<string[]> {
   return (await migrationStatus(database)).filter((state) => !state.applied).map((state) => state.name)
 }
 
 /**
- * Applies all pending migrations and returns their names. Any number of processes may do so at the same time: one works
- * and the others wait (CONFLICT when that takes too long), also on different members of a cluster. Where a migration fails,
- * those before it stay applied; on SQLite none does.
+ * Applies all pending migrations and returns their names. Any number of processes may call it at the same time, also on
+ * different members of a cluster. One of them works and the others wait (CONFLICT if that takes too long). If a
+ * migration fails, the earlier ones stay applied; on SQLite none of them does.
  */
 export function applyMigrations(database: Database): Promise<string[]> {
   return database.withSchemaLock(async (runner) => {
@@ -47,7 +50,7 @@ export function applyMigrations(database: Database): Promise<string[]> {
   })
 }
 
-/** Reverts the last migration, with all that its tables hold; returns its name, or undefined when there is none. */
+/** Reverts the last migration and deletes all data in its tables. Returns its name, or undefined if there is none. */
 export function revertLastMigration(database: Database): Promise<string | undefined> {
   return database.withSchemaLock(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
@@ -59,7 +62,10 @@ export function revertLastMigration(database: Database): Promise<string | undefi
   })
 }
 
-/** PostgreSQL changes tables in transactions. The lock of SQLite is one, and the other servers commit each change at once. */
+/**
+ * Returns the transaction mode of the executor. PostgreSQL changes tables in transactions. On SQLite the schema lock is
+ * a transaction already, and the other servers commit each change at once.
+ */
 function transactionOf({ engine }: Database): "each" | "none" {
   return engine === "postgres" ? "each" : "none"
 }

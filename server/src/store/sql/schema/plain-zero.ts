@@ -1,4 +1,4 @@
-/** A number as it is kept: 0 for -0, which of the databases MySQL alone keeps, and which JSON.stringify writes as 0. */
+/** Returns the number as it is stored: 0 for -0. Only MySQL stores -0, and JSON.stringify writes it as 0. */
 export function plainZero<Value extends number | null | undefined>(value: Value): Value | 0 {
   return value === 0 ? 0 : value
 }

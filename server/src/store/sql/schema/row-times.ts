@@ -8,12 +8,12 @@ interface Timed extends ObjectLiteral {
   updated?: Date | undefined
 }
 
-/** The columns of a table, and behind them when each row was created and written last: what lists select. */
+/** Returns the columns that lists select: those of the table, then when the row was created and last written. */
 export function columnsWithTimes<Row extends Timed, Key extends keyof Row>(table: Table<Row, Key>, alias: string) {
   return `${table.columns(alias)}, ${alias}.created, ${alias}.updated`
 }
 
-/** The times of a row that was selected so. */
+/** Reads the times of a row that was selected with `columnsWithTimes`. */
 export function timesOf<Row extends Timed, Key extends keyof Row>(table: Table<Row, Key>, cells: Cell[]): Times {
   const [created, updated] = [cells[table.width] as Cell, cells[table.width + 1] as Cell]
   return { created: table.value("created", created) as Date, updated: table.value("updated", updated) as Date }

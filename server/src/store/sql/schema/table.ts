@@ -28,72 +28,87 @@ import {
 
 type Column = EntityMetadata["columns"][number]
 
-/** Makes a SELECT lock its rows until the transaction ends, or fail at once if somebody else has. */
+/** Makes a SELECT lock its rows until the transaction ends, or fail at once if another transaction has locked them. */
 export type Lock = <Row extends ObjectLiteral>(select: SelectQueryBuilder<Row>) => SelectQueryBuilder<Row>
 
 /**
- * A table as the store needs it: its statements, and rows to and from cells. Made from an entity, whose column types
- * say how a value is kept. TypeORM's query builder writes the statements, with the names of properties in place of those
- * of columns. It does not run them: it would build each anew for every call and hydrate every row through several layers,
- * and its `save` reads before it writes.
+ * A table: its statements, and the conversion between rows and cells. It is created from an entity, whose column types
+ * define how values are stored. TypeORM's query builder writes the statements, using property names for columns. It
+ * does not run them, because it would build each statement anew for every call and hydrate every row through several
+ * layers, and its `save` reads before it writes.
  */
 export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
-  /** The name of the entity, by which builders know the table. */
+  /** The name of the entity, which query builders use for the table. */
   readonly entity: string
-  /** As the database names it. */
+  /** The name of the table in the database. */
   readonly name: string
-  /** The properties of the key. */
+  /** The properties of the primary key. */
   readonly key: readonly Key[]
-  /** How many columns `columns` names. */
+  /** The number of columns in `columns`. */
   readonly width: number
   readonly insert: Statement<Row>
-  /** A row that is inserted beside other statements. */
+  /** Creates the insert of a row, for statements that make several changes. */
   inserted(row: Row): Change
-  /** Inserts so many rows. */
+  /** Returns the statement that inserts `count` rows. */
   insertMany(count: number): Statement<readonly Row[]>
-  /** Changes all columns of the row with the key but the key, those that never change, and those with statements of their own. */
+  /**
+   * Updates the row with the key: all columns except the key, those that never change, and those with their own
+   * statements.
+   */
   readonly update: Statement<Row>
   /** Deletes the row with the key. */
   readonly delete: Statement<Pick<Row, Key>>
   /** Selects `columns` of the row with the key. */
   readonly byKey: Statement<Pick<Row, Key>>
-  /** The same, with the row locked until the transaction ends; it fails at once if somebody else has locked it. */
+  /**
+   * Selects like `byKey`, and locks the row until the transaction ends. Fails at once if another transaction has locked
+   * it.
+   */
   readonly byKeyForUpdate: Statement<Pick<Row, Key>>
   /**
-   * Deletes the row with the key while it is as it was read: `cells` are those of `columns`. It fails by "unmatched" when the
-   * row is another one, or gone. Throws a TypeError for a table whose columns may change and be null, because null equals nothing.
+   * Creates deletions of the row with the key that apply only if the row is as it was read: `cells` are those of
+   * `columns`. A deletion fails with "unmatched" if the row has changed or is gone. Throws a TypeError for a table with
+   * columns that may change and be null, because a comparison with null is never true.
    */
   deletedAsRead(): ChangeOf<Pick<Row, Key> & { cells: readonly Cell[] }>
-  /** Sets a property of the row with the key to null. It changes nothing, and keeps no lock, where it is null or there is no such row. */
+  /**
+   * Creates changes that set a property of the row with the key to null. A change has no effect, and holds no lock, if
+   * the property is null already or there is no such row.
+   */
   cleared(property: keyof Row & string): ChangeOf<Pick<Row, Key>>
-  /** `a.tenant = :tenant AND a.id = :id`: the condition that finds one row by its key. Without an alias where it has none. */
+  /**
+   * Returns the condition that finds a row by its key: `a.tenant = :tenant AND a.id = :id`, or without `a.` if no alias
+   * is given.
+   */
   keyIs(alias?: string): string
-  /** The columns that `row` expects, in its order: `u.id, u.email, …`. */
+  /** Returns the columns that `row` expects, in its order: `u.id, u.email, …`. */
   columns(alias: string): string
   /** Begins a SELECT of `columns`. */
   selectFrom(alias: string): SelectQueryBuilder<Row>
-  /** Begins an UPDATE that sets each property to the parameter of its name. */
+  /** Begins an UPDATE that sets each property to the parameter of the same name. */
   updateOf(...properties: (keyof Row & string)[]): UpdateQueryBuilder<Row>
   /** Begins a DELETE. */
   deleteFrom(): DeleteQueryBuilder<Row>
-  /** A statement whose parameters are named as properties of this table, by whose columns they are kept. */
+  /** Creates a statement whose parameters have the names of properties and are converted like the columns of these. */
   statement<Name extends keyof Row = never>(
     builder: QueryBuilder<ObjectLiteral>,
     ...parameters: Name[]
   ): Statement<Pick<Row, Name>>
-  /** Makes a row of the cells from index `from` on. A column that is null becomes a property that is undefined. */
+  /** Converts the cells from index `from` on to a row. A null column becomes an undefined property. */
   row(cells: Cell[], from?: number): Row
-  /** The first of the rows that a SELECT of `columns` found. */
+  /** Converts the first row that a SELECT of `columns` found. */
   first(rows: Cell[][]): Row | null
-  /** What is kept of one property. */
+  /** Converts the value of a property to its cell. */
   cell<Name extends keyof Row>(name: Name, value: Row[Name]): Cell
-  /** What a cell of one property says. */
+  /** Converts a cell to the value of its property. */
   value<Name extends keyof Row>(name: Name, cell: Cell): Row[Name]
-  /** Names the row with the key, the same for the same bytes: for those who write it. */
+  /**
+   * Returns the name by which writers take turns on the row with the key. Keys with the same bytes have the same name.
+   */
   nameOf(key: Pick<Row, Key>): string
 }
 
-/** The tables of a data source that was opened with the entities of its engine. */
+/** Creates the tables of a data source that was opened with the entities of its engine. */
 export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
   return {
     users: table<UserRow, "tenant" | "id">(dataSource, entities.users, lock),
@@ -122,7 +137,7 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
 
 export type Tables = ReturnType<typeof tables>
 
-/** @param apart columns that `update` leaves alone, because statements of their own change them. */
+/** @param apart columns that `update` does not change, because they have their own statements. */
 function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
   entity: EntitySchema<Row>,
@@ -146,7 +161,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     for (const [index, column] of selected.entries()) row[column.propertyName] = toValue(column, cells[from + index])
     return row as Row
   }
-  /** For parameters that are named as properties, what makes their cells. */
+  /** Returns the functions that make the cells of parameters, which have the names of properties. */
   const parametersOf = <Name extends keyof Row>(properties: readonly Name[]) => {
     const makers = properties.map((property) => {
       const column = columnOf(property)
@@ -166,7 +181,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   const updateOf = (...properties: string[]) => query().update<Row>(name).set(expressionsOf(properties))
   const deleteFrom = () => query().delete().from<Row>(name)
 
-  // What the database makes is not given.
+  // Columns that the database generates are not inserted.
   const properties = propertiesOf(all.filter((column) => !column.isGenerated)) as (keyof Row & string)[]
   const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate)).filter(
     (property) => !apart.includes(property),
@@ -203,8 +218,9 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
       const mayChange = selected.filter((column) => column.isUpdate)
       const nullable = mayChange.find((column) => column.isNullable)
       if (nullable !== undefined) throw new TypeError(`${name}.${nullable.propertyName} may be null`)
-      // Inside of a CASE, where no index but that of the key finds anything: the row of another one may be locked. A table of a
-      // few dozen rows is read whole all the same, by a statement for several.
+      // The conditions are inside a CASE so that only the primary key's index can find rows. By any other index the
+      // statement could meet the lock of another row. A table of a few dozen rows is scanned as a whole nevertheless if
+      // a statement makes several changes.
       const isAsRead = (suffix: string) =>
         `CASE WHEN ${mayChange.map(({ propertyName: name }) => `${name} = :${name}AsRead${suffix}`).join(" AND ")} THEN 1 END = 1`
       const cells = mayChange.map((column) => [
@@ -246,8 +262,8 @@ function propertiesOf(columns: readonly Column[]): string[] {
 }
 
 /**
- * Gives each property the parameter of its name, with something behind it where there are several rows. A function is an
- * expression to a query builder, anything else a value.
+ * Assigns each property the parameter of the same name, with a suffix if there are several rows. A query builder treats
+ * a function as an expression and anything else as a value.
  */
 function expressionsOf(properties: readonly string[], suffix = ""): object {
   return Object.fromEntries(properties.map((property) => [property, () => `:${property}${suffix}`]))
@@ -257,7 +273,7 @@ function nullOf(property: string): object {
   return { [property]: () => "NULL" }
 }
 
-/** The same text for the same bytes, and for no others. */
+/** Returns a text that is the same for cells with the same bytes, and different for all others. */
 export function textOf(cells: readonly Cell[]): string {
   return cells
     .map((cell) => {

@@ -5,10 +5,10 @@ import { sessionExtensions } from "./session-extensions.js"
 import { keyOfSession as keyOf } from "./session-keys.js"
 
 /**
- * The method `access` of the sessions.
+ * Creates the method `access` of the session store.
  *
  * @param clock the time in milliseconds since 1970-01-01T00:00:00Z.
- * @param getWithUser reads a session and its user, and removes the session if it has expired.
+ * @param getWithUser reads a session and its user, and deletes the session if it has expired.
  */
 export function sessionAccess(
   database: Database,
@@ -31,7 +31,7 @@ export function sessionAccess(
     const { tokenHash } = keyOf(caller, sessionToken)
     const expires = await extend(caller, { tokenHash, session, maxAge, dueMs })
     if (expires !== undefined) return { session: { ...session, expires }, user, extended: true }
-    // Somebody else has extended, changed or deleted it since it was read.
+    // Another call has extended, changed or deleted it since it was read.
     const present = await getWithUser(caller, sessionToken)
     return present && { ...present, extended: false }
   }

@@ -6,7 +6,7 @@ import type { StoreDatabase } from "../../conformance/context.js"
 import { anyone, day, newSession, newUser, range } from "../../conformance/context.js"
 import type { Store } from "../../store.js"
 
-// On SQLite one lock is for everything.
+// SQLite is left out, because it locks the whole database.
 describeServers("extensions of sessions on %s", (target) => {
   let database: StoreDatabase
   let store: Store
@@ -16,7 +16,7 @@ describeServers("extensions of sessions on %s", (target) => {
   })
   afterAll(() => database.drop())
 
-  test("of many that are extended together nobody waits for a session that somebody else has locked but who asks for it", async () => {
+  test("of many concurrent extensions, only the one of a locked session waits for its lock", async () => {
     const user = await store.users.create(anyone, newUser())
     const sessions = await Promise.all(
       range(40).map(() => store.sessions.create(anyone, newSession(user.id, Date.now() + day))),

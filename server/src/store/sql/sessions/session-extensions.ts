@@ -7,18 +7,18 @@ import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/entities.js"
 import { idsOf } from "./session-keys.js"
 
-/** A session that was due when it was read. */
+/** A session that was due for an extension when it was read. */
 export interface DueSession {
   readonly tokenHash: Buffer
-  /** As it was read. */
+  /** The session as it was read. */
   readonly session: Session
-  /** How long it lasts from now on if it is extended, in milliseconds. */
+  /** How long the session lasts after an extension, in milliseconds. */
   readonly maxAge: number
-  /** It is due while it lasts no longer than this, in milliseconds: less than `maxAge`. */
+  /** The session is due if its remaining lifetime is at most this, in milliseconds. Less than `maxAge`. */
   readonly dueMs: number
 }
 
-/** What came of it: the new expiry, or undefined if the session is not due any more. */
+/** The result: the new expiry, or undefined if the session is no longer due. */
 interface Outcome {
   readonly expires: Date | undefined
 }
@@ -29,30 +29,32 @@ interface Extension extends Pick<SessionRow, "tenant" | "tokenHash" | "userId"> 
   due: Date
 }
 
-/** Several sessions of a tenant. */
+/** Extensions of several sessions of a tenant. */
 interface Extensions extends Pick<Extension, "tenant" | "expires" | "now" | "due"> {
   hashes: readonly Cell[]
 }
 
 /**
- * Extends sessions. Those that come together share a transaction, because its statements cost more than its rows: it locks
- * those that are due still, extends them and adds their events. It passes over those that somebody else has locked, so that
- * nobody waits for the lock of another one's session; each of them is extended alone, as are those that come alone.
+ * Creates a function that extends sessions. Concurrent extensions share a transaction, because its statements cost more
+ * than its rows. The transaction locks the sessions that are still due, extends them and adds their events. It skips
+ * rows that other transactions have locked, so that no call waits for the lock on another call's session. Skipped
+ * sessions are extended one by one, and so is a session without concurrent ones.
  *
- * The conditions are about the rows as they are when they are locked, so they also hold for who has read them long before. As
- * `due` is earlier than the new expiry, no expiry becomes earlier, and whoever comes second finds nothing that is due.
+ * The conditions apply to the rows at the time of locking, so they hold even if the caller read the session long
+ * before. `due` is earlier than the new expiry. So no expiry becomes earlier, and a second call finds nothing that is
+ * due.
  *
  * @param clock the time in milliseconds since 1970-01-01T00:00:00Z.
- * @returns a function that gives the new expiry, or undefined if it has extended nothing.
+ * @returns a function that returns the new expiry, or undefined if it extended nothing.
  */
 export function sessionExtensions(database: Database, { clock, eventOf }: { clock: () => number; eventOf: EventOf }) {
   const { sessions } = database.tables
   const extendOne = extensionOfOne()
-  // For 2, 4, 8 … sessions: few statements to prepare.
+  // For 2, 4, 8 … sessions, so that there are few statements to prepare.
   const several: ReturnType<typeof statementsFor>[] = []
   for (let width = 2; width <= database.lookups.limit; width *= 2) several.push(statementsFor(width))
 
-  /** No index helps with the CASE: by that of the users PostgreSQL would read every session that the user has. */
+  /** The CASE prevents the use of the index on users, by which PostgreSQL would read every session of the user. */
   function extensionOfOne(): Statement<Extension> {
     const isDue = "CASE userId WHEN :userId THEN 1 ELSE 0 END = 1 AND expires >= :now AND expires <= :due"
     return statement(sessions.updateOf("expires").where(`${sessions.keyIs()} AND ${isDue}`), {
@@ -70,11 +72,11 @@ export function sessionExtensions(database: Database, { clock, eventOf }: { cloc
       tenant: ({ tenant }) => sessions.cell("tenant", tenant),
     }
     const list = Array.from({ length: width }, (_, n) => {
-      // The last one stands for those that lack.
+      // The last hash is repeated for missing ones.
       keys[`hash${n}`] = ({ hashes }) => hashes[Math.min(n, hashes.length - 1)] as Cell
       return `:hash${n}`
     }).join(", ")
-    // PostgreSQL would rather read by the index of expiries.
+    // The CASE prevents PostgreSQL from using the index on expiries.
     const isDue = "CASE WHEN s.expires >= :now AND s.expires <= :due THEN 1 ELSE 0 END = 1"
     const select = sessions
       .selectFrom("s")
@@ -113,7 +115,7 @@ export function sessionExtensions(database: Database, { clock, eventOf }: { cloc
     return { expires: matched === 1 ? times.expires : undefined }
   }
 
-  /** Of those that are to be extended by the same time. What comes of the others is undefined. */
+  /** Extends the sessions that have the same durations as the first one. The outcome of all others is undefined. */
   async function together(caller: Caller, all: readonly DueSession[]): Promise<(Outcome | undefined)[]> {
     const { tenant } = caller
     const [first] = all as [DueSession]
@@ -140,7 +142,7 @@ export function sessionExtensions(database: Database, { clock, eventOf }: { cloc
     return all.map((one) => (extended.has(one) ? { expires: times.expires } : undefined))
   }
 
-  // There are as many as tenants: callers do not make them up.
+  // One entry per tenant. Callers cannot create tenants, so the map does not grow without bound.
   const ofTenants = new Map<string, Lookup<DueSession, Outcome>>()
   const ofTenant = (tenant: string) => {
     let shared = ofTenants.get(tenant)

@@ -3,21 +3,21 @@ import type { Caller } from "../../store.js"
 import type { EventIds, Session } from "../../types.js"
 import type { SessionRow } from "../schema/entities.js"
 
-/** What stands for a session token. */
+/** Returns the hash that is stored in place of a session token. */
 export const hashOfToken = (sessionToken: string): Buffer => hash("sha256", sessionToken, "buffer")
 
-/** The key of the row of a session. */
+/** Returns the key of a session's row. */
 export function keyOfSession({ tenant }: Caller, sessionToken: string): Pick<SessionRow, "tenant" | "tokenHash"> {
   return { tenant, tokenHash: hashOfToken(sessionToken) }
 }
 
-/** What a new session is called by who does not have its token. */
+/** Returns the id for a new session, by which callers without its token identify it. */
 export function newHandle(): string {
-  // Node has random bytes for many of these at hand; randomBytes asks the system for each.
+  // randomUUID draws from a buffer of random bytes in Node; randomBytes asks the operating system every time.
   return randomUUID().replaceAll("-", "").toUpperCase()
 }
 
-/** What an event says of a session. */
+/** Returns the ids for events about a session. */
 export function idsOf({ userId, id }: Pick<Session, "userId" | "id">): EventIds {
   return { userId, sessionId: id }
 }

@@ -6,14 +6,14 @@ import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/entities.js"
 
-// What every engine has as a moment. Nothing happened before the one or after the other.
+// The range of times that every engine supports. All sessions were created within it.
 const first = new Date("1000-01-01T00:00:00.000Z")
 const last = new Date("9999-12-31T23:59:59.999Z")
 
-/** What is read of a session beside `columns`. */
+/** The columns that lists select in addition to `columns`. */
 const others = ["created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"] as const
 
-/** Sessions of a user by the time of their creation, and perhaps by their provider and by whether they have expired. */
+/** A selection of a user's sessions by the time of creation, and optionally by provider and by expiry. */
 interface Wanted {
   tenant: string
   userId: string
@@ -22,10 +22,13 @@ interface Wanted {
   now: Date
 }
 
-/** The session after which the next one is looked for, towards the past. */
+/** The session after which the page begins, in descending order. */
 type Position = Pick<ListedSession, "created" | "id">
 
-/** Sessions as others than their holders see them; a user's by the index `sessions_user_id`. */
+/**
+ * Creates the lists of sessions for callers without their tokens. A user's sessions are read by the index
+ * `sessions_user_id`.
+ */
 export function sessionLists(
   database: Database,
   { tokens, clock }: { tokens: PageTokens; clock: () => number },
@@ -35,14 +38,14 @@ export function sessionLists(
   const isActive = ({ active }: SessionFilter) =>
     active === undefined ? "" : ` AND s.expires ${active ? ">=" : "<"} :now`
   const isProvider =
-    // Of a comparison PostgreSQL would again expect few.
+    // For a plain comparison PostgreSQL would again estimate few rows.
     database.engine === "postgres"
       ? "CASE s.provider WHEN :provider THEN TRUE ELSE FALSE END"
       : "s.provider = :provider"
   const isOfProvider = ({ provider }: SessionFilter) => (provider === undefined ? "" : ` AND ${isProvider}`)
-  // PostgreSQL plans for any user: of one it would expect few sessions, read all that there are and sort them. Of a range it
-  // expects many, and reads them in the order of the index. The others are told the place in the index in two ways, because
-  // each finds it by one: SQLite, MySQL and MariaDB.
+  // PostgreSQL plans the statement for any user. With an equality condition it expects few sessions, reads all of them
+  // and sorts them. With a range it expects many, and reads them in index order. For the other engines the condition is
+  // given in two forms: SQLite finds the place in the index by the first, MySQL and MariaDB by the second.
   const following =
     database.engine === "postgres"
       ? "(s.userId, s.created) >= (:userId, :since) AND (s.userId, s.created, s.id) < (:userId, :created, :id)"
@@ -70,7 +73,8 @@ export function sessionLists(
         }),
       },
     )
-  // A condition that is always true would spoil what PostgreSQL expects.
+  // One statement for each combination of filters, because a condition that is always true would spoil PostgreSQL's
+  // estimate.
   const followings = new Map(
     [undefined, true, false]
       .flatMap((active) => [undefined, ""].map((provider) => ({ userId: "", active, provider })))
@@ -85,11 +89,11 @@ export function sessionLists(
   return {
     async list(caller, filter, { size, token }) {
       const list = ["sessions", caller.tenant, JSON.stringify(filter)]
-      // Nothing is created at the last moment: all come after it.
+      // No session is created at the last supported time, so all come after it in descending order.
       const [created, id] = token === undefined ? [last.toISOString(), ""] : tokens.open<[string, string]>(list, token)
       const wanted = wantedBy(caller, filter, new Date(clock()))
       const select = followings.get(kindOf(filter)) as Statement<Wanted & { after: Position }>
-      // What was revoked a moment ago must not be shown as if it had failed.
+      // Read from the writer: a session that was revoked a moment ago must not appear as if the revocation had failed.
       const { items, next } = await database.statements(caller, (sql) => {
         const read = (after: Position) => sql.read(select, { ...wanted, after })
         const itemOf = (cells: Cell[]) => listedSession(database, cells)
@@ -105,7 +109,7 @@ export function sessionLists(
   }
 }
 
-/** The columns of which `listedSession` makes a session, of the table under the alias `s`. */
+/** Returns the columns from which `listedSession` makes a session, for the table alias `s`. */
 export function listedColumns({ tables: { sessions } }: Database): string {
   return [sessions.columns("s"), ...others.map((property) => `s.${property}`)].join(", ")
 }
@@ -115,7 +119,7 @@ export function listedSession({ tables: { sessions } }: Database, cells: Cell[])
   return { ...sessions.row(cells), ...Object.fromEntries(more) }
 }
 
-/** The same for filters of the same form. */
+/** Returns a text that is the same for filters of the same form. */
 const kindOf = ({ active, provider }: SessionFilter) => `${active} ${provider !== undefined}`
 
 function wantedBy({ tenant }: Caller, { userId, provider, createdSince }: SessionFilter, now: Date): Wanted {

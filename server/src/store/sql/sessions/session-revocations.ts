@@ -7,13 +7,18 @@ import type { SessionRow } from "../schema/entities.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
 
-/** How many sessions of a user one statement deletes: it ends in time, and clusters take it, however many the user has. */
+/**
+ * The maximum number of a user's sessions that one statement deletes. It keeps the statement within its timeout and the
+ * transaction within the limits of clusters.
+ */
 const sessionsAtOnce = 1000
 
-/** The sessions of how many users one statement deletes. With more of them MySQL would rather read a small table whole. */
+/**
+ * The number of users whose sessions one statement deletes. With more keys MySQL would scan a small table as a whole.
+ */
 const usersAtOnce = 20
 
-/** A call about many users goes on to the next ones until it has deleted so many sessions. */
+/** A call about several users stops after it has deleted this number of sessions. */
 const enoughSessions = 1000
 
 interface OfUsers {
@@ -21,7 +26,10 @@ interface OfUsers {
   userIds: readonly string[]
 }
 
-/** Sessions of a user: those that are older than a place in the order of their creation, or all; but for those to keep. */
+/**
+ * A selection of a user's sessions: all, or those before a position in the order of creation; without the sessions to
+ * keep.
+ */
 interface OfUser {
   tenant: string
   userId: string
@@ -30,7 +38,7 @@ interface OfUser {
   before?: { created: Date; id: string | undefined } | undefined
 }
 
-/** Ends sessions for who does not have their tokens. */
+/** Creates the revocations of sessions by callers without their tokens. */
 export function sessionRevocations(
   database: Database,
   eventOf: EventOf,
@@ -49,12 +57,15 @@ export function sessionRevocations(
     ...sessions.key,
     "userId",
   )
-  /** The one before which so many of a user's are, the oldest first; the index has what is read. */
+  /**
+   * Selects the session that follows the first `sessionsAtOnce` ones of a user, the oldest first. The index contains
+   * all selected columns.
+   */
   const afterMany = sessions.statement(
     sessions
       .selectFrom("s")
       .select("s.created, s.id")
-      // As in session-lists.ts: PostgreSQL expects more of a range, and reads it in its order.
+      // As in session-lists.ts: for a range PostgreSQL expects more rows, and reads them in index order.
       .where(
         `s.tenant = :tenant AND ${database.engine === "postgres" ? "s.userId >= :userId AND s.userId <= :userId" : "s.userId = :userId"}`,
       )
@@ -67,14 +78,14 @@ export function sessionRevocations(
     "userId",
   )
   const several = severalUsers()
-  /** Finds something if users have more sessions than one statement deletes. */
+  /** Returns a row if the users together have more sessions than one statement deletes. */
   const moreThanMany = statement<SessionRow, OfUsers>(
     sessions.selectFrom("s").select("s.userId").where(several.are("s.")).offset(sessionsAtOnce).limit(1),
     several.parameters,
   )
   const deleteOfUsers = statement<SessionRow, OfUsers>(sessions.deleteFrom().where(several.are("")), several.parameters)
 
-  /** One statement for each form of what it is asked for. */
+  /** A statement for each combination of conditions. */
   const deletesOfUser = new Map<string, Statement<OfUser>>()
   for (const keptId of [undefined, ""])
     for (const keptHash of [undefined, Buffer.alloc(0)])
@@ -98,7 +109,7 @@ export function sessionRevocations(
       parameters.keptHash = ({ keptHash }) => sessions.cell("tokenHash", keptHash as Buffer)
     }
     if (before !== undefined) {
-      // By the first, which the second makes exact, each of the engines finds the place in the index.
+      // All engines find the place in the index by the first condition. The second one makes it exact.
       conditions.push("created <= :created", "(created < :created OR (created = :created AND id < :id))")
       parameters.created = ({ before }) => sessions.cell("created", before?.created)
       parameters.id = ({ before }) => sessions.cell("id", before?.id)
@@ -111,7 +122,7 @@ export function sessionRevocations(
       tenant: ({ tenant }) => sessions.cell("tenant", tenant),
     }
     const list = Array.from({ length: usersAtOnce }, (_, n) => {
-      // The last user stands for those that lack.
+      // The last user is repeated for missing ones.
       parameters[`userId${n}`] = ({ userIds }) =>
         sessions.cell("userId", userIds[Math.min(n, userIds.length - 1)] as string)
       return `:userId${n}`
@@ -119,7 +130,7 @@ export function sessionRevocations(
     return { parameters, are: (alias: string) => `${alias}tenant = :tenant AND ${alias}userId IN (${list})` }
   }
 
-  /** Deletes some at a time, the oldest first. Returns how many. */
+  /** Deletes sessions in batches, the oldest first. Returns their number. */
   async function deleteAll(sql: Statements, sessionsOfUser: OfUser, event: readonly Change[]): Promise<number> {
     const write = (which: OfUser) => sql.write(deletesOfUser.get(formOf(which)) as Statement<OfUser>, which, event)
     let revoked = 0
@@ -130,7 +141,7 @@ export function sessionRevocations(
       const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) }
       const deleted = await write({ ...sessionsOfUser, before })
       revoked += deleted
-      // Those without an id, of a version that did not know it, have no order.
+      // Sessions without an id, from a version that did not know the column, have no order.
       if (deleted === 0) return revoked + (await write(sessionsOfUser))
     }
   }
@@ -138,7 +149,7 @@ export function sessionRevocations(
   const revokeOfUser: SessionStore["revokeOfUser"] = (caller, userId, { id, sessionToken }: KeptSessions) => {
     const { tenant } = caller
     const keptHash = sessionToken === undefined ? undefined : hashOfToken(sessionToken)
-    // Whoever creates a session of the user takes turns with this.
+    // Transactions that create a session of the user take turns with this one.
     return database.writes(
       caller,
       [users.nameOf({ tenant, id: userId })],
@@ -152,7 +163,7 @@ export function sessionRevocations(
   const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>
     eventOf(caller, "user.sessions_revoked", { userId, sessionId })
 
-  /** Returns how many; undefined, and deletes none, if they have too many together. */
+  /** Returns the number of deleted sessions; undefined, with none deleted, if the users together have too many. */
   function revokeOfSome(caller: Caller, userIds: readonly string[], rows: readonly string[]) {
     const { tenant } = caller
     const areTooMany = async (sql: Reads) => (await sql.read(moreThanMany, { tenant, userIds })).length > 0
@@ -164,7 +175,7 @@ export function sessionRevocations(
         { isLong: true },
       )
     }
-    // Each user who had a session has an event.
+    // Each user that had a session gets an event.
     return database.transaction(
       caller,
       rows,
@@ -189,7 +200,8 @@ export function sessionRevocations(
       if (userId !== undefined && userId !== session.userId) return null
       const key = { tenant, tokenHash: Buffer.from(cells.at(-1) as Buffer), userId: session.userId }
       const event = eventOf(caller, "session.deleted", idsOf(session))
-      // The handle never changes, and no other session gets it; but the session may have become that of another user.
+      // The id never changes and is never reused for another session. But the session may meanwhile belong to another
+      // user.
       const statement = userId === undefined ? sessions.delete : deleteIfOfUser
       const deleted = await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(statement, key, event))
       return deleted === 0 ? null : session
@@ -203,9 +215,9 @@ export function sessionRevocations(
       let [processed, revoked] = [0, 0]
       while (processed < userIds.length && revoked < enoughSessions) {
         const some = userIds.slice(processed, processed + usersAtOnce)
-        // What commits together has all of its turns before it writes.
+        // A unit that commits together must take all of its turns before it writes.
         const deleted = await revokeOfSome(caller, some, namesOf(unit === undefined ? some : userIds))
-        // They have too many together: one by one.
+        // Too many sessions together: process one user alone.
         revoked += deleted ?? (await revokeOfUser(caller, some[0] as string, {}))
         processed += deleted === undefined ? 1 : some.length
       }
@@ -214,7 +226,7 @@ export function sessionRevocations(
   }
 }
 
-/** The same for what the same statement deletes. */
+/** Returns a text that is the same for selections with the same statement. */
 function formOf({ keptId, keptHash, before }: OfUser): string {
   return [keptId, keptHash, before].map((value) => value !== undefined).join()
 }

@@ -6,7 +6,7 @@ import { anyone, day, encryptionKeys, newSession, newUser, range } from "../../c
 import { openSqlStore } from "../index.js"
 
 test.each(databaseTargets())(
-  "on %s, sessions that are seen together are written together, and each statement is committed by itself",
+  "on %s, sightings are written in batches, and each statement is committed by itself",
   async (target) => {
     const database = await createStoreDatabase(target)
     let now = Date.now()
@@ -33,7 +33,7 @@ test.each(databaseTargets())(
       })
       const writes = operations.filter((operation) => operation !== "SELECT")
       expect(writes.length).toBeLessThan(20)
-      // No statement begins a transaction.
+      // No transaction is begun.
       expect(new Set(writes)).toEqual(new Set(["UPDATE"]))
     } finally {
       await store.close()

@@ -3,29 +3,32 @@ import type { Database } from "../database.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/entities.js"
 
-/** That a session was seen is written again after so long at the earliest, in milliseconds, by all processes together. */
+/** The minimum time between two writes of a session's `last_seen` by all processes together, in milliseconds. */
 const againAfterMs = 60_000
 
-/** How long sightings are collected, in milliseconds, to be written together. */
+/** How long sightings are collected before they are written in a batch, in milliseconds. */
 const collectedMs = 1_000
 
-/** How many sessions may wait to be written. A session beyond them is seen again, and written then. */
+/** The maximum number of sessions that wait to be written. Further ones are not recorded until they are seen again. */
 const mostWaiting = 1_000
 
-/** How many rows a statement changes. With more keys MySQL would rather read a small table whole. */
+/** The number of rows that one statement changes. With more keys MySQL would scan a small table as a whole. */
 const rowsAtOnce = 20
 
-/** How many times as long as a statement took it rests before the next one: calls have the database for most of the time. */
+/** The pause after a statement, as a multiple of its duration, so that calls can use the database most of the time. */
 const restFactor = 9
 
-/** How long the database may take for a statement, in milliseconds, locks included; then the rest is forgotten. */
+/**
+ * The timeout of a statement, including waits for locks, in milliseconds. After it the remaining sightings are
+ * discarded.
+ */
 const patienceMs = 5_000
 
 type Key = Pick<SessionRow, "tenant" | "tokenHash">
 
-/** Keeps when sessions were seen last, apart from the calls that see them: nobody waits for it, and its failures are nobody's. */
+/** Records when sessions were last seen, in the background: no call waits for it, and its failures are ignored. */
 export interface SessionSightings {
-  /** @param lastSeen what the row says. */
+  /** @param lastSeen the value in the row. */
   seen(key: Key, lastSeen: Date | undefined): void
 }
 
@@ -42,7 +45,7 @@ export function sessionSightings(database: Database, clock: () => number): Sessi
       before: ({ now }) => sessions.cell("lastSeen", new Date(now - againAfterMs)),
     }
     const rows = Array.from({ length: rowsAtOnce }, (_, n) => {
-      // The last row stands for those that lack.
+      // The last row is repeated for missing ones.
       const keyOf = (keys: readonly Key[]) => keys[Math.min(n, keys.length - 1)] as Key
       parameters[`tenant${n}`] = ({ keys }) => sessions.cell("tenant", keyOf(keys).tenant)
       parameters[`tokenHash${n}`] = ({ keys }) => sessions.cell("tokenHash", keyOf(keys).tokenHash)
@@ -52,7 +55,9 @@ export function sessionSightings(database: Database, clock: () => number): Sessi
     return statement(sessions.updateOf("lastSeen").where(`(${rows.join(" OR ")}) AND ${isDue}`), parameters)
   }
 
-  /** Takes some of those that wait, in the order in which all processes lock them. */
+  /**
+   * Removes the next batch from the waiting sessions and sorts it, because all processes lock rows in the same order.
+   */
   function next(): Key[] {
     const some = [...waiting].slice(0, rowsAtOnce)
     for (const [name] of some) waiting.delete(name)
@@ -76,7 +81,7 @@ export function sessionSightings(database: Database, clock: () => number): Sessi
       try {
         await write()
       } catch {
-        // Whoever comes with these sessions again brings them back.
+        // Discard them: each session is recorded again when it is next seen.
         waiting.clear()
       }
       isActive = false

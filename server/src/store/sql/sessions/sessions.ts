@@ -43,7 +43,7 @@ export function sessionStore(
   )
   const deletedAsRead = sessions.deletedAsRead()
   const sightings = sessionSightings(database, clock)
-  /** The user of a session, whose row its foreign key locks. */
+  /** The lock name of a session's user, whose row the foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
 
   const getWithUser: SessionStore["getWithUser"] = async (caller, sessionToken) => {
@@ -112,9 +112,9 @@ export function sessionStore(
       })
     },
 
-    // Many may read the session, but only one statement can delete the row, and it deletes what was read: so what is
-    // returned is what there was, without a transaction, which takes two statements more. The first read is shared with
-    // others and takes no place of a writer.
+    // Concurrent calls may read the session, but only one statement can delete the row, and it deletes only what was
+    // read. So the returned session is the deleted one. This needs no transaction, which would take two more
+    // statements. The first read is shared with other calls and does not occupy a writer's place.
     async delete(caller, sessionToken) {
       const key = keyOf(caller, sessionToken)
       const read = await sessionByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
@@ -126,7 +126,7 @@ export function sessionStore(
             await sql.change([deletedAsRead({ ...key, cells }), ...eventOf(caller, "session.deleted", idsOf(session))])
             return session
           } catch (error) {
-            // It was changed or deleted between the two.
+            // The row was changed or deleted between the two statements.
             if (!failsBy(error, "unmatched")) throw error
           }
         }

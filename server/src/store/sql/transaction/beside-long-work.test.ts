@@ -10,9 +10,9 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-// On SQLite there is one connection: whoever writes waits for all of it.
-describeServers("beside work that has a transaction for itself, on %s", (target) => {
-  test("writes wait for no timer", async () => {
+// SQLite has one connection, so that every write waits for the long one.
+describeServers("beside work with an exclusive transaction, on %s", (target) => {
+  test("writes do not wait for a timer", async () => {
     const database = await createStoreDatabase(target)
     const store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
     const once = (work: (caller: Caller) => Promise<unknown>) =>
@@ -26,7 +26,7 @@ describeServers("beside work that has a transaction for itself, on %s", (target)
     try {
       const user = newUser()
       await store.users.create(anyone, user)
-      // Connections for all of them.
+      // Opens connections for all of the writes.
       await Promise.all(range(20).map(create))
       const long = once(async (caller) => {
         await store.users.delete(caller, user.id)
@@ -55,7 +55,7 @@ describeServers("beside work that has a transaction for itself, on %s", (target)
   })
 })
 
-/** All but `setTimeout`, which stands still: the event loop goes on, and what waits for a time waits for ever. */
+/** Everything but `setTimeout`, which never fires. The event loop goes on, and a wait for a timer lasts for ever. */
 const realTimers = [
   ...(["Date", "hrtime", "nextTick", "performance", "queueMicrotask", "setImmediate", "clearImmediate"] as const),
   ...(["setInterval", "clearInterval"] as const),

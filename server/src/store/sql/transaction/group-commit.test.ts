@@ -8,7 +8,7 @@ import type { StoreDatabase } from "../../conformance.js"
 import type { Caller } from "../../store.js"
 import { openSqlStore, type SqlStore } from "../index.js"
 
-describe.each(databaseTargets())("writes with idempotency keys that come together, on %s", (target) => {
+describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s", (target) => {
   const isShared = target !== "sqlite"
   let database: StoreDatabase & TestDatabase
   let store: SqlStore
@@ -36,7 +36,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
 
   const count = (operation: string) => ran.filter((one) => one === operation).length
   const request = (key: string) => ({ owner: "owner", key, digest: () => "digest" })
-  /** Creates a user under a key, and does something else then. */
+  /** Creates a user under a key, then does something else. */
   const create = (
     key: string,
     id: string,
@@ -52,7 +52,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
   /** A statement that fails. */
   const failing = (caller: Caller) =>
     store.database.writes(caller, [], (sql) => sql.write({ sql: "DELETE FROM nothing", cells: () => [] }, undefined))
-  /** How many users, events of them and keys there are. */
+  /** Counts the users, their events, and all keys. */
   const stored = async (ids: readonly string[]) => {
     const list = ids.map(() => "?").join()
     const [users] = await database.sql(`SELECT COUNT(*) AS n FROM users WHERE id IN (${list})`, [...ids])
@@ -62,21 +62,21 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
   }
   const keysBefore = async () => Number((await database.sql("SELECT COUNT(*) AS n FROM idempotency_keys"))[0]?.n)
 
-  test("share transactions; each is done once, with its event, and has its own answer, then and when it is repeated", async () => {
+  test("share transactions; each is done once, with its event, and gets its own answer, also when it is repeated", async () => {
     const ids = range(40).map(newId)
     const before = await keysBefore()
     const make = () => Promise.all(ids.map(async (id) => String(await create(`key of ${id}`, id))))
     expect(await make()).toEqual(ids)
     expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
     if (isShared) expect(count("COMMIT")).toBeLessThan(20)
-    // One for the users, one for their events and one for the keys.
+    // One statement for the users, one for their events and one for the keys.
     expect(count("INSERT")).toBe(3 * count("COMMIT"))
     expect(count("ROLLBACK")).toBe(0)
     expect(await make()).toEqual(ids)
     expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
   })
 
-  test("work that goes on after it inserted a row has that row", async () => {
+  test("work that continues after it inserted a row reads that row", async () => {
     const ids = range(40).map(newId)
     const signUp = (id: string) =>
       create(newId(), id, async (caller) => {
@@ -92,7 +92,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     if (isShared) expect(count("ROLLBACK")).toBe(0)
   })
 
-  test("what may delete many rows has a transaction for itself", async () => {
+  test("a call that may delete many rows does not share its transaction", async () => {
     const users = range(20).map(() => newUser())
     for (const user of users) await store.users.create(anyone, user)
     ran = []
@@ -107,7 +107,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(count("COMMIT")).toBe(20)
   })
 
-  test("what revokes all sessions of users has one too", async () => {
+  test("a call that revokes all sessions of users does not share its transaction", async () => {
     const users = range(20).map(() => newUser())
     for (const user of users) {
       await store.users.create(anyone, user)
@@ -127,7 +127,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(count("COMMIT")).toBe(20)
   })
 
-  test("one alone has a transaction at once, with a statement for each row", async () => {
+  test("a write by itself begins a transaction at once, with a statement for each row", async () => {
     await create(newId(), newId())
     expect(ran.filter((operation) => operation !== "SELECT")).toEqual([
       expect.stringMatching(/^(BEGIN|START)$/),
@@ -135,25 +135,25 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     ])
   })
 
-  test("of those that fail nothing is there; the others are done once, though they shared a transaction", async () => {
+  test("failed writes leave nothing behind; the others are done once although they shared a transaction", async () => {
     const ids = range(60).map(newId)
     const taken = newUser()
     await store.users.create(anyone, taken)
     const before = await keysBefore()
     const fails = [
-      // A statement fails, before and after another one has written.
+      // A statement fails, before and after another participant has written.
       () => create(newId(), taken.id),
       (id: string) => create(newId(), id, failing),
-      // It goes on after a row that cannot be inserted, by a statement that does not fail.
+      // The work continues after an insert that fails, with a statement that succeeds.
       () => create(newId(), taken.id, (caller) => store.users.update(caller, taken.id, { name: "new" })),
-      // A row cannot be inserted, the last that the work writes.
+      // The last insert of the work fails.
       (id: string) =>
         create(newId(), id, async (caller) => {
           const session = newSession(id, soon)
           await store.sessions.create(caller, session)
           await store.sessions.create(caller, session)
         }),
-      // The work itself fails, when it has written.
+      // The work itself fails after it has written.
       (id: string) => create(newId(), id, () => Promise.reject(new Error("the work failed"))),
     ]
     const results = [
@@ -170,7 +170,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(await stored(ids)).toEqual({ users: 10, events: 10, keys: before + 10 })
   })
 
-  test("work that goes on after a statement that failed writes what it writes then, and no event of before", async () => {
+  test("work that continues after a failed statement keeps what it writes then, and no event from before", async () => {
     const [first, second, ...others] = range(20).map(newId) as [string, string, ...string[]]
     const changed = newUser()
     await store.users.create(anyone, changed)
@@ -190,7 +190,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(await stored([second, ...others])).toEqual({ users: 19, events: 19, keys: before + 19 })
   })
 
-  test("what several delete at the same time, on two replicas, one of them has; those that came with them are done", async () => {
+  test("of concurrent deletions of one thing on two replicas one succeeds; the other participants are done", async () => {
     const other = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5, eventsKeepMs: 86_400_000 })
     const user = newUser()
     await store.users.create(anyone, user)
@@ -235,7 +235,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(await stored(ids)).toMatchObject({ users: 20, events: 20 })
   })
 
-  test("who deletes what somebody else is deleting undoes nobody else's work", async () => {
+  test("a deletion that races with another one does not roll back other participants", async () => {
     const user = newUser()
     await store.users.create(anyone, user)
     for (let round = 0; round < 10; round++) {
@@ -259,7 +259,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     }
   })
 
-  test("sessions that are deleted together, or created, have few statements", async () => {
+  test("sessions that are deleted or created together need few statements", async () => {
     const user = newUser()
     await store.users.create(anyone, user)
     const tokens = range(32).map(newId)
@@ -276,10 +276,10 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
         once((caller) => store.sessions.create(caller, newSession(users[n]?.id as string, soon, { sessionToken }))),
       ),
     )
-    // For the users, who are not provisional any more.
+    // The updates of users that are no longer provisional.
     expect(count("UPDATE")).toBe(count("COMMIT"))
     expect(count("INSERT")).toBe(3 * count("COMMIT"))
-    // How many share one depends on the machine.
+    // How many share a transaction depends on the machine.
     if (isShared) expect(count("COMMIT")).toBeLessThan(32)
     ran = []
     await Promise.all(tokens.map((sessionToken) => once((caller) => store.sessions.delete(caller, sessionToken))))
@@ -288,7 +288,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     if (isShared) expect(count("COMMIT")).toBeLessThan(32)
   })
 
-  test("a key that is known is known; those that came with it are done", async () => {
+  test("a known key is answered as such; the other participants are done", async () => {
     const [known, ...ids] = range(20).map(newId) as [string, ...string[]]
     const key = newId()
     await create(key, known)
@@ -299,7 +299,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
     expect(await stored([known, ...ids])).toMatchObject({ users: 20, events: 20 })
   })
 
-  test("who gives up has written nothing; the others go on", async () => {
+  test("a caller that gives up has written nothing; the others continue", async () => {
     const ids = range(20).map(newId)
     const leaving = new AbortController()
     const [gone, ...others] = ids as [string, ...string[]]
@@ -319,7 +319,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
   })
 
   if (isShared) {
-    test("while some wait for locks that somebody else has, others are done", async () => {
+    test("while some wait for locks of another transaction, others are done", async () => {
       const locked = range(6).map(() => newUser())
       for (const user of locked) await store.users.create(anyone, user)
       await database.sql("BEGIN")
@@ -344,10 +344,10 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
       expect(await outcomes(waiting)).toEqual({ ok: 6 })
     })
 
-    test("who gives up after its work is done keeps its turn until the transaction of all has ended", async () => {
+    test("a caller that gives up after its work is done keeps its rows locked until the shared transaction has ended", async () => {
       const user = newUser()
       await store.users.create(anyone, user)
-      /** Whether the two came into one transaction: on a slow machine the other one may have begun its own. */
+      /** Whether the two share a transaction. On a slow machine the other one may have begun its own. */
       const round = async (sessionToken: string): Promise<boolean> => {
         await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken }))
         const opened = Promise.withResolvers<void>()
@@ -357,7 +357,7 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
             runs++
             await opened.promise
           })
-        // Two transactions that nobody can join yet: who comes now has to wait, and then begins one that others may join.
+        // Two transactions that cannot be joined yet: the next work has to wait, and then begins one that others may join.
         const before = [held(), held()]
         await until(() => runs === 2)
         const leaving = new AbortController()
@@ -388,8 +388,8 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
       while (!(await round(newId())));
     })
 
-    test("of those who come with one that loses its connection, all others are done", async () => {
-      // Its connections are new: of one that was in the pool a loss is expected.
+    test("when a participant loses the connection, all others are done", async () => {
+      // The connections are new, because the loss of a pooled connection is handled by a retry.
       const fresh = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
       try {
         const [idOf, end] =
@@ -418,11 +418,11 @@ describe.each(databaseTargets())("writes with idempotency keys that come togethe
       }
     })
 
-    test("nobody has an answer before the database has committed", async () => {
+    test("no call is answered before the database has committed", async () => {
       const ids = range(20).map(newId)
       let answered = 0
       await database.sql("BEGIN")
-      // The keys wait for this one, last of all.
+      // The insert of the keys, the last statement, waits for this lock.
       const lock = {
         mysql: "SELECT * FROM idempotency_keys FOR UPDATE",
         mariadb: "SELECT * FROM idempotency_keys FOR UPDATE",

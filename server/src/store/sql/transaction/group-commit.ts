@@ -8,144 +8,147 @@ import type { CoalesceOptions } from "../query/batch-loader.js"
 import { type Cell, type Change, makeChanges } from "../query/statement.js"
 import type { Queue } from "./queue.js"
 
-/** A place among those who use the database. */
-export interface Place {
-  /** Whose connection is not open yet. */
+/** A permit to use the database, with the lease of a connection that is not open yet. */
+export interface Slot {
   readonly lease: Lease
-  leave(): Promise<void>
+  release(): Promise<void>
 }
 
 export interface GroupCommitOptions {
-  /** How many pieces of work one transaction takes at the most, and how many transactions there are before the next work waits. */
+  /** The most participants of one transaction, and how many transactions run before further work waits. */
   size: CoalesceOptions
   /** The statement that begins a transaction. */
   begin: string
   queue: Queue
 }
 
-/** A piece of work in a transaction that it may share with others. One of them runs statements at a time. */
-export interface Member {
+/** One unit of work in a transaction that it may share with others. Only one of them runs statements at a time. */
+export interface Participant {
   read(sql: string, cells: Cell[]): Promise<Result>
-  /** A statement that fails undoes the whole transaction. What its work does then is in a new one, which it has for itself. */
+  /** Runs a statement. If it fails, the whole transaction is rolled back, and the work continues in a new one that it does not share. */
   write(sql: string, cells: Cell[]): Promise<Result>
   /**
-   * Makes changes. Where the transaction is shared, that is by one statement with those of the others: when it is committed, or
-   * before the next statement of this work. What fails at the commit undoes all, and is Undone.
+   * Makes changes. In a shared transaction they are made together with those of the other participants by one statement, at the
+   * commit or before the next statement of this work. A change that fails at the commit rolls back everything, as RolledBack.
    */
   change(changes: readonly Change[]): Promise<void>
-  /** Makes a change when the transaction is committed, by one statement with those of the others. */
-  changeLast(change: Change): void
-  /** Lets the next one go on. Resolves when the transaction is committed, and throws the signal's reason when that comes first. */
+  /** Makes a change at the commit, by one statement with those of the other participants. */
+  changeAtCommit(change: Change): void
+  /** Ends the work. Resolves when the transaction is committed; throws the signal's reason when it aborts first. */
   commit(): Promise<void>
-  /** Resolves when the transaction has ended in which the work was to be committed; at once if it was not. */
+  /** Resolves when the transaction has ended in which the work was committed; at once if there is none. */
   readonly ended: Promise<void>
-  /**
-   * Gives up what is not committed, and lets the next one go on. Resolves when nothing of it is there any more, also no lock.
-   */
+  /** Gives up work that is not committed. Resolves when none of its changes and locks are left. */
   leave(): Promise<void>
 }
 
-/** Whoever gets this does its work again, by itself: its transaction was undone, most often because of somebody else in it. */
-export class Undone extends Error {}
+/**
+ * The failure of work whose transaction was rolled back, most often because of another participant. The work has to run again, in
+ * a transaction that it does not share.
+ */
+export class RolledBack extends Error {}
 
-/** Commits pieces of work together: see `groupCommit`. */
+/** Commits several units of work together: see `groupCommit`. */
 export interface GroupCommit {
   /**
    * Waits until the work may run statements.
    *
-   * @param enter waits for a place, for a transaction that has none.
-   * @param isAlone whether the work must not share a transaction.
+   * @param acquire Waits for the slot of a new transaction.
+   * @param isExclusive Whether the work must not share its transaction.
    */
-  join(waiter: Waiter, enter: () => Promise<Place>, isAlone: boolean): Promise<Member>
+  join(waiter: Waiter, acquire: () => Promise<Slot>, isExclusive: boolean): Promise<Participant>
 }
 
-/** How long somebody waits, in milliseconds, before another transaction begins: those before it may be held up by a lock. */
+/**
+ * The longest time that work waits before another transaction begins, in milliseconds. The transactions before it may be blocked by
+ * a lock.
+ */
 const longestWaitMs = 5
 
 /**
- * Lets pieces of work that come at the same time share a transaction: its beginning, its commit and the changes of one kind that
- * each makes cost as much for one as for many. Where few come, each has its own at once. While one is being committed the next one
- * begins.
+ * Lets units of work that come at the same time share a transaction, because BEGIN, COMMIT and a statement for changes of one kind
+ * cost as much for one unit as for many. Under little load each unit has a transaction of its own at once. The next transaction
+ * begins while the one before it is being committed.
  *
- * The work of one runs after that of the other, and their changes come at the end. A work finds its own in between, but
- * not those of another: works that name the same row take turns and are never in one transaction. When a statement fails, all is
- * undone, and those whose work was done run it again by themselves. Nobody hears of success before the database has committed.
+ * Participants run one after the other, and their changes are made at the end. A participant reads its own changes, but not those of
+ * the others: units that name the same row are never in one transaction. When a statement fails, all of the transaction is rolled back, and the
+ * participants whose work was done run it again by themselves. Success is reported only after the database has committed.
  */
 export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCommit {
   const line = queue.line()
-  /** The transactions that those may join who have been let go on, in their order; undefined: they begin one. */
+  /** The transactions that admitted waiters join, in the order of admission; undefined where the waiter begins one. */
   const admitted: (Group | undefined)[] = []
-  /** How many transactions are shared, or may be, and are not being committed. */
+  /** The number of transactions that are shared, or may be, and are not being committed. */
   let active = 0
-  /** How many transactions that are begun wait for a place. One more would come after them, so whoever waits may as well stay. */
-  let entering = 0
+  /** How many of them wait for a slot. Another one would get its slot later than those, so waiters stay in the line. */
+  let acquiring = 0
   let isTimed = false
 
   function countBegun(): void {
     active++
-    entering++
+    acquiring++
   }
 
-  /** The first of those who wait begins a transaction. */
+  /** Lets the first waiter begin a transaction. */
   function beginNext(): void {
     if (!line.admit()) return
     countBegun()
     admitted.push(undefined)
   }
 
-  /** Lets those who wait begin as many transactions as there may be now. */
+  /** Lets waiters begin as many transactions as there may be now. */
   function admitNext(): void {
     while (line.size > 0 && active < size.ahead) beginNext()
-    hurryLater()
+    scheduleExtra()
   }
 
-  /** Begins another one when somebody has waited for long, but no sooner than after this pause. */
-  function hurryLater(pauseMs = 0): void {
+  /** Schedules another transaction for when the first waiter has waited for the longest time, but not before this pause. */
+  function scheduleExtra(pauseMs = 0): void {
     if (isTimed || line.size === 0) return
     isTimed = true
     const waitedMs = () => performance.now() - line.since
-    const hurry = () => {
+    const beginExtra = () => {
       isTimed = false
       const isLate = waitedMs() >= longestWaitMs
-      if (isLate && entering === 0) beginNext()
-      hurryLater(isLate ? longestWaitMs : 0)
+      if (isLate && acquiring === 0) beginNext()
+      scheduleExtra(isLate ? longestWaitMs : 0)
     }
-    setTimeout(hurry, Math.max(longestWaitMs - waitedMs(), pauseMs))
+    setTimeout(beginExtra, Math.max(longestWaitMs - waitedMs(), pauseMs))
   }
 
   class Group {
     readonly #lease: Lease
-    readonly #leavePlace: () => Promise<void>
-    readonly #most: number
-    #members = 0
-    /** Those whose work is done. */
+    readonly #releaseSlot: () => Promise<void>
+    readonly #maxParticipants: number
+    #participants = 0
+    /** The participants whose work is done. */
     #done: { resolve(): void; reject(reason: unknown): void }[] = []
-    #last: Change[] = []
-    /** Whether what fails at the commit may be a change of the work itself, which has not heard of it. */
-    #hasLateChanges = false
+    #changesAtCommit: Change[] = []
+    /** Whether a failure at the commit may come from a change that its work takes as made already. */
+    #hasDeferredChanges = false
     #inTransaction = false
     #isClosed = false
     readonly #spans: Span[] = []
-    /** Whether it counts among those that are active. */
+    /** Whether it counts among the active transactions. */
     #isActive: boolean
 
-    constructor({ lease, leave }: Place, isAlone: boolean) {
+    constructor({ lease, release }: Slot, isExclusive: boolean) {
       this.#lease = lease
-      this.#leavePlace = leave
-      this.#isActive = !isAlone
-      this.#most = isAlone ? 1 : size.limit
+      this.#releaseSlot = release
+      this.#isActive = !isExclusive
+      this.#maxParticipants = isExclusive ? 1 : size.limit
     }
 
-    add({ signal, spans = [] }: Waiter): Member {
-      this.#members++
+    add({ signal, spans = [] }: Waiter): Participant {
+      this.#participants++
       this.#spans.push(...spans)
       this.#lease.spans = spans
-      const late: Change[] = []
+      const deferred: Change[] = []
       let hasRun = false
       let hasWritten = false
       let isOver = false
-      /** Whether some of them are made as far as the work knows: its next statement must find them. */
-      let hasLateChanges = false
+      /** Whether the work takes some of the deferred changes as made already: its next statement must find them. */
+      let mustMakeDeferred = false
       let ended: Promise<void> = Promise.resolve()
       const running = async <T>(statements: () => Promise<T>): Promise<T> => {
         signal?.throwIfAborted()
@@ -154,25 +157,25 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
           return await statements()
         } catch (error) {
           hasWritten = false
-          hasLateChanges = false
-          late.length = 0
-          await this.#undo()
+          mustMakeDeferred = false
+          deferred.length = 0
+          await this.#rollBack()
           throw error
         }
       }
-      const makeLate = async () => {
-        hasLateChanges = false
+      const makeDeferred = async () => {
+        mustMakeDeferred = false
         try {
-          await this.#make(late.splice(0))
+          await this.#make(deferred.splice(0))
           hasWritten = true
         } catch {
-          // The statement that comes now is not the one that failed.
-          throw new Undone()
+          // The failure belongs to an earlier change, not to the statement that the work runs now.
+          throw new RolledBack()
         }
       }
       const run = (sql: string, cells: Cell[]) =>
         running(async () => {
-          if (hasLateChanges) await makeLate()
+          if (mustMakeDeferred) await makeDeferred()
           return this.#run(sql, cells)
         })
       return {
@@ -184,42 +187,42 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         },
         change: async (changes) => {
           if (changes.length === 0) return
-          if (this.#most > 1) {
+          if (this.#maxParticipants > 1) {
             signal?.throwIfAborted()
-            late.push(...changes)
-            hasLateChanges = true
+            deferred.push(...changes)
+            mustMakeDeferred = true
             return
           }
-          // Those of earlier statements first: the events of a row stay in order.
-          await running(() => this.#make([...late.splice(0), ...changes]))
+          // The changes of earlier statements come first, so that the events of a row stay in order.
+          await running(() => this.#make([...deferred.splice(0), ...changes]))
           hasWritten = true
         },
-        changeLast: (change) => late.push(change),
+        changeAtCommit: (change) => deferred.push(change),
         get ended() {
           return ended
         },
         commit: async () => {
           signal?.throwIfAborted()
           isOver = true
-          this.#last.push(...late)
-          this.#hasLateChanges ||= hasLateChanges
+          this.#changesAtCommit.push(...deferred)
+          this.#hasDeferredChanges ||= mustMakeDeferred
           const committed = new Promise<void>((resolve, reject) => this.#done.push({ resolve, reject }))
           ended = committed.catch(() => {})
-          this.#goOn()
+          this.#continue()
           await orAborted(committed, signal)
         },
         leave: async () => {
           if (isOver) return
           isOver = true
           if (hasRun && !hasWritten && this.#done.length > 0) {
-            // Its locks go with the transaction of the others.
+            // Its locks are released with the transaction of the other participants.
             const ended = new Promise<void>((resolve) => this.#done.push({ resolve, reject: () => resolve() }))
-            this.#goOn()
+            this.#continue()
             await ended
             return
           }
-          if (hasRun) await this.#undo()
-          this.#goOn()
+          if (hasRun) await this.#rollBack()
+          this.#continue()
         },
       }
     }
@@ -237,14 +240,14 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     }
 
     /**
-     * Undoes what all have done, none of which was committed: those whose work was done hear of it. Whoever is in the transaction
-     * now may go on in another one. Nobody joins it then, because the connection may be lost.
+     * Rolls back what all participants have done and rejects those whose work was done. The participant that is running may continue
+     * in another transaction on the same connection. Nobody joins that one, because the connection may be lost.
      */
-    async #undo(failure: unknown = new Undone()): Promise<void> {
+    async #rollBack(failure: unknown = new RolledBack()): Promise<void> {
       this.#isClosed = true
       const done = this.#done
       this.#done = []
-      this.#last = []
+      this.#changesAtCommit = []
       if (this.#inTransaction) {
         this.#inTransaction = false
         const { connection } = this.#lease
@@ -253,8 +256,9 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       for (const { reject } of done) reject(failure)
     }
 
-    #goOn(): void {
-      if (!this.#isClosed && this.#members < this.#most && line.admit()) admitted.push(this)
+    /** Admits the next participant, or commits. */
+    #continue(): void {
+      if (!this.#isClosed && this.#participants < this.#maxParticipants && line.admit()) admitted.push(this)
       else this.#end()
     }
 
@@ -263,20 +267,20 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       this.#lease.spans = this.#spans
       let isCommitting = false
       try {
-        await this.#make(this.#last)
+        await this.#make(this.#changesAtCommit)
         isCommitting = true
-        // The database writes its log meanwhile, and may ask its replicas.
+        // Meanwhile the database writes its log, and may wait for its replicas.
         this.#letNextBegin()
         if (this.#inTransaction) await this.#lease.connection.run("COMMIT")
         this.#inTransaction = false
         for (const { resolve } of this.#done) resolve()
       } catch (error) {
-        // After a COMMIT without an answer nobody knows what is stored, and all are told so.
+        // After a COMMIT without an answer it is unknown what is stored, and every participant is told so.
         const isUnknown = isCommitting && !failsBy(error, "conflict")
-        const isOwn = this.#done.length === 1 && !this.#hasLateChanges
-        await this.#undo(isUnknown || isOwn ? error : undefined)
+        const isOwn = this.#done.length === 1 && !this.#hasDeferredChanges
+        await this.#rollBack(isUnknown || isOwn ? error : undefined)
       }
-      await this.#leavePlace()
+      await this.#releaseSlot()
       this.#letNextBegin()
     }
 
@@ -288,26 +292,26 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   }
 
   return {
-    async join(waiter, enter, isAlone) {
-      // What may take long does not count: nobody who shares waits for it.
-      if (!isAlone && active < size.ahead) countBegun()
-      else if (!isAlone) {
+    async join(waiter, acquire, isExclusive) {
+      // An exclusive transaction may take long and is not counted, so that no shared one waits for it.
+      if (!isExclusive && active < size.ahead) countBegun()
+      else if (!isExclusive) {
         const waited = line.wait(waiter.signal)
-        hurryLater()
+        scheduleExtra()
         await waited
         const group = admitted.shift()
         if (group !== undefined) return group.add(waiter)
       }
-      let place: Place | undefined
+      let slot: Slot | undefined
       try {
-        place = await enter().finally(() => {
-          if (!isAlone) entering--
+        slot = await acquire().finally(() => {
+          if (!isExclusive) acquiring--
         })
-        await orAborted(place.lease.open(), waiter.signal)
-        return new Group(place, isAlone).add(waiter)
+        await orAborted(slot.lease.open(), waiter.signal)
+        return new Group(slot, isExclusive).add(waiter)
       } catch (error) {
-        await place?.leave()
-        if (!isAlone) active--
+        await slot?.release()
+        if (!isExclusive) active--
         admitNext()
         throw error
       }

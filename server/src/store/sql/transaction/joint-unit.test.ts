@@ -5,15 +5,15 @@ import { anyone, encryptionKeys, newAccount, newId, newUser, outcomes } from "..
 import type { Caller } from "../../store.js"
 import { openSqlStore, type SqlStore } from "../index.js"
 
-describeServers("a write with an idempotency key that names a row on its way, on %s", (target) => {
+describeServers("a write with an idempotency key that names a further row while it runs, on %s", (target) => {
   let database: TestDatabase
   let store: SqlStore
-  /** Called as soon as a call has a connection. */
+  /** Called when a call has got a connection. */
   let onConnection = () => {}
   beforeAll(async () => {
     database = await createStoreDatabase(target)
     const observer = { waited: () => onConnection(), connected() {}, ran() {}, lookedUp() {} }
-    // One place for writers.
+    // One permit for writers.
     store = await openSqlStore({ encryptionKeys, url: database.url, poolSize: 2, provisionalMs: 60_000, observer })
   })
   afterAll(async () => {
@@ -21,13 +21,13 @@ describeServers("a write with an idempotency key that names a row on its way, on
     await database.drop()
   })
 
-  /** Only ends a test that would hang. */
+  /** A caller whose signal only ends a test that would otherwise hang. */
   const patient = (): Caller => ({ ...anyone, signal: AbortSignal.timeout(20_000) })
 
-  // The one who creates finds the provisional user by the address that both have, and then has to wait for that row.
+  // The call that creates finds the provisional user by the address that both have, and then has to wait for that row.
   test.each<[string, (id: string, email: string) => Promise<unknown>]>([
-    ["whoever has its turn and waits for a place", (id) => store.accounts.link(patient(), newAccount(id))],
-    ["whoever has its turn and waits for the address", (id, email) => store.users.update(patient(), id, { email })],
+    ["a writer that has locked the row and waits for a permit", (id) => store.accounts.link(patient(), newAccount(id))],
+    ["a writer that has locked the row and waits for the address", (id, email) => store.users.update(patient(), id, { email })],
   ])("does not wait for ever with %s", async (_, write) => {
     const email = `${newId()}@example.com`
     const { id } = await store.users.create(anyone, newUser({ email }), { provisional: true })

@@ -1,58 +1,58 @@
 import type { Change, Statements } from "../query/statement.js"
-import type { Member } from "./group-commit.js"
-import type { Enter, EnterOptions } from "./unit-of-work.js"
+import type { Participant } from "./group-commit.js"
+import type { Join, JoinOptions } from "./unit-of-work.js"
 
 /**
- * Several pieces of work that are committed together, one after the other. A statement that fails undoes those before it, at
- * once: PostgreSQL would take no more in that transaction. Work that goes on after it does so in a new one.
+ * Several writes that are committed together, one after the other. A statement that fails rolls back those before it at once,
+ * because PostgreSQL takes no further statement in that transaction. Work that continues after the failure runs in a new transaction.
  */
 export class JointUnit {
-  readonly #enter: Enter
-  #member: Member | undefined
+  readonly #join: Join
+  #participant: Participant | undefined
   #hasWritten = false
   #isOver = false
-  /** The statement that is active. */
+  /** The statement that is running. */
   #active: Promise<unknown> = Promise.resolve()
 
-  constructor(enter: Enter) {
-    this.#enter = enter
+  constructor(join: Join) {
+    this.#join = join
   }
 
-  /** @param rows as Database has them. New ones can be named as long as nothing is written. */
-  async run<T>(rows: readonly string[], work: (sql: Statements) => Promise<T>, options?: EnterOptions): Promise<T> {
+  /** @param rows Names of rows, as in Database. Further rows can be named as long as nothing is written. */
+  async run<T>(rows: readonly string[], work: (sql: Statements) => Promise<T>, options?: JoinOptions): Promise<T> {
     const mayLeave = () => {
       if (this.#hasWritten) throw new Error("a row was named after another one was written")
     }
-    const member = await this.#enter(rows, mayLeave, options)
-    this.#member = member
+    const participant = await this.#join(rows, mayLeave, options)
+    this.#participant = participant
     return work({
-      read: async ({ sql, cells }, values) => (await this.#start(() => member.read(sql, cells(values)))).rows,
+      read: async ({ sql, cells }, values) => (await this.#start(() => participant.read(sql, cells(values)))).rows,
       write: async ({ sql, cells }, values, also = []) => {
-        const { matched } = await this.#start(() => member.write(sql, cells(values)))
+        const { matched } = await this.#start(() => participant.write(sql, cells(values)))
         this.#hasWritten ||= matched > 0
-        if (matched > 0) for (const change of also) member.changeLast(change)
+        if (matched > 0) for (const change of also) participant.changeAtCommit(change)
         return matched
       },
       change: async (changes) => {
         if (changes.length === 0) return
-        await this.#start(() => member.change(changes))
+        await this.#start(() => participant.change(changes))
         this.#hasWritten = true
       },
     })
   }
 
-  /** Makes a change when all is committed: what fails by it fails then. */
-  async changeLast(change: Change): Promise<void> {
-    const member = this.#member ?? (await this.#enter([], () => {}))
-    this.#member = member
-    member.changeLast(change)
+  /** Makes a change just before the commit, so that a failure of the change fails the commit. */
+  async changeAtCommit(change: Change): Promise<void> {
+    const participant = this.#participant ?? (await this.#join([], () => {}))
+    this.#participant = participant
+    participant.changeAtCommit(change)
   }
 
   async commit(): Promise<void> {
-    await this.#member?.commit()
+    await this.#participant?.commit()
   }
 
-  /** Work whose caller has gone may be active still: its next statement throws. */
+  /** Ends the unit. Work whose caller has gone may still be running; its next statement throws. */
   async end(): Promise<void> {
     this.#isOver = true
     await this.#active

@@ -1,52 +1,52 @@
 import { StoreError } from "../../error.js"
 
-/** Callers who wait for one thing, in their order. */
+/** A first-in, first-out queue of waiters for one resource. */
 export interface Line {
-  /** How many wait. */
+  /** The number of waiters. */
   readonly size: number
-  /** Increases with the time at which the first of them came; Infinity when nobody waits. */
+  /** The sequence number of the first waiter, which orders waiters across lines; Infinity when the line is empty. */
   readonly first: number
-  /** When he came, as `performance.now()` has it; Infinity when nobody waits. */
+  /** The time at which the first waiter arrived, by `performance.now()`; Infinity when the line is empty. */
   readonly since: number
   /**
-   * Waits for `admit()`. Throws QUEUE_FULL at once when too many wait in the queue already, the signal's reason when that
-   * comes first, and DATABASE_UNAVAILABLE once the queue is closed.
+   * Waits for `admit()`. Throws QUEUE_FULL at once when the line or the whole queue is full, the signal's reason when it
+   * aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
    */
   wait(signal: AbortSignal | undefined): Promise<void>
-  /** Lets the first of them go on; false when nobody waits. */
+  /** Admits the first waiter. Returns false when the line is empty. */
   admit(): boolean
 }
 
-/** Everybody who waits for the database, in lines that are bounded together. */
+/** All waiters for the database, in lines that share one bound. */
 export interface Queue {
-  /** @param most how many may wait in this line. Default: as many as in the queue. */
-  line(most?: number): Line
-  /** Rejects those who wait and all who come. */
+  /** @param maxWaiters The most waiters in this line. Default: the limit of the queue. */
+  line(maxWaiters?: number): Line
+  /** Rejects all waiters, and every later one. */
   close(): void
   throwIfClosed(): void
-  /** How many wait. */
+  /** The number of waiters in all lines. */
   readonly size: number
 }
 
-/** @param limit how many may wait. */
+/** @param limit The most waiters in all lines together. */
 export function queue(limit: number): Queue {
-  // Undefined once it does not wait any more: a Set may hold on to what has left it (see rpc/active-calls.ts).
+  // The callbacks are cleared when the wait ends, because a Set may keep a reference to a removed entry (see rpc/active-calls.ts).
   interface Waiter {
-    readonly ticket: number
-    readonly came: number
+    readonly sequence: number
+    readonly arrived: number
     admit: (() => void) | undefined
     reject: ((reason: unknown) => void) | undefined
   }
   const all = new Set<Waiter>()
-  let tickets = 0
+  let sequence = 0
   let closed = false
 
   const throwIfClosed = (): void => {
     if (closed) throw closedError()
   }
 
-  function line(most = limit): Line {
-    // A Set keeps the order and forgets a waiter who gives up without a search.
+  function line(maxWaiters = limit): Line {
+    // A Set keeps the order of arrival and removes a waiter that gives up without a search.
     const waiting = new Set<Waiter>()
     const first = (): Waiter | undefined => waiting.values().next().value
     return {
@@ -54,15 +54,15 @@ export function queue(limit: number): Queue {
         return waiting.size
       },
       get since() {
-        return first()?.came ?? Number.POSITIVE_INFINITY
+        return first()?.arrived ?? Number.POSITIVE_INFINITY
       },
       get first() {
-        return first()?.ticket ?? Number.POSITIVE_INFINITY
+        return first()?.sequence ?? Number.POSITIVE_INFINITY
       },
       async wait(signal) {
         signal?.throwIfAborted()
         throwIfClosed()
-        if (all.size >= limit || waiting.size >= most)
+        if (all.size >= limit || waiting.size >= maxWaiters)
           throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
         await new Promise<void>((resolve, reject) => {
           const abort = () => waiter.reject?.(signal?.reason)
@@ -74,8 +74,8 @@ export function queue(limit: number): Queue {
             signal?.removeEventListener("abort", abort)
           }
           const waiter: Waiter = {
-            ticket: tickets++,
-            came: performance.now(),
+            sequence: sequence++,
+            arrived: performance.now(),
             admit() {
               end()
               resolve()

@@ -2,9 +2,9 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { Waiter } from "../../store.js"
 import { failsBy, type StatementError } from "../engine/statement-error.js"
 
-/** A statement that conflicted with others and is about to be tried again. */
+/** A statement that conflicted with another transaction and is about to be retried. */
 export interface RetryEvent {
-  /** How often it was tried so far. */
+  /** The number of tries so far. */
   tries: number
   delayMs: number
   /** The database's code of the conflict, such as `ER_LOCK_DEADLOCK`. */
@@ -12,24 +12,24 @@ export interface RetryEvent {
 }
 
 export interface BackoffOptions {
-  /** From 0 to 1, 1 excluded. */
+  /** A random number from 0 to 1, 1 excluded. */
   random: () => number
   onRetry?: ((event: RetryEvent) => void) | undefined
-  /** How many may wait at the same time to try again; one more throws its failure. */
+  /** How many may wait for a retry at the same time. One more fails at once. */
   limit: number
 }
 
 /**
- * Tries again what failed in a way that may be over soon: a conflict, 10 times at most; a lock that somebody else holds, until
- * the signal aborts, or for 10 s where there is none; what another member of a cluster may do, for 10 s. Each time it waits
- * for a random time below a bound that doubles from 4 to 500 ms, so that those who met do not meet again. Throws the last
- * failure, or the signal's reason while it waits.
+ * Retries work that failed for a reason that is probably temporary: a conflict, at most 10 tries; a lock that another transaction
+ * holds, until the signal aborts, or for 10 s without a signal; a failure that another member of a cluster may not have ("moved"),
+ * for 10 s. The delay is random, below a bound that doubles from 4 to 500 ms, so that the same transactions do not conflict again.
+ * Throws the last failure, or the signal's reason when it aborts during a delay.
  */
 export type Backoff = <T>(waiter: Waiter, work: (tries: number) => Promise<T>) => Promise<T>
 
-/** Who conflicts has met somebody who got on, so a few tries will do. */
+/** In a conflict one of the transactions succeeds, so that few tries suffice. */
 const maxTries = 10
-/** A lock goes when its holder does. A caller waits for that as long as it likes; this is for who does not say. */
+/** A lock is released when its holder ends. The caller's deadline bounds that wait; this applies to a caller without one. */
 const longestWaitMs = 10_000
 const firstDelayMs = 4
 const maxDelayMs = 500
@@ -50,7 +50,7 @@ export function backoff({ random, onRetry, limit }: BackoffOptions): Backoff {
 
   return async ({ signal, aside }, work) => {
     const begun = performance.now()
-    const mayTryAgain = (error: unknown, tries: number): error is StatementError => {
+    const mayRetry = (error: unknown, tries: number): error is StatementError => {
       if (waiting >= limit) return false
       if (failsBy(error, "conflict")) return tries < maxTries
       const isEarly = performance.now() - begun < longestWaitMs
@@ -60,7 +60,7 @@ export function backoff({ random, onRetry, limit }: BackoffOptions): Backoff {
       try {
         return await work(tries)
       } catch (error) {
-        if (!mayTryAgain(error, tries)) throw error
+        if (!mayRetry(error, tries)) throw error
         const delayMs = random() * Math.min(maxDelayMs, firstDelayMs * 2 ** (tries - 1))
         onRetry?.({ tries, delayMs, code: error.code })
         const waited = wait(delayMs, signal)

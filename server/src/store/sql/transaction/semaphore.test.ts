@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import { type Queue, queue } from "./queue.js"
-import { type Gate, gate, type Kind } from "./semaphore.js"
+import { type Kind, type Semaphore, semaphore } from "./semaphore.js"
 
 /** Whether a promise is settled by now. */
 async function settled(promise: Promise<unknown>): Promise<boolean> {
@@ -9,128 +9,128 @@ async function settled(promise: Promise<unknown>): Promise<boolean> {
   return first !== pending
 }
 
-/** A gate of so many places, all of them for everybody, and its queue. */
-function gateOf(places: number, queueLimit: number): Queue & Gate {
+/** A semaphore whose permits are all for readers and writers alike, and its queue. */
+function semaphoreOf(permits: number, queueLimit: number): Queue & Semaphore {
   const waiting = queue(queueLimit)
-  return { ...waiting, ...gate(waiting, { places, writers: places }) }
+  return { ...waiting, ...semaphore(waiting, { permits, writerPermits: permits }) }
 }
 
-describe.each<Kind>(["read", "write"])("a gate for those who %s", (kind) => {
-  test("lets as many in as there are places, and the others in their order", async () => {
-    const { enter, leave } = gateOf(2, 10)
-    const entered: number[] = []
-    const calls = [1, 2, 3, 4].map((n) => enter(kind, undefined).then(() => entered.push(n)))
+describe.each<Kind>(["read", "write"])("a semaphore, kind %s", (kind) => {
+  test("admits as many as there are permits, and the waiters in their order", async () => {
+    const { acquire, release } = semaphoreOf(2, 10)
+    const acquired: number[] = []
+    const calls = [1, 2, 3, 4].map((n) => acquire(kind, undefined).then(() => acquired.push(n)))
     await Promise.all(calls.slice(0, 2))
     expect(await settled(calls[2] as Promise<number>)).toBe(false)
-    leave(kind)
+    release(kind)
     await calls[2]
     expect(await settled(calls[3] as Promise<number>)).toBe(false)
-    leave(kind)
+    release(kind)
     await calls[3]
-    expect(entered).toEqual([1, 2, 3, 4])
+    expect(acquired).toEqual([1, 2, 3, 4])
   })
 
-  test("nobody overtakes those who wait", async () => {
-    const { enter, leave } = gateOf(1, 10)
-    await enter(kind, undefined)
-    const waiting = enter(kind, undefined)
-    leave(kind)
-    const newcomer = enter(kind, undefined)
+  test("a newcomer does not overtake a waiter", async () => {
+    const { acquire, release } = semaphoreOf(1, 10)
+    await acquire(kind, undefined)
+    const waiting = acquire(kind, undefined)
+    release(kind)
+    const newcomer = acquire(kind, undefined)
     await waiting
     expect(await settled(newcomer)).toBe(false)
-    leave(kind)
+    release(kind)
     await newcomer
   })
 
   test("QUEUE_FULL: too many wait", async () => {
-    const { enter, leave } = gateOf(1, 1)
-    await enter(kind, undefined)
-    const waiting = enter(kind, undefined)
-    await expect(enter(kind, undefined)).rejects.toMatchObject({ reason: "QUEUE_FULL" })
-    leave(kind)
+    const { acquire, release } = semaphoreOf(1, 1)
+    await acquire(kind, undefined)
+    const waiting = acquire(kind, undefined)
+    await expect(acquire(kind, undefined)).rejects.toMatchObject({ reason: "QUEUE_FULL" })
+    release(kind)
     await waiting
-    const next = enter(kind, undefined)
-    leave(kind)
+    const next = acquire(kind, undefined)
+    release(kind)
     await next
   })
 
-  test("who gives up is gone from the queue, and his signal holds nothing of it", async () => {
-    const { enter, leave } = gateOf(1, 1)
-    await enter(kind, undefined)
+  test("a waiter that gives up leaves the queue, and its signal keeps no reference to it", async () => {
+    const { acquire, release } = semaphoreOf(1, 1)
+    await acquire(kind, undefined)
     const reason = new Error("gone")
     const leaving = new AbortController()
-    const waiting = enter(kind, leaving.signal)
+    const waiting = acquire(kind, leaving.signal)
     leaving.abort(reason)
     await expect(waiting).rejects.toBe(reason)
-    const next = enter(kind, AbortSignal.timeout(60_000))
-    leave(kind)
+    const next = acquire(kind, AbortSignal.timeout(60_000))
+    release(kind)
     await next
-    leave(kind)
-    await enter(kind, undefined)
+    release(kind)
+    await acquire(kind, undefined)
   })
 
-  test("a signal that comes after the place does not give it back", async () => {
-    const { enter, leave } = gateOf(1, 1)
-    await enter(kind, undefined)
+  test("a signal that aborts after the permit was acquired does not release it", async () => {
+    const { acquire, release } = semaphoreOf(1, 1)
+    await acquire(kind, undefined)
     const late = new AbortController()
-    const waiting = enter(kind, late.signal)
-    leave(kind)
+    const waiting = acquire(kind, late.signal)
+    release(kind)
     late.abort()
     await waiting
-    const next = enter(kind, undefined)
+    const next = acquire(kind, undefined)
     expect(await settled(next)).toBe(false)
-    leave(kind)
+    release(kind)
     await next
   })
 
-  test("throws the reason of a signal that came before, and takes no place", async () => {
-    const { enter } = gateOf(1, 0)
+  test("throws the reason of a signal that has aborted, and takes no permit", async () => {
+    const { acquire } = semaphoreOf(1, 0)
     const reason = new Error("gone")
-    await expect(enter(kind, AbortSignal.abort(reason))).rejects.toBe(reason)
-    await enter(kind, undefined)
+    await expect(acquire(kind, AbortSignal.abort(reason))).rejects.toBe(reason)
+    await acquire(kind, undefined)
   })
 
-  test("closed, it turns away those who wait and all who come", async () => {
-    const { enter, close } = gateOf(1, 5)
-    await enter(kind, undefined)
-    const waiting = [enter(kind, undefined), enter(kind, undefined)]
+  test("closing rejects all waiters and all later calls", async () => {
+    const { acquire, close } = semaphoreOf(1, 5)
+    await acquire(kind, undefined)
+    const waiting = [acquire(kind, undefined), acquire(kind, undefined)]
     close()
-    for (const call of [...waiting, enter(kind, undefined)]) {
+    for (const call of [...waiting, acquire(kind, undefined)]) {
       await expect(call).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
     }
   })
 })
 
-describe("a gate with places for readers", () => {
-  test("lets readers past writers who wait because there are too many of them", async () => {
-    const { enter, leave } = gate(queue(10), { places: 3, writers: 2 })
-    await enter("write", undefined)
-    await enter("write", undefined)
-    const writer = enter("write", undefined)
-    await enter("read", undefined)
-    const reader = enter("read", undefined)
-    leave("read")
+describe("a semaphore with permits for readers", () => {
+  test("readers pass writers that wait for the limit of writers", async () => {
+    const { acquire, release } = semaphore(queue(10), { permits: 3, writerPermits: 2 })
+    await acquire("write", undefined)
+    await acquire("write", undefined)
+    const writer = acquire("write", undefined)
+    await acquire("read", undefined)
+    const reader = acquire("read", undefined)
+    release("read")
     await reader
     expect(await settled(writer)).toBe(false)
-    leave("write")
+    release("write")
     await writer
   })
 
-  test("gives a place that both may have to who came first", async () => {
-    const { enter, leave } = gate(queue(10), { places: 2, writers: 1 })
-    await enter("read", undefined)
-    await enter("write", undefined)
+  test("a permit that both may have goes to the one that came first", async () => {
+    const { acquire, release } = semaphore(queue(10), { permits: 2, writerPermits: 1 })
+    await acquire("read", undefined)
+    await acquire("write", undefined)
     const order: string[] = []
     const calls = (["write", "read", "read", "write"] as const).map((kind, n) =>
-      enter(kind, undefined).then(() => order.push(`${kind} ${n}`)),
+      acquire(kind, undefined).then(() => order.push(`${kind} ${n}`)),
     )
-    leave("write")
+    release("write")
     await calls[0]
-    leave("write")
+    release("write")
     await calls[1]
-    leave("read")
+    release("read")
     await calls[2]
-    leave("read")
+    release("read")
     await calls[3]
     expect(order).toEqual(["write 0", "read 1", "read 2", "write 3"])
   })

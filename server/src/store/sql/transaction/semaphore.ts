@@ -1,59 +1,59 @@
 import type { Queue } from "./queue.js"
 
-/** A writer may have to wait for a lock while it is inside; a reader does not. */
+/** A writer may wait for a database lock while it holds its permit; a reader does not. */
 export type Kind = "read" | "write"
 
-/** Lets a bounded number of units of work through at a time; the others wait in order. */
-export interface Gate {
-  /** Waits for a place and takes it; `leave()` gives it back. Throws as a Line does. */
-  enter(kind: Kind, signal: AbortSignal | undefined): Promise<void>
-  leave(kind: Kind): void
-  /** How many are inside. */
-  readonly inside: number
+/** Bounds the number of units of work that use the database at the same time. Further ones wait in their order of arrival. */
+export interface Semaphore {
+  /** Waits for a permit. Throws as Line.wait does. */
+  acquire(kind: Kind, signal: AbortSignal | undefined): Promise<void>
+  release(kind: Kind): void
+  /** The number of permits that are held. */
+  readonly held: number
 }
 
-export interface GateOptions {
-  /** How many may be inside. */
-  places: number
-  /** How many of them may be writers: when all wait for locks, the other places are still there for readers. */
-  writers: number
+export interface SemaphoreOptions {
+  /** The number of permits. */
+  permits: number
+  /** How many of the permits writers may hold. The rest stay free for readers when all writers wait for locks. */
+  writerPermits: number
 }
 
 const kinds = ["read", "write"] as const
 
-export function gate(queue: Queue, { places, writers }: GateOptions): Gate {
+export function semaphore(queue: Queue, { permits, writerPermits }: SemaphoreOptions): Semaphore {
   const lines = { read: queue.line(), write: queue.line() }
-  let inside = 0
-  let writing = 0
+  let held = 0
+  let heldByWriters = 0
 
-  const isFree = (kind: Kind): boolean => inside < places && (kind === "read" || writing < writers)
+  const isFree = (kind: Kind): boolean => held < permits && (kind === "read" || heldByWriters < writerPermits)
   const take = (kind: Kind): void => {
-    inside++
-    if (kind === "write") writing++
+    held++
+    if (kind === "write") heldByWriters++
   }
 
   return {
-    get inside() {
-      return inside
+    get held() {
+      return held
     },
-    async enter(kind, signal) {
+    async acquire(kind, signal) {
       signal?.throwIfAborted()
       queue.throwIfClosed()
       if (isFree(kind)) take(kind)
-      // Who lets it go on takes the place for it.
+      // `release` takes the permit on behalf of the waiter that it admits.
       else await lines[kind].wait(signal)
     },
-    leave(kind) {
-      inside--
-      if (kind === "write") writing--
-      // The place passes on at once to who came first of those who may have it: a newcomer cannot overtake.
+    release(kind) {
+      held--
+      if (kind === "write") heldByWriters--
+      // The permit goes at once to the first waiter that may have it, so that a newcomer cannot overtake.
       let next: Kind | undefined
       let first = Number.POSITIVE_INFINITY
       for (const one of kinds) {
-        const came = isFree(one) ? lines[one].first : Number.POSITIVE_INFINITY
-        if (came < first) {
+        const arrived = isFree(one) ? lines[one].first : Number.POSITIVE_INFINITY
+        if (arrived < first) {
           next = one
-          first = came
+          first = arrived
         }
       }
       if (next !== undefined && lines[next].admit()) take(next)

@@ -5,14 +5,14 @@ import type { SqlEngine } from "../engine/engine.js"
 import { Lease } from "../engine/lease.js"
 import type { DatabaseLoad, Observation } from "../engine/observer.js"
 import { failsBy, StatementError, storeError } from "../engine/statement-error.js"
-import { groupCommit, type Member, type Place, Undone } from "./group-commit.js"
+import { groupCommit, type Participant, RolledBack, type Slot } from "./group-commit.js"
 import { queue } from "./queue.js"
 import type { Backoff } from "./retry.js"
-import { turns } from "./row-turns.js"
-import { gate, type Kind } from "./semaphore.js"
+import { rowMutexes } from "./row-mutexes.js"
+import { type Kind, semaphore } from "./semaphore.js"
 
 export interface UnitOptions {
-  /** How many units of work may wait. */
+  /** The most units of work that may wait. */
   queueLimit: number
   backoff: Backoff
   observation?: Observation
@@ -20,131 +20,134 @@ export interface UnitOptions {
 
 export interface UnitOfWork extends Waiter {
   readonly kind: Kind
-  /** Names the rows that it writes or that its foreign keys lock, or of a read what takes turns: none twice at the same time. */
+  /**
+   * Names of the rows that a write changes or locks by its foreign keys. For a read, the name of what only one may read at a time.
+   * No two units of work that name the same row run at the same time.
+   */
   readonly rows: readonly string[]
 }
 
 /**
- * Runs something on the connection of the unit of work, as often as it conflicts with others; see Backoff. While it
- * waits to try again it has neither a place nor a connection, so that others can work.
+ * Runs something on the connection of the unit of work, and retries it while it conflicts with other transactions; see Backoff.
+ * Between two tries the unit has neither a permit nor a connection, so that other work can run.
  */
 export type Attempt = <T>(once: (lease: Lease) => Promise<T>) => Promise<T>
 
 export interface UnitsOfWork {
-  /** Gives the work its place and a connection. What it throws comes out as a store's error. */
+  /** Runs work with a permit and a connection. Whatever the work throws is turned into an error of the store. */
   run<T>(unit: UnitOfWork, work: (attempt: Attempt) => Promise<T>): Promise<T>
   /**
-   * The same for work that names its rows only on its way. All of it runs again when it conflicts with others, and on
-   * another member of a cluster when its connection is lost; its turns stay its own meanwhile, until it names further
-   * rows. What it commits it must not be able to commit twice.
+   * Runs work that may share its transaction and that names its rows step by step. All of it runs again when it conflicts with
+   * another transaction, and on another member of a cluster when its connection is lost. It keeps its rows locked between tries,
+   * until it names further rows. It must not be able to commit the same thing twice.
    */
-  onItsWay<T>(unit: Omit<UnitOfWork, "kind">, work: (enter: Enter) => Promise<T>): Promise<T>
-  /** The same for work that has a connection of its own. */
-  alone<T>(work: () => Promise<T>): Promise<T>
+  runJoint<T>(unit: Omit<UnitOfWork, "kind">, work: (join: Join) => Promise<T>): Promise<T>
+  /** Runs work that opens a connection of its own. It counts as a writer. */
+  runOutside<T>(work: () => Promise<T>): Promise<T>
   load(): DatabaseLoad
-  /** Rejects those who wait and all who come. */
+  /** Rejects all waiters, and every later one. */
   close(): void
 }
 
 /**
- * Takes the turns of these rows beside those that the work has, and lets it run statements. That is in another transaction
- * each time that the rows are new: everybody waits for all turns in one order, and outside of any transaction, so that no two
- * wait for each other. So the work first has its turns taken away, and leaves its transaction; `mayLeave` throws if it must not.
+ * Locks rows of this process, beside those that the work has locked, and joins a transaction in which the work runs statements.
+ * New rows mean a new transaction: all rows are locked in one order and outside of any transaction, so that no two units of work
+ * wait for each other. The work therefore unlocks its rows and leaves its transaction first; `mayLeave` throws if it must not.
  */
-export type Enter = (rows: readonly string[], mayLeave: () => void, options?: EnterOptions) => Promise<Member>
+export type Join = (rows: readonly string[], mayLeave: () => void, options?: JoinOptions) => Promise<Participant>
 
-export interface EnterOptions {
-  /** Whether the work may take long: then nobody else's is committed with it. */
+export interface JoinOptions {
+  /** Whether the work may take long. Then it does not share its transaction. */
   isLong?: boolean
   /**
-   * Whether the work goes by what it read before it had its turns. If it had to wait for them that is most likely out of date, and
-   * nobody else's is committed with it, which would be undone with it.
+   * Whether the work relies on something that it read before its rows were locked. If it had to wait for the lock, that is
+   * probably out of date and the work will fail. Then it does not share its transaction, which would be rolled back with it.
    */
   readsBefore?: boolean
 }
 
-/** Where there is one lock for everything, everybody who writes waits for it in one line. */
-const everything = ["everything"]
+/** The one row of an engine that locks the whole database: all writers wait in one line. */
+const wholeDatabase = ["everything"]
 
 /**
- * How many transactions there are before the next work waits to share one; those that are being committed do not count. Each more
- * makes those that are shared smaller, and the database has to work more. Whoever waits long begins another one anyway: see docs/decisions/0011-writes-that-may-be-repeated.md.
+ * How many transactions run before further work waits to share one. Transactions that are being committed do not count. With a higher
+ * number each shared transaction is smaller, and the database has more to do. Work that has waited long begins another transaction
+ * anyway: see docs/decisions/0011-writes-that-may-be-repeated.md.
  */
 const transactionsAtOnce = 1
 
-const fewOf = (places: number): number => Math.max(1, Math.floor(places / 5))
+const retryPermitsOf = (permits: number): number => Math.max(1, Math.floor(permits / 5))
 
-/** How many of so many places writers may have. */
-export const writersOf = (places: number): number => Math.max(1, places - fewOf(places))
+/** How many of the permits writers may hold. */
+export const writerPermitsOf = (permits: number): number => Math.max(1, permits - retryPermitsOf(permits))
 
-/** How many of those who may wait may do so for one row: a tenth, or all where they are few. */
+/** How many of the waiters may wait for one row: a tenth of them, or all where the queue is short. */
 export const rowWaitersOf = (queueLimit: number): number =>
   Math.max(Math.ceil(queueLimit / 10), Math.min(queueLimit, 16))
 
 export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observation }: UnitOptions): UnitsOfWork {
-  const waiting = queue(queueLimit)
-  const { concurrency: places } = engine
-  // However many different rows are locked: readers have places that writers cannot take, and those who have met a lock
-  // once leave most of the others' places to those who have not.
-  const few = fewOf(places)
-  const entrance = gate(waiting, { places, writers: writersOf(places) })
-  const again = gate(waiting, { places: few, writers: few })
+  const waiters = queue(queueLimit)
+  const { concurrency } = engine
+  const permits = semaphore(waiters, { permits: concurrency, writerPermits: writerPermitsOf(concurrency) })
+  // Work that has met a lock also needs one of these few, so that most permits stay free for work that has met none.
+  const retryPermitCount = retryPermitsOf(concurrency)
+  const retryPermits = semaphore(waiters, { permits: retryPermitCount, writerPermits: retryPermitCount })
   const groups = groupCommit({
     size: { limit: engine.lookups.limit, ahead: transactionsAtOnce },
     begin: engine.begin,
-    queue: waiting,
+    queue: waiters,
   })
-  const rowTurns = turns(waiting, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
+  const mutexes = rowMutexes(waiters, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
-  /** @param isAgain whether it has met a lock. Who only moves on to another member comes with all the others who do. */
-  async function enter(unit: UnitOfWork, isAgain: boolean): Promise<Place> {
+  /** @param hasMetLock Whether the work has met a lock. A retry on another member of the cluster is not limited further. */
+  async function acquireSlot(unit: UnitOfWork, hasMetLock: boolean): Promise<Slot> {
     const { kind, signal, aside = (waited) => waited } = unit
-    if (isAgain) await aside(again.enter(kind, signal))
+    if (hasMetLock) await aside(retryPermits.acquire(kind, signal))
     const lease = new Lease(engine, observation, unit.spans)
-    const leave = async () => {
-      // Also after an abort the place stays taken until the connection that was being made has come and gone.
+    const release = async () => {
+      // After an abort the permit stays held until the connection that was being opened has been returned.
       await lease.close()
-      entrance.leave(kind)
-      if (isAgain) again.leave(kind)
+      permits.release(kind)
+      if (hasMetLock) retryPermits.release(kind)
     }
     try {
-      await entrance.enter(kind, signal)
+      await permits.acquire(kind, signal)
     } catch (error) {
-      if (isAgain) again.leave(kind)
+      if (hasMetLock) retryPermits.release(kind)
       throw error
     }
-    return { lease, leave }
+    return { lease, release }
   }
 
   return {
     async run(unit, work) {
       const { kind, rows, signal } = unit
-      const turns = kind === "write" && !engine.locksRows ? everything : rows
-      const endTurn = turns.length === 0 ? undefined : await rowTurns.take(turns, unit)
-      let place: Place | undefined
+      const mutexRows = kind === "write" && !engine.locksRows ? wholeDatabase : rows
+      const unlock = mutexRows.length === 0 ? undefined : await mutexes.lock(mutexRows, unit)
+      let slot: Slot | undefined
       let hasMetLock = false
-      const leave = async () => {
-        const left = place
-        place = undefined
-        await left?.leave()
+      const release = async () => {
+        const held = slot
+        slot = undefined
+        await held?.release()
       }
       try {
         return await work((once) =>
           backoff(unit, async () => {
             let mayBeDone = false
             try {
-              if (place === undefined) {
+              if (slot === undefined) {
                 const begun = performance.now()
-                place = await enter(unit, hasMetLock)
-                await orAborted(place.lease.open(), signal)
-                waited(begun, unit, observation)
+                slot = await acquireSlot(unit, hasMetLock)
+                await orAborted(slot.lease.open(), signal)
+                recordWait(begun, unit, observation)
               }
               mayBeDone = kind === "write"
-              return await once(place.lease)
+              return await once(slot.lease)
             } catch (error) {
-              const failure = engine.hasOtherMembers ? elsewhere(error, mayBeDone) : error
-              hasMetLock ||= metLock(failure)
-              if (isForAgain.some((one) => failsBy(failure, one))) await leave()
+              const failure = engine.hasOtherMembers ? movedIfUndone(error, mayBeDone) : error
+              hasMetLock ||= meetsLock(failure)
+              if (retriedFailures.some((one) => failsBy(failure, one))) await release()
               throw failure
             }
           }),
@@ -152,125 +155,125 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       } catch (error) {
         throw storeError(error)
       } finally {
-        leave().finally(endTurn)
+        release().finally(unlock)
       }
     },
 
-    async onItsWay(given, work) {
+    async runJoint(given, work) {
       const { rows } = given
       const unit: UnitOfWork = { ...given, kind: "write" }
-      let taken: ReadonlySet<string> = new Set()
-      let endTurns = () => {}
-      const takeTurns = async (more: readonly string[]) => {
-        const all = [...taken, ...more]
-        endTurns()
-        endTurns = () => {}
-        taken = new Set()
-        endTurns = await rowTurns.take(all, unit)
-        taken = new Set(all)
+      let lockedRows: ReadonlySet<string> = new Set()
+      let unlock = () => {}
+      const lockAlso = async (more: readonly string[]) => {
+        const all = [...lockedRows, ...more]
+        unlock()
+        unlock = () => {}
+        lockedRows = new Set()
+        unlock = await mutexes.lock(all, unit)
+        lockedRows = new Set(all)
       }
       let hasMetLock = false
-      let isAlone = false
-      /** When the transaction has ended in which the work is. */
+      let isExclusive = false
+      /** Resolves when the transaction has ended in which the work was committed. */
       let ended: Promise<void> = Promise.resolve()
       const attempt = async () => {
-        let member: Member | undefined
+        let participant: Participant | undefined
         const leave = async () => {
-          const left = member
-          member = undefined
+          const left = participant
+          participant = undefined
           await left?.leave()
           if (left !== undefined) ended = left.ended
         }
-        const enterOnce: Enter = async (more, mayLeave, { isLong = false, readsBefore = false } = {}) => {
-          const turns = engine.locksRows ? [...rows, ...more] : everything
-          const missing = turns.filter((row) => !taken.has(row))
+        const joinOnce: Join = async (more, mayLeave, { isLong = false, readsBefore = false } = {}) => {
+          const wanted = engine.locksRows ? [...rows, ...more] : wholeDatabase
+          const missing = wanted.filter((row) => !lockedRows.has(row))
           let isStale = false
           if (missing.length > 0) {
-            if (member !== undefined) mayLeave()
+            if (participant !== undefined) mayLeave()
             await leave()
-            isStale = readsBefore && rowTurns.areTaken(missing)
-            await takeTurns(missing)
+            isStale = readsBefore && mutexes.areLocked(missing)
+            await lockAlso(missing)
           }
-          if (member !== undefined) return member
+          if (participant !== undefined) return participant
           const begun = performance.now()
-          const enterGate = () => enter(unit, hasMetLock)
-          member = await groups.join(unit, enterGate, isAlone || isLong || isStale)
-          waited(begun, unit, observation)
-          return member
+          const acquire = () => acquireSlot(unit, hasMetLock)
+          participant = await groups.join(unit, acquire, isExclusive || isLong || isStale)
+          recordWait(begun, unit, observation)
+          return participant
         }
-        let entering: Promise<unknown> | undefined
+        let joining: Promise<unknown> | undefined
         try {
           return await work((...asked) => {
-            const entered = enterOnce(...asked)
-            entering = entered.catch(() => {})
-            return entered
+            const joined = joinOnce(...asked)
+            joining = joined.catch(() => {})
+            return joined
           })
         } catch (error) {
-          isAlone = true
+          isExclusive = true
           // What was committed although its answer was lost is not done twice: see the contract.
-          const failure = engine.hasOtherMembers ? elsewhere(error, false) : error
-          hasMetLock ||= metLock(failure)
+          const failure = engine.hasOtherMembers ? movedIfUndone(error, false) : error
+          hasMetLock ||= meetsLock(failure)
           throw failure
         } finally {
-          // Whoever gave up the work may have done so while it was on its way in.
-          await entering
+          // The work may have been given up while it was still joining.
+          await joining
           await leave()
         }
       }
-      const attemptAlone = async () => {
+      const attemptOrRepeat = async () => {
         try {
           return await attempt()
         } catch (error) {
-          if (!(error instanceof Undone)) throw error
+          if (!(error instanceof RolledBack)) throw error
           return attempt()
         }
       }
       try {
-        return await backoff(unit, attemptAlone)
+        return await backoff(unit, attemptOrRepeat)
       } catch (error) {
         throw storeError(error)
       } finally {
-        // Who has given up after its work was done is still in the transaction of others, and so are its changes.
-        ended.finally(endTurns)
+        // A caller that gave up after its work was done still has changes in the shared transaction.
+        ended.finally(unlock)
       }
     },
 
-    async alone(work) {
-      await entrance.enter("write", undefined)
+    async runOutside(work) {
+      await permits.acquire("write", undefined)
       try {
         return await work()
       } catch (error) {
         throw storeError(error)
       } finally {
-        entrance.leave("write")
+        permits.release("write")
       }
     },
 
-    load: () => ({ places, active: entrance.inside, waiting: waiting.size }),
+    load: () => ({ limit: concurrency, active: permits.held, waiting: waiters.size }),
 
-    close: waiting.close,
+    close: waiters.close,
   }
 }
 
-const isForAgain = ["conflict", "locked", "moved"] as const
+const retriedFailures = ["conflict", "locked", "moved"] as const
 
-/** The failure as "moved" where nothing was done, and another member of the cluster may do it. */
-function elsewhere(error: unknown, mayBeDone: boolean): unknown {
+/** Turns a failure into "moved" where nothing was done, and another member of the cluster may do it. */
+function movedIfUndone(error: unknown, mayBeDone: boolean): unknown {
   const isUndone = failsBy(error, "read-only") || (failsBy(error, "unavailable") && !mayBeDone)
   return isUndone ? new StatementError("moved", error.message, error.code) : error
 }
 
-function metLock(failure: unknown): boolean {
+function meetsLock(failure: unknown): boolean {
   return failsBy(failure, "conflict") || failsBy(failure, "locked")
 }
 
-/** A shorter wait for a connection is none, and has no span: in milliseconds. */
-const shortMs = 1
+/** A shorter wait for a connection has no span, in milliseconds. */
+const shortestSpanMs = 1
 
-function waited(begun: number, { spans = [] }: UnitOfWork, { observer, tracer }: Observation = {}): void {
+function recordWait(begun: number, { spans = [] }: UnitOfWork, { observer, tracer }: Observation = {}): void {
   const ms = performance.now() - begun
   observer?.waited(ms)
-  if (ms < shortMs) return
+  if (ms < shortestSpanMs) return
   for (const span of spans) {
     const context = trace.setSpan(ROOT_CONTEXT, span)
     tracer?.startSpan("wait for a connection", { startTime: begun }, context).end()

@@ -6,27 +6,33 @@ import type { Change } from "../query/statement.js"
 import type { UserRow } from "../schema/entities.js"
 
 /**
- * Users whose sign-up has only begun: Auth.js creates a user, then links the account, and a process that dies between the
- * two leaves a user whom nobody can sign in as. Until the moment in `provisional_until` such a user gives way to the next
- * one with the same address; see docs/decisions/0012-provisional-sign-ups.md.
+ * Users with an unfinished sign-up. Auth.js creates a user, then links the account, and a process that ends between the
+ * two leaves a user that has no way to sign in. Until the time in `provisional_until` the next user with the same
+ * address replaces such a user; see docs/decisions/0012-provisional-sign-ups.md.
  */
 export interface ProvisionalUsers {
-  /** What `provisional_until` is of a user who is created now. */
+  /** Returns the `provisional_until` of a user that is created now; undefined if the user is not provisional. */
   until(user: UserRow, isProvisional: boolean | undefined): Date | undefined
-  /** Whether the user, in whose row this moment stands, does not hold its address. */
+  /** Returns whether the user does not hold its address. `until` is the `provisional_until` of its row. */
   givesWay(caller: Caller, id: string, until: Date | undefined): Promise<boolean>
-  /** Deletes the user with this id and inserts the other, in one transaction, if the former gives way. Returns whether. */
+  /**
+   * Deletes the user with this id and inserts `row` in one transaction, if the former is provisional. Returns whether
+   * it did.
+   */
   replace(caller: Caller, id: string, row: UserRow, rows: readonly string[]): Promise<boolean>
-  /** Ends the user's being provisional: a change that belongs to those that give it something. None where nobody ever is. */
+  /**
+   * Returns the change that ends the provisional state of a user, for the transaction that gives it something. Empty if
+   * the feature is off.
+   */
   ended(caller: Caller, id: string): readonly Change[]
 }
 
-/** Nothing else is known of the user `u`: the condition that `u` has neither account nor session nor passkey. */
+/** The condition that the user `u` has no account, session or passkey. */
 export const hasNothing = ["accounts", "sessions", "authenticators"]
   .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} o WHERE o.tenant = u.tenant AND o.user_id = u.id)`)
   .join(" AND ")
 
-/** @param ms how long they are; 0: nobody is provisional, whatever stands in the rows. */
+/** @param ms how long users are provisional, in milliseconds; 0: no user is, whatever the rows contain. */
 export function provisionalUsers(
   database: Database,
   { clock, ms, eventOf }: { clock: () => number; ms: number; eventOf: EventOf },
@@ -62,8 +68,8 @@ export function provisionalUsers(
       const key = { tenant: caller.tenant, id }
       try {
         return await database.transaction(caller, [users.nameOf(key), ...rows], async (sql) => {
-          // Locked first and then looked at: whoever gives the user something needs a lock on this row, and has either
-          // committed, and is seen, or waits and finds no user.
+          // Lock the row first, then check. A transaction that gives the user something needs a lock on this row.
+          // Either it has committed and its row is visible, or it waits and then finds no user.
           const locked = await sql.read(users.byKeyForUpdate, key)
           if (locked.length > 0 && !(await isProvisional(sql, key))) return false
           await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
@@ -71,7 +77,7 @@ export function provisionalUsers(
           return true
         })
       } catch (error) {
-        // Another one was as fast.
+        // Another transaction was faster.
         if (failsBy(error, "duplicate")) return false
         throw error
       }

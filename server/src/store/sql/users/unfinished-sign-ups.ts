@@ -2,15 +2,15 @@ import type { Database } from "../database.js"
 import type { Cell } from "../query/statement.js"
 import { hasNothing } from "./provisional-users.js"
 
-/** A user whom nobody can sign in as, and whose address is taken. */
+/** A user that has an address and no way to sign in. */
 export interface UnfinishedSignUp {
   id: string
   created: Date
 }
 
 /**
- * The users of a tenant with an address who were created at `since` or later and have nothing but that: no account,
- * session or passkey, and the address was never verified. The oldest first, `limit` of them.
+ * Returns the users of a tenant that were created at `since` or later and have nothing but an address: no account,
+ * session or passkey, and the address was never verified. The oldest come first, at most `limit`.
  */
 export async function unfinishedSignUps(
   database: Database,

@@ -8,11 +8,11 @@ import type { UserRow } from "../schema/entities.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { emailKey } from "./email-key.js"
 
-// What every engine has as a moment. Nobody was created before the one or after the other.
+// The range of times that every engine supports. All users were created within it.
 const first = new Date("1000-01-01T00:00:00.000Z")
 const last = new Date("9999-12-31T23:59:59.999Z")
 
-/** Users by tenant and the time of their creation, and the one with an address. */
+/** A selection of a tenant's users by the time of their creation, and optionally by address. */
 interface Wanted {
   tenant: string
   emailKey?: string | undefined
@@ -20,13 +20,13 @@ interface Wanted {
   before: Date
 }
 
-/** The user after whom the next one is looked for; without an id, the moment from which on. */
+/** The user after which the page begins. With an empty id: the time from which on users are listed. */
 interface Position {
   created: Date
   id: string
 }
 
-/** The lists of users, by the index `users_created`. */
+/** Creates the lists of users, which read the index `users_created`. */
 export function userLists(database: Database, tokens: PageTokens): Pick<UserStore, "list" | "count"> {
   const { users } = database.tables
   const columns = columnsWithTimes(users, "u")
@@ -40,14 +40,15 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
   const hasEmail = `${createdThen} AND u.emailKey = :emailKey`
   const select = (what: string) => users.selectFrom("u").select(what)
   const userWithEmail = statement<UserRow, Wanted>(select(columns).where(hasEmail), withEmail)
-  // Else the servers read whole rows, of users who are most of their table.
+  // Without the hint, the servers read whole rows if most rows of the table are selected.
   const byIndex = select("COUNT(*)").useIndex("users_created")
   const count = statement<UserRow, Wanted>(byIndex.where(createdThen), parameters)
   const countWithEmail = statement<UserRow, Wanted>(select("COUNT(*)").where(hasEmail), withEmail)
   const following = statement<UserRow, Wanted & { after: Position }>(
     select(columns)
       .where("u.tenant = :tenant AND u.created < :before")
-      // Said twice, because each of the engines finds the place in the index by one of the two: SQLite, the servers.
+      // The condition is given in two forms, because SQLite finds the place in the index by the first and the servers
+      // by the second.
       .andWhere("(u.created, u.id) > (:created, :id)")
       .andWhere("(u.created > :created OR (u.created = :created AND u.id > :id))")
       .orderBy("u.created")
@@ -74,7 +75,7 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       const [created, id] =
         token === undefined ? [wanted.since.toISOString(), ""] : tokens.open<[string, string]>(list, token)
       if (filter.email !== undefined) return { items: await usersWithEmail(caller, wanted) }
-      // No id is empty: all those of a moment come after it.
+      // No id is empty, so all users of that millisecond come after it.
       const after = { created: new Date(created), id }
       const { items, next } = await database.olderStatements(caller, (sql) => {
         const read = (last: Position) => sql.read(following, { ...wanted, after: last })
@@ -87,7 +88,7 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       const wanted = wantedBy(caller, filter)
       if (filter.email !== undefined && wanted.emailKey === undefined) return 0
       const statement = wanted.emailKey === undefined ? count : countWithEmail
-      // One at a time, or those of one key would take all connections for seconds.
+      // One count at a time per tenant. Otherwise the counts of one API key could occupy all connections for seconds.
       const turn = `count users ${caller.tenant}`
       const rows = await database.olderStatements(caller, (sql) => sql.read(statement, wanted), turn)
       return Number(rows[0]?.[0])

@@ -26,7 +26,7 @@ export function userStore(
     "tenant",
     "emailKey",
   )
-  /** Another writer of the same address is waited for as one of the same row is. */
+  /** The lock name of an address, so that writers of the same address take turns like writers of the same row. */
   const emailNames = (row: Pick<UserRow, "tenant" | "emailKey">) =>
     row.emailKey === undefined ? [] : [`users_email_key ${textOf(userByEmail.cells(row))}`]
   const from = () => users.selectFrom("u")
@@ -62,7 +62,8 @@ export function userStore(
           } catch (error) {
             if (!failsBy(error, "duplicate")) throw error
           }
-          // Which of the two it was says only the text of the error. If both have gone meanwhile, there is space now.
+          // Only the text of the error says which of the two keys collided. If both rows are gone meanwhile, the insert
+          // is retried.
           const sameId = await sql.read(users.byKey, row)
           if (sameId.length > 0) throw new StoreError("USER_ALREADY_EXISTS", "the user id is taken")
           const sameEmail = users.first(await sql.read(userByEmail, row))
@@ -113,7 +114,7 @@ export function userStore(
           }
           const isSameAddress = emailKey(changed.email) === emailKey(user.email)
           if (!isLong || isSameAddress) return changed
-          // Whoever creates a session needs a shared lock on the user's row.
+          // To create a session, another transaction needs a shared lock on the user's row.
           const event = eventOf(caller, "user.sessions_revoked", { userId: id })
           return { ...changed, revokedSessions: await sql.write(deleteSessions, { tenant, userId: id }, event) }
         },
@@ -127,8 +128,8 @@ export function userStore(
         caller,
         [users.nameOf(key)],
         async (sql) => {
-          // The lock keeps others from giving the user a new session, account or authenticator: to insert one, they need
-          // a shared lock on this row for its foreign key.
+          // The lock prevents other transactions from adding a session, account or authenticator, because such an
+          // insert needs a shared lock on this row for its foreign key.
           const user = users.first(await sql.read(users.byKeyForUpdate, key))
           if (user === null) return null
           const owner = { tenant: key.tenant, userId: id }
@@ -150,11 +151,11 @@ function rowOf({ tenant }: Caller, user: User): UserRow {
 
 type TextField = Exclude<keyof UserPatch, "emailVerified" | "extra">
 
-/** Those of a patch that are text: the compiler names one that is missing. */
+/** The text fields of a patch. The compiler reports a missing one. */
 const isText: Record<TextField, true> = { email: true, name: true, image: true }
 const textFields = Object.keys(isText) as TextField[]
 
-/** A field that is cleared stands in `extra` as null, so that it reads back as null and not as absent. */
+/** Applies a patch. A cleared field is stored as null in `extra`, so that it reads back as null and not as absent. */
 function applyPatch(user: User, patch: UserPatch): User {
   const extra = mergeExtra(user.extra, patch.extra)
   const changed: User = { ...user, extra }

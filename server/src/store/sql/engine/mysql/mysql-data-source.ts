@@ -9,7 +9,7 @@ import { StatementError } from "../statement-error.js"
 import type { ServerLocation } from "../url.js"
 import { statementError } from "./mysql-errors.js"
 
-/** Opens TypeORM's data source for a server, whose kind it finds out. Throws StatementError. */
+/** Opens TypeORM's data source for a server and detects whether it is MySQL or MariaDB. Throws StatementError. */
 export async function openServerDataSource(
   location: ServerLocation,
   options: { poolSize: number; connectTimeoutMs: number },
@@ -41,12 +41,12 @@ async function connectToServer(
     ...(ssl === undefined ? {} : { ssl }),
     charset: "utf8mb4",
     timezone: "Z",
-    // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
+    // Two more than the calls that the gate admits: for the ping and for the lookup of valid API keys.
     poolSize: options.poolSize + 2,
     extra: {
       stream: reach.stream,
       connectAttributes: { program_name: "authwire" },
-      // Networks forget connections that are silent, and tell nobody.
+      // Networks drop idle connections without notice.
       maxIdle: options.poolSize,
       idleTimeout: 60_000,
       gracefulEnd: true,
@@ -54,7 +54,7 @@ async function connectToServer(
     ...common(engine),
   })
   await dataSource.initialize().catch(async (error: unknown) => {
-    // What it had opened by then would keep the process from ending.
+    // The connections that it has opened would keep the process alive.
     await dataSource.driver.disconnect().catch(() => {})
     throw error
   })

@@ -38,10 +38,10 @@ const failures = new Map<number, Failure>([
   [1184, "unavailable"], // ER_NEW_ABORTING_CONNECTION
   [1203, "unavailable"], // ER_TOO_MANY_USER_CONNECTIONS
   [1226, "unavailable"], // ER_USER_LIMIT_REACHED
-  [1317, "unavailable"], // ER_QUERY_INTERRUPTED: somebody killed it
+  [1317, "unavailable"], // ER_QUERY_INTERRUPTED: the query was killed
   [1927, "unavailable"], // ER_CONNECTION_KILLED of MariaDB
   [3032, "unavailable"], // ER_SERVER_OFFLINE_MODE
-  // Whether the group has the transaction is not known then: its message may have reached the others.
+  // It is unknown whether the group has the transaction, because its message may have reached the other members.
   [3100, "unavailable"], // ER_RUN_HOOK_ERROR: the member left its group during the commit
   [3118, "unavailable"], // ER_ACCOUNT_HAS_BEEN_LOCKED
   [3796, "unavailable"], // ER_GRP_TRX_CONSISTENCY_NOT_ALLOWED: the member is not in its group
@@ -50,7 +50,9 @@ const failures = new Map<number, Failure>([
   [4031, "unavailable"], // ER_CLIENT_INTERACTION_TIMEOUT
 ])
 
-/** What mysql2 throws. Errors of the server have an `sqlState`; errors of the connection are `fatal` or have a `code`. */
+/**
+ * An error of mysql2. Errors of the server have an `sqlState`; errors of the connection are `fatal` or have a `code`.
+ */
 interface DriverError {
   message: string
   code?: string
@@ -59,7 +61,7 @@ interface DriverError {
   fatal?: boolean
 }
 
-/** Classifies what mysql2 threw. */
+/** Classifies an error of mysql2. */
 export function statementError(error: unknown): StatementError {
   if (error instanceof StatementError) return error
   const { message, code, errno, sqlState, fatal } = error as DriverError
@@ -71,7 +73,10 @@ export function statementError(error: unknown): StatementError {
   return new StatementError(failure, message, code)
 }
 
-/** Data exceptions and violated constraints quote the value that they are about; 1366 is one with a general state. */
+/**
+ * Returns whether the message quotes values: data exceptions and violated constraints do; 1366 is one with a general
+ * state.
+ */
 function quotesValues(errno: number | undefined, sqlState: string): boolean {
   return sqlState.startsWith("22") || sqlState.startsWith("23") || errno === 1366
 }

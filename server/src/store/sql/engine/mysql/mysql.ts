@@ -12,36 +12,37 @@ import { failsBy, StatementError } from "../statement-error.js"
 import { statementError } from "./mysql-errors.js"
 
 export interface MysqlEngineOptions {
-  /** Of type "mysql" or "mariadb". */
+  /** A data source of type "mysql" or "mariadb". */
   dataSource: DataSource
   poolSize: number
   statementTimeoutMs: number
-  /** What the server is a member of. */
+  /** The kind of cluster that the server is a member of. */
   cluster: Cluster | undefined
   freshness: Freshness
-  /** Called when a connection was lost, could not be made, or led to a server that takes no writes. */
+  /** Called when a connection was lost, could not be made, or led to a server that does not accept writes. */
   onTrouble?: (() => void) | undefined
 }
 
-/** A statement that waits for its answer, since when, and what ends it. */
+/** A statement that waits for its answer: when it began, and the function that ends it. */
 interface Active {
   readonly begun: number
   end(): void
 }
 
-/** A connection of mysql2 as it is, beside what its types tell. */
+/** A connection of mysql2 with the parts that its types do not declare. */
 type MysqlConnection = PoolConnection & { readonly stream: Socket }
 
-// The server ends a SELECT itself when it takes too long, which keeps the connection; it gets this much time to say so.
+// The server cancels a slow SELECT itself, which keeps the connection usable. It has this much extra time to report
+// that.
 const graceMs = 500
 
-// How long another process that changes the tables is waited for.
+// The timeout of the wait for another process that changes the tables.
 const schemaLockSeconds = 60
 
 export interface MysqlEngine extends SqlEngine {
-  /** Resolves when no statement is active, and after so many milliseconds at the latest. */
+  /** Resolves when no statement is active, or after `ms` milliseconds. */
   idle(ms: number): Promise<void>
-  /** How long the oldest of the statements has been active, in milliseconds; 0 when none is. */
+  /** Returns how long the oldest active statement has been running, in milliseconds; 0 if none is active. */
   oldestMs(): number
 }
 
@@ -52,12 +53,12 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
   const sessionStatements = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     `SET SESSION ${[
-      // A second is the shortest that both servers have, for rows and for tables. Whoever waits longer does so by trying
-      // again, without a connection meanwhile.
+      // One second is the shortest timeout that both servers support for rows and tables. A longer wait consists of
+      // retries, without a connection in between.
       "innodb_lock_wait_timeout = 1",
       "lock_wait_timeout = 1",
       "time_zone = '+00:00'",
-      // A value that does not fit is an error, never cut.
+      // A value that does not fit is an error and is never truncated.
       "sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
       engine === "mysql"
         ? `max_execution_time = ${statementTimeoutMs}`
@@ -65,10 +66,10 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
       ...consistency,
     ].join(", ")}`,
   ]
-  /** Every connection, and the one thing that it does. */
+  /** Every open connection with its active statement. */
   const open = new Map<MysqlConnection, Active | undefined>()
 
-  /** Has the connection do one thing; ends the connection when that takes too long. */
+  /** Runs one statement on the connection. Ends the connection when that takes too long. */
   function exchange(
     connection: MysqlConnection,
     start: (done: (error: QueryError | null, result?: unknown) => void) => void,
@@ -76,7 +77,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
     return new Promise((resolve, reject) => {
       let isOver = false
       const end = () => {
-        // A connection that was given up may still end what it did.
+        // A discarded connection may still finish its statement.
         if (isOver) return
         isOver = true
         clearTimeout(timer)
@@ -84,7 +85,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
       }
       const giveUp = (failure: "timeout" | "unavailable", message: string) => {
         end()
-        // Its answer may still come: nobody else must get it.
+        // The answer may still arrive and must not reach another call.
         destroy(connection)
         reject(new StatementError(failure, message))
       }
@@ -94,7 +95,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
         end()
         if (error === null) return resolve(resultOf(result))
         const failure = statementError(error)
-        // What a server rejects that shuts down or is read-only now may be welcome at the one that follows.
+        // A server rejects it if it shuts down or is read-only now. A new connection may reach its successor.
         if (failure.failure === "unavailable" || failure.failure === "read-only") {
           destroy(connection)
           onTrouble()
@@ -112,12 +113,12 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
   function destroy(connection: MysqlConnection) {
     open.delete(connection)
     connection.destroy()
-    // mysql2 says goodbye and waits for the answer, which may never come.
+    // mysql2 sends a termination message and waits for the answer, which may never come.
     connection.stream.destroy()
   }
 
   async function setUp(connection: MysqlConnection) {
-    // mysql2 emits errors also when nobody asked anything; without a listener they would end the process.
+    // mysql2 also emits errors on an idle connection. Without a listener they would end the process.
     connection.on("error", () => {})
     connection.stream.once("close", () => open.delete(connection))
     open.set(connection, undefined)
@@ -130,8 +131,8 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
   }
 
   /**
-   * A read that waits for other nodes of Galera fails as one that waits for a lock when its own node loses them: then
-   * the node takes nothing, as by 1047.
+   * Distinguishes two causes of the failure "locked" on Galera. A read that waits for other nodes fails like a lock
+   * timeout when its own node loses them. In this case the node accepts nothing, as with error 1047.
    */
   async function explained(connection: MysqlConnection, error: unknown): Promise<never> {
     if (!failsBy(error, "locked")) throw error
@@ -153,14 +154,15 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
     begin: "START TRANSACTION",
     lock: (select) => select.setLock("pessimistic_write").setOnLocked("nowait"),
     locksRows: true,
-    // A statement costs more than a row, here and there. Two, because with one this process would idle while MySQL works.
+    // A statement costs more than a row, for both the process and the server. Two statements at a time, because with
+    // one this process would idle while MySQL works.
     lookups: { limit: 16, ahead: 2 },
     hasOtherMembers: false,
 
     async connect(): Promise<Connection> {
       let connection: MysqlConnection
       try {
-        // Without a query runner of TypeORM, which would be made and thrown away for every statement.
+        // A TypeORM query runner is not used, because one would be created and discarded for every statement.
         connection = await dataSource.driver.obtainMasterConnection()
       } catch (error) {
         onTrouble()
@@ -186,7 +188,8 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
 
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {
-        // Changing a large table takes as long as it takes. What it waits for meanwhile, others wait for too.
+        // A change of a large table has no time limit. Waiting for a lock is limited, because other transactions wait
+        // behind it.
         const timeout = engine === "mariadb" ? "max_statement_time" : "max_execution_time"
         const locks = "innodb_lock_wait_timeout = DEFAULT, lock_wait_timeout = 5"
         const settings = [`${timeout} = 0`, locks, "time_zone = '+00:00'", ...consistency]
@@ -194,7 +197,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
         const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"
         const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds}) AS got`)
         if (Number(row.got) !== 1) throw new StatementError("conflict", "another process is changing the tables")
-        // The lock ends with the connection, and holds on this server.
+        // The lock is released when the connection ends. It is valid on this server only.
         return cluster === undefined ? work(runner) : withClusterLock(dataSource, runner, schemaLockSeconds, work)
       }),
 

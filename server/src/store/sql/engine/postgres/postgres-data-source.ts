@@ -7,7 +7,7 @@ import { StatementError } from "../statement-error.js"
 import { statementError } from "./postgres-errors.js"
 import type { PostgresLocation } from "./postgres-url.js"
 
-/** A data source of TypeORM, and the sockets of its connections. */
+/** A TypeORM data source and the sockets of its connections. */
 export interface PostgresDataSource {
   readonly dataSource: DataSource
   readonly sockets: Sockets
@@ -21,20 +21,20 @@ export async function openPostgresDataSource(
   const open = sockets()
   const dataSource = new DataSource({
     type: "postgres",
-    // Not the whole package: TypeORM would take the variant in C wherever that is installed.
+    // Only the pool and not the whole package, because TypeORM would use the native variant wherever it is installed.
     driver: { Pool },
     ...{ host, port, database },
     ...(username === undefined ? {} : { username }),
-    // As text the driver would replace an empty one by those of its environment.
+    // A function, because the driver replaces an empty string by the password of its environment.
     password: () => password,
     ssl: ssl ?? false,
     applicationName: "authwire",
     installExtensions: false,
     connectTimeoutMS: connectTimeoutMs,
-    // Two beyond the calls that the gate lets in: for the sign of life, and for who may come in.
+    // Two more than the calls that the gate admits: for the ping and for the lookup of valid API keys.
     poolSize: poolSize + 2,
     extra: {
-      // Networks forget connections that are silent, and tell nobody.
+      // Networks drop idle connections without notice.
       idleTimeoutMillis: 60_000,
       keepAlive: true,
       stream: () => open.add(new Socket()),
@@ -45,7 +45,7 @@ export async function openPostgresDataSource(
     await open.within(2 * connectTimeoutMs, dataSource.initialize())
     return { dataSource, sockets: open }
   } catch (error) {
-    // What it had opened by then would keep the process from ending.
+    // The connections that it has opened would keep the process alive.
     await dataSource.driver.disconnect().catch(() => {})
     const { message, code } = statementError(error)
     throw new StatementError("unavailable", message, code)

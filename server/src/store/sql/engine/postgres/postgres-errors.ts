@@ -14,7 +14,7 @@ const failures = new Map<string, Failure>([
 
   ["57014", "timeout"], // query_canceled: statement_timeout
 
-  // What the connection knows of the tables is out of date, or forgotten; a new connection has nothing to forget.
+  // The connection's knowledge of the tables is outdated or lost. A new connection has no such state.
   ["0A000", "unavailable"], // feature_not_supported: the type of a prepared statement's result has changed
   ["26000", "unavailable"], // invalid_sql_statement_name: a pooler has forgotten a prepared statement
 
@@ -29,20 +29,20 @@ const failures = new Map<string, Failure>([
   ["58030", "unavailable"], // io_error
 ])
 
-/** Of the classes whose codes all mean the same here. */
+/** The failures of classes whose codes all mean the same here. */
 const classes = new Map<string, Failure>([
   ["08", "unavailable"], // connection exception
   ["28", "unavailable"], // invalid authorization: user, password
   ["53", "unavailable"], // insufficient resources: too many connections, disk full
 ])
 
-/** What pg throws. Errors of the server have a severity, and their code is the SQLSTATE. */
+/** An error of pg. Errors of the server have a severity, and their code is the SQLSTATE. */
 interface DriverError extends Error {
   code?: string
   severity?: string
 }
 
-/** Classifies what pg threw. */
+/** Classifies an error of pg. */
 export function statementError(error: unknown): StatementError {
   if (error instanceof StatementError) return error
   const { message, code, severity } = error as DriverError
@@ -50,12 +50,14 @@ export function statementError(error: unknown): StatementError {
     const failure = failures.get(code) ?? classes.get(code.slice(0, 2)) ?? "fault"
     return new StatementError(failure, quotesValues(code) ? `SQLSTATE ${code}` : message, code)
   }
-  // What is wrong with a connection has a code of the system, or none.
+  // Errors of a connection have a system code or none.
   const isFault = error instanceof TypeError || error instanceof RangeError
   return new StatementError(isFault ? "fault" : "unavailable", message, code)
 }
 
-/** Data exceptions, violated constraints and what a trigger raises quote the value that they are about. */
+/**
+ * Returns whether the message quotes values: data exceptions, violated constraints and errors raised by triggers do.
+ */
 function quotesValues(code: string): boolean {
   return /^(22|23|P0)/.test(code)
 }

@@ -27,7 +27,7 @@ describeServers(
       writeFileSync(path, one.cert)
       return `sslrootcert=${encodeURIComponent(path)}`
     }
-    /** Whether a connection with these parameters is encrypted. */
+    /** Returns whether a connection with these parameters is encrypted. */
     const isEncrypted = async (parameters: string, host = "127.0.0.1") => {
       const url = Object.assign(new URL(database.url), { hostname: host, search: parameters })
       const opened = await openDatabase({ url: url.href })
@@ -46,7 +46,7 @@ describeServers(
       server = started
       database = await createDatabaseOn(server)
       const own = certificate("localhost", { issuer: authority })
-      // The server writes the files itself: they must be its own.
+      // The server writes the files itself, because it must own them.
       for (const [name, text] of Object.entries({ "own.crt": own.cert, "own.key": own.key })) {
         const lines = text
           .trim()
@@ -73,7 +73,7 @@ describeServers(
       expect(await isEncrypted("sslmode=require")).toBe(true)
     })
 
-    test("verify-ca, and require with an authority, reject a certificate that it has not signed", async () => {
+    test("verify-ca, and require with a root certificate, reject a certificate that this authority has not signed", async () => {
       const stranger = ca(certificate("stranger"))
       const code = "UNABLE_TO_VERIFY_LEAF_SIGNATURE"
       await expect(isEncrypted("sslmode=verify-ca")).rejects.toMatchObject(rejectedBy(code))
@@ -84,7 +84,7 @@ describeServers(
       }
     })
 
-    test("verify-full also wants the host's name; verify-ca does not", async () => {
+    test("verify-full also requires the host's name; verify-ca does not", async () => {
       const parameters = ca(authority)
       expect(await isEncrypted(`sslmode=verify-ca&${parameters}`, "127.0.0.1")).toBe(true)
       const opening = isEncrypted(`sslmode=verify-full&${parameters}`, "127.0.0.1")

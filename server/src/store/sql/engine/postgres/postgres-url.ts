@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs"
 import type { ConnectionOptions } from "node:tls"
 
-/** Where a database of PostgreSQL is. */
+/** The location of a PostgreSQL database. */
 export interface PostgresLocation {
-  /** Its name or address, or the folder of its Unix socket. */
+  /** The name or address of the host, or the directory of its Unix socket. */
   host: string
   port: number
-  /** Undefined: the driver takes the name of the process's user. */
+  /** Default: the driver uses the name of the process's user. */
   username: string | undefined
   password: string
   database: string
@@ -20,16 +20,16 @@ const parameters = ["host", "sslmode", "sslrootcert", "sslcert", "sslkey"]
 const modes = ["disable", "no-verify", "require", "verify-ca", "verify-full"]
 
 /**
- * Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE` (port 5432 unless given; `postgresql://` is the same), with these
- * parameters, named as PostgreSQL's own programs name them:
+ * Parses `postgres://USER:PASSWORD@HOST:PORT/DATABASE` (default port 5432; `postgresql://` is the same), with the
+ * following parameters, which have the names of PostgreSQL's own programs:
  *
- * - `sslmode`: `disable`, the default; `require`: encrypted, to whomever, or as `verify-ca` where there is `sslrootcert`;
- *   `verify-ca`; `verify-full`: the certificate also names the host. `no-verify`, as Node's driver calls it, is encrypted to
- *   whomever.
+ * - `sslmode`: `disable`, the default; `require`: encrypted without verification of the server, or like `verify-ca` if
+ *   there is `sslrootcert`; `verify-ca`; `verify-full`: the certificate must also name the host. `no-verify`, a name of
+ *   Node's driver, is encrypted without verification.
  * - `sslrootcert`, `sslcert`, `sslkey`: paths of PEM files.
- * - `host`: the folder of a Unix socket, in place of the host.
+ * - `host`: the directory of a Unix socket, in place of the host.
  *
- * Throws a TypeError that does not quote the URL, which may hold a password.
+ * Throws a TypeError that does not quote the URL, because it may contain a password.
  */
 export function parsePostgresUrl(url: string): PostgresLocation {
   if (!URL.canParse(url)) throw new TypeError(`the database URL must be ${form}`)
@@ -39,7 +39,7 @@ export function parsePostgresUrl(url: string): PostgresLocation {
   for (const name of searchParams.keys()) {
     if (!parameters.includes(name)) throw new TypeError(`the database URL has an unknown parameter: ${name}`)
   }
-  // An IPv6 address stands in brackets in a URL, and nowhere else. A folder has its slashes encoded there.
+  // An IPv6 address is in brackets only within a URL. The slashes of a directory are encoded there.
   const named = decodeURIComponent(hostname).replace(/^\[(.*)\]$/, "$1")
   const host = searchParams.get("host") ?? (named || "localhost")
   if (host.includes(",")) throw new TypeError("the database URL must name one host of PostgreSQL")

@@ -14,25 +14,26 @@ export interface PostgresOptions {
   statementTimeoutMs: number
 }
 
-/** A connection of pg as it is, beside what its types tell. */
+/** A connection of pg with the parts that its types do not declare. */
 type PostgresConnection = PoolClient & Pick<Client, "end"> & { readonly connection: { readonly stream: Socket } }
 
-// The server ends a statement itself when it takes too long, which keeps the connection; it gets this much time to say so.
+// The server cancels a slow statement itself, which keeps the connection usable. It has this much extra time to report
+// that.
 const graceMs = 500
 
-/** A process that stands still must not hold its locks for ever. */
+/** Limits how long a stopped process can hold its locks, in milliseconds. */
 const idleInTransactionMs = 10_000
 
 /**
- * How old the plan of a prepared statement may become. That for a small table reads all of it, or all that a tenant has in it;
- * PostgreSQL keeps it when the table grows, until somebody counts the rows anew.
+ * The maximum age of a prepared statement's plan, in milliseconds. The plan for a small table scans all of it, or all
+ * rows of a tenant. PostgreSQL keeps such a plan when the table grows, until new statistics are collected.
  */
 const planAgeMs = 10_000
 
-/** "authwire" in ASCII. Such locks are those of one database. */
+/** The key of the advisory lock: "authwire" in ASCII. Advisory locks are local to a database. */
 const schemaLock = "x'6175746877697265'::bigint"
 
-/** Opens an engine of PostgreSQL, with a first connection to see that it answers. Throws StatementError. */
+/** Opens a PostgreSQL engine and makes a first connection to check that the server answers. Throws StatementError. */
 export async function openPostgresEngine(location: PostgresLocation, options: PostgresOptions): Promise<SqlEngine> {
   const engine = postgresEngine(await openPostgresDataSource(location, options), options)
   try {
@@ -54,18 +55,18 @@ function postgresEngine(
     timezone: "UTC",
     datestyle: "ISO",
     statement_timeout: statementTimeoutMs,
-    // As on the other servers. Whoever waits longer does so by trying again, without a connection meanwhile.
+    // The same as on the other servers. A longer wait consists of retries, without a connection in between.
     lock_timeout: Math.min(1000, Math.ceil(statementTimeoutMs / 2)),
     idle_in_transaction_session_timeout: idleInTransactionMs,
-    // A statement is planned for any values; see planAgeMs.
+    // A plan must suit all values; see planAgeMs.
     plan_cache_mode: "force_generic_plan",
   })
   const sessionStatement = settings.map(([name, value]) => `SET ${name} = '${value}'`).join("; ")
-  /** Those that are not in the pool now, and what gives each back to it. */
+  /** The connections that are not in the pool now, with the functions that return them to it. */
   const taken = new Map<PostgresConnection, (broken: boolean) => void>()
-  /** When each was told how to plan: when it was made, and since then at times. */
+  /** When each connection last dropped its plans, or was set up. */
   const planned = new WeakMap<PostgresConnection, number>()
-  /** Prepared statements have a name on each connection: here the same on all of them. */
+  /** The names of prepared statements, the same on all connections. */
   const names = new Map<string, string>()
 
   function nameOf(sql: string): string {
@@ -77,10 +78,10 @@ function postgresEngine(
     return name
   }
 
-  /** A connection of the pool, or a new one. */
+  /** Takes a connection of the pool, or makes a new one. */
   async function take(): Promise<PostgresConnection> {
     try {
-      // Without a query runner of TypeORM, which would be made and thrown away for every statement.
+      // A TypeORM query runner is not used, because one would be created and discarded for every statement.
       const [connection, release] = await dataSource.driver.obtainMasterConnection()
       taken.set(connection, release)
       return connection
@@ -90,11 +91,15 @@ function postgresEngine(
     }
   }
 
-  /** @param last when it was told how to plan, if it was. */
+  /**
+   * Sets up a new connection, and makes a reused one drop its old plans.
+   *
+   * @param last when the connection was last prepared, if it was.
+   */
   async function prepare(connection: PostgresConnection, last: number | undefined): Promise<void> {
     const now = performance.now()
     if (last !== undefined && now - last < planAgeMs) return
-    // pg emits errors also when nobody asked anything; without a listener they would end the process.
+    // pg also emits errors on an idle connection. Without a listener they would end the process.
     if (last === undefined) connection.on("error", () => {})
     await exchange(connection, last === undefined ? sessionStatement : "DISCARD PLANS")
     planned.set(connection, now)
@@ -104,28 +109,28 @@ function postgresEngine(
     const release = taken.get(connection)
     taken.delete(connection)
     release?.(broken)
-    // pg says goodbye and waits for the answer, which may never come.
+    // pg sends a termination message and waits for the answer, which may never come.
     if (broken) connection.connection.stream.destroy()
   }
 
-  /** Has the connection do one thing; ends the connection when that takes too long. */
+  /** Runs one query on the connection. Ends the connection when that takes too long. */
   function exchange(connection: PostgresConnection, query: string | QueryArrayConfig): Promise<QueryArrayResult> {
     return new Promise((resolve, reject) => {
       let isOver = false
       const timer = setTimeout(() => {
         isOver = true
-        // Its answer may still come: nobody else must get it.
+        // The answer may still arrive and must not reach another call.
         giveBack(connection, true)
         reject(new StatementError("timeout", "no answer in time"))
       }, statementTimeoutMs + graceMs)
       const done = (error: Error | null, result: QueryArrayResult) => {
-        // A connection that was given up may still end what it did.
+        // A discarded connection may still finish its query.
         if (isOver) return
         isOver = true
         clearTimeout(timer)
         if (error === null) return resolve(result)
         const failure = statementError(error)
-        // What a server rejects that shuts down or is read-only now may be welcome at the one that follows.
+        // A server rejects it if it shuts down or is read-only now. A new connection may reach its successor.
         if (failure.failure === "unavailable" || failure.failure === "read-only") giveBack(connection, true)
         reject(failure)
       }
@@ -137,7 +142,7 @@ function postgresEngine(
   async function run(connection: PostgresConnection, text: string, cells?: Cell[]): Promise<Result> {
     if (cells === undefined) {
       const { command } = await exchange(connection, text)
-      // So it answers, without an error, when a statement of the transaction has failed.
+      // PostgreSQL answers COMMIT in this way, without an error, if a statement of the transaction has failed.
       if (text === "COMMIT" && command !== text) throw new StatementError("fault", "the transaction was rolled back")
       return { rows: [], matched: 0 }
     }
@@ -169,7 +174,7 @@ function postgresEngine(
           await prepare(connection, last)
         } catch (error) {
           giveBack(connection, true)
-          // It may have died while it waited in the pool.
+          // The connection may have died while it was idle in the pool.
           if (reused && failsBy(error, "unavailable")) continue
           throw error
         }
@@ -186,16 +191,17 @@ function postgresEngine(
 
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {
-        // Changing a large table takes as long as it takes. What it waits for meanwhile, others wait for too.
+        // A change of a large table has no time limit. Waiting for a lock is limited, because other transactions wait
+        // behind it.
         await runner.query("RESET ALL; SET statement_timeout = 0; SET timezone = 'UTC'; SET lock_timeout = '60s'")
         await runner.query(`SELECT pg_advisory_lock(${schemaLock})`)
         await runner.query("SET lock_timeout = '5s'")
-        // The lock ends with the connection.
+        // The lock is released when the connection ends.
         return work(runner)
       }),
 
     async close() {
-      // Statements active fail by it, and what is being connected.
+      // Active statements fail, and so do connection attempts.
       sockets.destroyAll()
       for (const connection of taken.keys()) giveBack(connection, true)
       await dataSource.destroy().catch(() => {})
@@ -203,7 +209,10 @@ function postgresEngine(
   }
 }
 
-/** A moment goes over in UTC: the driver would take this machine's time zone, in minutes, which some old ones are not in. */
+/**
+ * Converts a time to text in UTC. The driver would use the time zone of this machine, rounded to minutes, which is
+ * wrong for some historical zones.
+ */
 function parameter(cell: Cell): Cell {
   return cell instanceof Date ? cell.toISOString() : cell
 }

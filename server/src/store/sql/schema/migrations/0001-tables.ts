@@ -1,9 +1,9 @@
 import { createTables, migration } from "./migration.js"
 
-/** The tables: those that refer to others come before them. */
+/** The tables. A table that references others comes before them. */
 const names = ["api_keys", "tenants", "authenticators", "verification_tokens", "sessions", "accounts", "users"]
 
-/** The table that is dropped last, by a column that no other service's table of users has. */
+/** The table that is dropped last, identified by a column that a table of users of another service does not have. */
 const made = { table: "users", column: "email_key" }
 
 /** For MySQL and MariaDB; see createTables. */
@@ -184,29 +184,30 @@ const postgresTables = [
 ]
 
 /**
- * The tables.
+ * Creates the tables.
  *
- * Every row of what callers keep belongs to a tenant, by which each of its keys begins.
+ * Every row of callers' data belongs to a tenant, and each of its keys begins with the tenant.
  *
- * Keys are bytes (VARBINARY): every collation of the servers finds some different keys equal, and two users with equal
- * ids are one user. Whoever could register a credential id that is found equal to another's could sign in as the other:
- * it is Base64, where upper and lower case differ. A key of InnoDB may have 3,072 bytes. Other text is utf8mb4_bin, which
- * both servers have and which folds nothing. On PostgreSQL keys and other text have the collation "C", which compares bytes; a
- * key of its indexes may have 2,704 bytes.
+ * Keys are bytes (VARBINARY), because every collation of the servers treats some different keys as equal, and two users
+ * with equal ids are one user. A person who could register a credential id that compares equal to another person's
+ * could sign in as that person: credential ids are Base64, where upper and lower case differ. An InnoDB key may have
+ * 3,072 bytes. Other text is utf8mb4_bin, which both servers have and which compares exactly. On PostgreSQL keys and
+ * other text have the collation "C", which compares bytes; an index key there may have 2,704 bytes.
  *
- * Of a session's token, of a verification token and of the secret part of an API key there is only the SHA-256: whoever
- * reads the table, or a backup of it, cannot sign in by it.
+ * Session tokens, verification tokens and the secret parts of API keys are stored only as their SHA-256. So a reader of
+ * the table or of a backup cannot sign in with them.
  *
- * `email_key` is the address trimmed and in lower case, as far as ASCII goes, and NULL where there is none: NULLs do not
- * collide in an index. 1,280 bytes are 320 characters of four.
+ * `email_key` is the address, trimmed and with ASCII letters in lower case, or NULL if there is none: NULLs do not
+ * collide in a unique index. 1,280 bytes are 320 characters of four bytes.
  *
- * JSON is kept as text: the servers' JSON types change numbers and the order of keys. A picture may be a data URL, and
- * tokens of providers may be large, beyond what TEXT holds (65,535 bytes). Seconds are DOUBLE because providers send
- * fractions. WebAuthn's signature counter is an unsigned integer of 32 bits.
+ * JSON is stored as text, because the servers' JSON types change numbers and the order of keys. A picture may be a data
+ * URL and provider tokens may be large, beyond the limit of TEXT (65,535 bytes). Seconds are DOUBLE because providers
+ * send fractions. The signature counter of WebAuthn is an unsigned 32-bit integer.
  *
- * Foreign keys do not cascade, and deleting a user deletes what belongs to it: a replication group with several primaries
- * rejects cascading keys, because it cannot see what they delete. Verification tokens have none: the identifier is the
- * address of somebody who need not be a user yet. The index on `expires` of sessions is for removing what has expired.
+ * Foreign keys do not cascade, and the deletion of a user deletes the dependent rows itself: a replication group with
+ * several primaries rejects cascading foreign keys, because it cannot see what they delete. Verification tokens have no
+ * foreign key, because the identifier is the address of a person who need not be a user yet. The index on `expires` of
+ * sessions serves the removal of expired sessions.
  */
 export const tables = migration({
   name: "0001-tables",
@@ -303,7 +304,7 @@ export const tables = migration({
   ],
   postgres: postgresTables,
   down: {
-    // On MariaDB it drops one after the other, and may be interrupted.
+    // MariaDB drops the tables one after the other and may be interrupted in between.
     server: `DROP TABLE IF EXISTS ${names.join(", ")}`,
     postgres: `DROP TABLE ${names.join(", ")}`,
     sqlite: names.map((name) => `DROP TABLE "${name}"`),

@@ -1,17 +1,18 @@
 import { migration } from "./migration.js"
 
 /**
- * What lists read by: when each user was created, with an index that has the users of a tenant in that order, and the index
- * that has the accounts of a user in theirs.
+ * Adds the columns and indexes for lists: when each user was created, an index of a tenant's users in that order, and
+ * an index of a user's accounts in the order of their keys.
  *
- * Of the users who are there already nobody knows it: they get the moment of the migration. So there may be any number of
- * the same moment, and the id behind it makes their order one.
+ * The creation time of existing users is unknown, so they get the time of the migration. Any number of them may have
+ * the same time; the id in the index makes their order unique.
  *
- * The column has a default because a version that does not know it may still insert rows while this one is brought in.
- * SQLite adds columns with constants as defaults only; whoever uses the file has the new version, which says the moment.
+ * The column has a default because a version that does not know it may still insert rows during the upgrade. SQLite
+ * adds columns only with constant defaults; there every process that uses the file runs the new version, which sets the
+ * time.
  *
- * InnoDB has the key of a row at the end of each index. SQLite has not, and would read all accounts of a tenant in the
- * order of their key to find those of one user. On PostgreSQL the index was made with the key in it.
+ * InnoDB appends the primary key to each index. SQLite does not, and would read all accounts of a tenant in the order
+ * of their key to find those of one user. On PostgreSQL the index was created with the key in it.
  */
 export const lists = migration({
   name: "0002-lists",

@@ -1,11 +1,12 @@
 import { migration } from "./migration.js"
 
 /**
- * Answers of writes, for callers who lost theirs and ask again. Each is committed with what it answers.
+ * Adds the table of answers of writes, for callers that lost an answer and repeat the request. Each answer is committed
+ * together with its write.
  *
- * `key_hash` is the SHA-256 of the caller's API key id and of the key that it chose. `answer` is sealed by a key that the
- * caller has a part of, with a digest of the request inside: who has the table can guess neither. The index is for removing
- * rows by their age.
+ * `key_hash` is the SHA-256 of the caller's API key id and of the idempotency key. `answer` is sealed with a key that
+ * depends on the idempotency key, which only the caller has, and contains a digest of the request. So a reader of the
+ * table can guess neither. The index serves the removal of rows by their age.
  */
 export const idempotency = migration({
   name: "0003-idempotency",

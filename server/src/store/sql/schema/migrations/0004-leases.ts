@@ -1,7 +1,8 @@
 import { migration } from "./migration.js"
 
 /**
- * What one process at a time may do: whoever holds the lease of that name, until a moment by the clock of the database.
+ * Adds the table of leases. The holder of a lease may do the task of that name until a time by the clock of the
+ * database.
  */
 export const leases = migration({
   name: "0004-leases",

@@ -1,8 +1,8 @@
 import { migration } from "./migration.js"
 
 /**
- * Until when a user whose sign-up has only begun gives way to another one with the same address; NULL for all others, and
- * as soon as anything else is written about the user. Users who are there already have NULL.
+ * Adds the time until which a user with an unfinished sign-up can be replaced by a new user with the same address. It
+ * is NULL for all other users, and as soon as anything else is written about the user. Existing users have NULL.
  */
 export const provisionalUsers = migration({
   name: "0005-provisional-users",

@@ -1,8 +1,8 @@
 import { migration } from "./migration.js"
 
 /**
- * The index by which expired verification tokens are found, as sessions have one. Tokens that nobody uses stay: without it
- * each cleaning would read all that ever were.
+ * Adds the index that finds expired verification tokens, like the one of sessions. Unused tokens stay in the table, so
+ * without the index each cleanup would read all of them.
  */
 export const expiredVerificationTokens = migration({
   name: "0006-expired-verification-tokens",

@@ -1,20 +1,24 @@
 import type { QueryRunner } from "typeorm"
 import { isThere, migration } from "./migration.js"
 
-/** How many rows a statement gives a handle: a replication group takes no transactions of any size. */
+/**
+ * The number of rows that one statement updates. It is limited because a replication group limits the size of
+ * transactions.
+ */
 const rowsAtOnce = 1000
 
 const made = { table: "sessions", column: "id" }
 
 /**
- * What a session is known by to others than its holder: a random handle, when and how it began, and when it was last seen.
+ * Adds what identifies a session to callers without its token: a random handle, when and how it began, and when it was
+ * last seen.
  *
- * The sessions that are there already get a handle, and the moment of the migration as that of their creation, which
- * nobody knows; how they began stays unknown. The same holds of those that the last version inserts meanwhile, whose
- * handles are the column's default.
+ * Existing sessions get a handle, and the time of the migration as that of their creation, which is unknown. How they
+ * began stays unknown. The same holds for sessions that the previous version inserts meanwhile; their handles are the
+ * default of the column.
  *
- * The index of a user's sessions has them in the order of their creation now, which lists read by. A user's sessions are
- * deleted by it too.
+ * The index of a user's sessions now has them in the order of their creation, for lists. The deletion of a user's
+ * sessions uses it too.
  */
 export const sessionHandles = migration({
   name: "0007-session-handles",
@@ -76,8 +80,9 @@ export const sessionHandles = migration({
 })
 
 /**
- * A process that ends on its way leaves what the next one goes on from. MySQL adds no column whose default is random to
- * rows that are there, so the column comes first, then its default, then the handles of the rows without one.
+ * Runs the steps on MySQL or MariaDB. A process that ends in between leaves a state from which the next one continues.
+ * MySQL cannot add a column with a random default to existing rows. So the column is added first, then its default,
+ * then the handles of the rows without one.
  */
 async function onServer(runner: QueryRunner): Promise<void> {
   if (!(await isThere(runner, made))) {

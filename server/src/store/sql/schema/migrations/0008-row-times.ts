@@ -1,7 +1,7 @@
 import type { QueryRunner } from "typeorm"
 import { isThere, migration } from "./migration.js"
 
-/** What is new, table by table. Users have had `created` since 0002-lists. */
+/** The new columns of each table. Users have had `created` since 0002-lists. */
 const columns: readonly (readonly [table: string, ...columns: [string, ...string[]]])[] = [
   ["users", "updated"],
   ["accounts", "created", "updated"],
@@ -12,11 +12,11 @@ const changes = (change: (table: string, column: string) => string) =>
   columns.flatMap(([table, ...names]) => names.map((name) => change(table, name)))
 
 /**
- * When accounts and authenticators were created, and when they and users were written last.
+ * Adds when accounts and authenticators were created, and when they and users were last written.
  *
- * Of the rows that are there already nobody knows it: they get the moment of the migration. So whoever looks for what was
- * written since a moment finds too much at first, and nothing is missed. Rows that the last version inserts meanwhile get
- * theirs by the default; of those that it changes, the time stays as it was.
+ * These times are unknown for existing rows, so they get the time of the migration. A search for rows that were written
+ * since a time first finds too many rows but misses none. Rows that the previous version inserts meanwhile get the
+ * default; rows that it updates keep their time.
  */
 export const rowTimes = migration({
   name: "0008-row-times",
@@ -45,7 +45,10 @@ export const rowTimes = migration({
   },
 })
 
-/** One statement for each table. A process that ends between two of them leaves what the next one goes on from. */
+/**
+ * Changes each table by one statement. A process that ends between two of them leaves a state from which the next one
+ * continues.
+ */
 async function onServer(runner: QueryRunner, direction: "ADD" | "DROP"): Promise<void> {
   for (const [table, ...names] of columns) {
     const [column] = names

@@ -5,7 +5,7 @@ const made = { table: "event_head", column: "history" }
 const head = (history: string, table = "event_head") =>
   `INSERT INTO ${table} (name, sequence, history) VALUES ('events', 0, ${history})`
 
-/** For MySQL and MariaDB; see createTables. InnoDB has the key of a row at the end of each index. */
+/** The tables for MySQL and MariaDB; see createTables. InnoDB appends the primary key to each index. */
 const serverTables = [
   `CREATE TABLE authwire_new_events (
     id BIGINT NOT NULL AUTO_INCREMENT,
@@ -30,11 +30,12 @@ const serverTables = [
 ]
 
 /**
- * What was written, for those who watch. The row of an event is committed with what it tells of, without a `sequence`; whoever
- * reads events gives one to those that are committed, while it has the row of `event_head` locked: see events.ts.
+ * Adds the tables of events, for clients that watch writes. The row of an event is committed together with the write
+ * that it records, without a `sequence`. A reader of events assigns sequences to the committed events, while it has
+ * locked the row of `event_head`: see events.ts.
  *
- * `event_head` has the last sequence, and a random name by which a cursor knows its database. The index of the sequences
- * finds the events that have none, the next ones of all tenants, and the oldest, which are cleaned away.
+ * `event_head` has the last sequence, and a random id by which a cursor recognizes its database. The index of sequences
+ * finds the events without one, the next events of all tenants, and the oldest events, which are cleaned up.
  */
 export const events = migration({
   name: "0009-events",

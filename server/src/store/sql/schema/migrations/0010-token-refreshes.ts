@@ -1,8 +1,9 @@
 import { migration } from "./migration.js"
 
 /**
- * Who refreshes the tokens of an account, until when; or why the last refresh failed, and until when it is not tried again.
- * The mark stands for the refresh token that failed. All NULL for an account of which there is nothing to say.
+ * Adds the state of token refreshes to accounts: which process refreshes the tokens and until when, or why the last
+ * refresh failed and until when it is not retried. The mark is a hash of the refresh token that failed. All columns are
+ * NULL for an account without such a state.
  */
 export const tokenRefreshes = migration({
   name: "0010-token-refreshes",

@@ -1,9 +1,9 @@
 import { migration } from "./migration.js"
 
 /**
- * Which processes have clients of a tenant that keep sessions in memory: for how long each may use what it keeps, and how far
- * all have confirmed that they know what was changed. A row that has expired is that of a process that is gone, or has no such
- * clients any more.
+ * Adds the table of processes that have clients of a tenant which cache sessions in memory: how long each client may
+ * use its cache, and up to which event all of them have confirmed the changes. An expired row belongs to a process that
+ * has ended or has no such clients any more.
  */
 export const caches = migration({
   name: "0011-caches",

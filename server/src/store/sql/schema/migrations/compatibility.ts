@@ -1,7 +1,10 @@
-/** Whether a version may go on serving on tables that are newer than it. */
+/** The compatibility of a migration with the previous version of the program. */
 export interface Compatibility {
-  /** Whether the version before the migration works on the tables that it leaves, so that both may serve at once. */
+  /**
+   * Whether the previous version works on the tables after the migration, so that both versions can run at the same
+   * time.
+   */
   compatible: boolean
-  /** Why, in words for operators. */
+  /** The reason, for operators. */
   reason: string
 }

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from "typeorm"
 import type { Compatibility } from "./compatibility.js"
 
-/** What no statement can do. */
+/** Steps of a migration that need more than a list of statements. */
 type Work = (runner: QueryRunner) => Promise<void>
 
 type Steps = string | readonly string[] | Work
@@ -10,33 +10,34 @@ type Steps = string | readonly string[] | Work
 type Part = { table: string; column: string } | { table: string; index: string }
 
 /**
- * One change of the tables. On MySQL and MariaDB a statement that changes tables commits at once, so each direction is
- * one statement there: it is done or it is not. That it was done is noted by another statement, and a process may end
- * between the two: so a statement runs only where `makes` says that it was not done yet. On SQLite and PostgreSQL all steps
- * are one transaction. A migration that was released is never edited; the next one follows.
+ * The steps of one migration. On MySQL and MariaDB a statement that changes tables commits at once. So each direction
+ * is a single statement there, which is done completely or not at all. A second statement records that it was done, and
+ * the process may end between the two. So a statement runs only if `makes` shows that it has not been done yet. On
+ * SQLite and PostgreSQL all steps are one transaction. A released migration is never edited; another migration follows
+ * it.
  */
 export type MigrationSteps = Change & ({ makes: Part } | { server: Work; down: { server: Work } })
 
 interface Change {
-  /** The number and name of the file: `0001-tables`. */
+  /** The number and name of the file, such as `0001-tables`. */
   name: string
-  /** What it means for replicas of the version before it, which may still serve. */
+  /** What the migration means for replicas of the previous version, which may still run. */
   lastVersion: Compatibility
   /**
-   * For MySQL and MariaDB: a statement, or work of which nothing is seen before its last statement, or work that goes on
-   * from where it ended and of which every step leaves tables that the last version works on. Work is run again when the
-   * process ended before it was noted.
+   * The steps for MySQL and MariaDB: a statement, or work. Work is run again if the process ended before the migration
+   * was recorded. So either the effects of work are invisible before its last statement, or work continues where it
+   * stopped, and each of its steps leaves tables on which the previous version works.
    */
   server: string | Work
   sqlite: Steps
   postgres: Steps
-  /** Back again; a single statement is for all of them. */
+  /** The steps that revert the migration. A single statement is used for all engines. */
   down: string | { server: string | Work; sqlite: Steps; postgres: Steps }
-  /** What is there on MySQL and MariaDB once it is applied, and goes last when it is taken back. */
+  /** A part that exists on MySQL and MariaDB once the migration is applied, and that the revert removes last. */
   makes?: Part | undefined
 }
 
-/** Makes the class that TypeORM wants of each migration. */
+/** Creates the class that TypeORM requires for each migration. */
 export function migration({
   name,
   lastVersion,
@@ -46,7 +47,7 @@ export function migration({
 }: MigrationSteps): new () => MigrationInterface & Pick<MigrationSteps, "lastVersion"> {
   const back = typeof down === "string" ? { server: down, sqlite: down, postgres: down } : down
   return class {
-    // TypeORM sorts by the 13 digits at the end, where it expects a time.
+    // TypeORM sorts by the 13 digits at the end, where it expects a timestamp.
     name = `${name}-${name.slice(0, 4).padStart(13, "0")}`
 
     lastVersion = lastVersion
@@ -57,7 +58,7 @@ export function migration({
   }
 }
 
-/** Whether a server of MySQL or MariaDB has it. */
+/** Returns whether the part exists on a MySQL or MariaDB server. */
 export async function isThere(runner: QueryRunner, part: Part): Promise<boolean> {
   const [view, kind, name] = "column" in part ? ["columns", "column", part.column] : ["statistics", "index", part.index]
   const rows = await runner.query(
@@ -69,14 +70,14 @@ export async function isThere(runner: QueryRunner, part: Part): Promise<boolean>
 }
 
 /**
- * Creates tables on MySQL or MariaDB, unless they are there already. The servers create one table in a statement, but rename
- * all of them in one. So the tables are made under names of their own first: until the last statement there is nothing that
- * anybody sees, and a process that ends before it leaves only what the next one drops. It fails where somebody else has a table
- * of one of the names.
+ * Creates tables on MySQL or MariaDB, unless they exist already. These servers create one table per statement, but they
+ * can rename all tables in one statement. So the tables are created under temporary names first. Before the last
+ * statement nothing is visible, and a process that ends early leaves only tables that the next attempt drops. Fails if
+ * a table of another application has one of the names.
  *
- * @param tables their names; those that refer to others come before them.
- * @param makes what is there of them when they are.
- * @param statements create each as `authwire_new_` with its name, and insert the first rows.
+ * @param tables the names; a table that references others comes before them.
+ * @param makes a part of the tables that shows whether they exist.
+ * @param statements create each table as `authwire_new_` with its name, and insert the first rows.
  */
 export async function createTables(
   runner: QueryRunner,

@@ -1,0 +1,54 @@
+import type { Waiter } from "../../store.js"
+import type { Line, Queue } from "./queue.js"
+
+/**
+ * One mutex for each row that this process writes. So writers that wait for a transaction outside of this process hold one
+ * connection of the pool and not all of them, and the writers of this process never conflict with each other.
+ */
+export interface RowMutexes {
+  /** Whether one of these rows is locked now. */
+  areLocked(rows: readonly string[]): boolean
+  /**
+   * Locks all of these rows, and waits where one is locked.
+   *
+   * @returns The function that unlocks them. Throws as Line.wait does.
+   */
+  lock(rows: readonly string[], waiter: Waiter): Promise<() => void>
+}
+
+/** @param maxWaiters The most waiters for one row. The rest of the queue stays free for the waiters of other rows. */
+export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
+  /** The locked rows, each with its line of waiters if there are any. */
+  const locked = new Map<string, Line | undefined>()
+
+  const unlock = (rows: readonly string[]): void => {
+    for (const row of rows) if (!locked.get(row)?.admit()) locked.delete(row)
+  }
+
+  return {
+    areLocked: (rows) => rows.some((row) => locked.has(row)),
+
+    async lock(rows, { signal, aside }) {
+      signal?.throwIfAborted()
+      queue.throwIfClosed()
+      // Every writer locks in the same order, so that no two of them wait for each other.
+      const ordered = rows.length > 1 ? [...new Set(rows)].sort() : rows
+      for (const [index, row] of ordered.entries()) {
+        if (!locked.has(row)) {
+          locked.set(row, undefined)
+          continue
+        }
+        const line = locked.get(row) ?? queue.line(maxWaiters)
+        locked.set(row, line)
+        try {
+          const waited = line.wait(signal)
+          await (aside === undefined ? waited : aside(waited))
+        } catch (error) {
+          unlock(ordered.slice(0, index))
+          throw error
+        }
+      }
+      return () => unlock(ordered)
+    },
+  }
+}
