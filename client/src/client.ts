@@ -17,11 +17,11 @@ import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.j
 import { retryTransport } from "./transport/retry.js"
 
 /**
- * The service behind one connection: the adapter, and typed clients of the services that applications call.
+ * A client of the service with one connection: the adapter, and typed clients of the services that applications call.
  *
- * The adapter's methods throw AuthwireError and answer null for what is not there; the typed clients are those of
+ * The adapter's methods throw AuthwireError and return null for what does not exist. The typed clients are those of
  * @connectrpc/connect: they take and return the messages of the schema and throw ConnectError, whose `findDetails`
- * finds ErrorInfo and BadRequest. Deadline, headers and repeated tries are the same for both.
+ * finds ErrorInfo and BadRequest. Deadlines, headers and retries are the same for both.
  */
 export interface AuthwireClient extends ServiceClients {
   users: ServiceClients["users"] & UserLists
@@ -32,21 +32,21 @@ export interface AuthwireClient extends ServiceClients {
   jwt: RemoteJwtMethods
   /** The token service: issues and reads the tokens of Auth.js. */
   tokens: Client<typeof TokenService>
-  /** Says who a request is from, whichever way the application keeps its sessions. */
+  /** Finds the session and user of a request, for database sessions and JWT sessions. */
   introspection: Client<typeof IntrospectionService>
   /**
-   * Closes the client: calls in progress may still end, later calls fail. Its connection closes with the last client that
+   * Closes the client. Calls in progress may still end; later calls fail. The connection closes with the last client that
    * shares it.
    */
   close(): void
 }
 
 /**
- * The client over a transport.
+ * Creates a client over a transport.
  *
  * @param transport - Carries the calls.
- * @param address - Where the service is, for error messages.
- * @param header - What the transport gets with every call that has no header of its own: this same object.
+ * @param address - The address of the service, for error messages.
+ * @param header - The headers of every call. A call without headers of its own passes this same object to the transport.
  */
 export function clientOver(
   transport: Transport,
@@ -66,7 +66,7 @@ export function clientOver(
   }
 }
 
-/** The adapter of that client alone: whoever bundles it bundles nothing else of the client. */
+/** Creates only the adapter. A bundle of it contains nothing else of the client. */
 export function adapterOver(
   transport: Transport,
   address: string,
@@ -75,12 +75,12 @@ export function adapterOver(
   return createAdapter(clientsOver(callsOver(transport, options)), address, options)
 }
 
-/** The same for `jwt`. */
+/** Creates only the RemoteJwt. */
 export function remoteJwtOver(transport: Transport, address: string, options: ConnectionOptions): RemoteJwtMethods {
   return createRemoteJwt(createClient(TokenService, callsOver(transport, options)), address)
 }
 
-/** A transport that makes the calls as the options want them. */
+/** Creates a transport with the headers, deadlines and retries of the options. */
 function callsOver(transport: Transport, options: ConnectionOptions, header: Headers = headersOf(options)): Transport {
   const { timeoutMs = defaultTimeoutMs } = options
   return retryTransport(requestTransport(transport, header), { timeoutMs })
@@ -97,9 +97,9 @@ function clientsOver(calls: Transport): ServiceClients {
 }
 
 /**
- * A transport that sends headers with every call (those of the call win), and takes no request with a lone surrogate in it.
- * UTF-8 has none, and encoding puts U+FFFD in its place without a word: what is read later would not be what was written.
- * Throws INVALID_ARGUMENT and the path.
+ * Creates a transport that adds headers to every call, unless the call has its own, and that rejects requests with a lone
+ * surrogate. UTF-8 cannot encode one, and the encoder would silently replace it by U+FFFD, so that a later read would not return
+ * what was written. Throws INVALID_ARGUMENT with the path of the text.
  */
 function requestTransport(inner: Transport, headers: Headers): Transport {
   const merge = (header: HeadersInit | undefined) => {

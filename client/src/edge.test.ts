@@ -4,9 +4,10 @@ import { promisify } from "node:util"
 import { expect, test } from "@jest/globals"
 
 /**
- * Imports an entry point of the sources in a Node of its own and runs a script with it; answers what it printed.
+ * Imports an entry point of the sources in a separate Node process and runs a script with it. Returns what the script
+ * printed.
  *
- * @param before - What runs before the import.
+ * @param before - Code that runs before the import.
  */
 async function run(entry: string, script: string, before = ""): Promise<string> {
   const hook = JSON.stringify(new URL("../test/typescript-hook.mjs", import.meta.url))
@@ -24,7 +25,7 @@ async function run(entry: string, script: string, before = ""): Promise<string> 
 const graph = async (entry: string): Promise<string[]> =>
   JSON.parse(await run(entry, "console.log(JSON.stringify([...imported]))"))
 
-/** What an edge runtime has not. */
+/** Whether an edge runtime cannot import a module. */
 const nodeOnly = (url: string) => url.startsWith("node:") || /@grpc\/grpc-js|\/grpc-[^/]*\.ts$|connect-node/.test(url)
 
 test("nothing that @authwire/client/edge imports, directly or not, needs Node", async () => {
@@ -34,7 +35,7 @@ test("nothing that @authwire/client/edge imports, directly or not, needs Node", 
   expect(urls.some((url) => url.includes("/@connectrpc/connect/"))).toBe(true)
 })
 
-test("the test above would see it: @authwire/client does need Node", async () => {
+test("the check of the test above works: it finds that @authwire/client needs Node", async () => {
   const urls = await graph("./index.ts")
   expect(urls.filter(nodeOnly).length).toBeGreaterThan(2)
 })
@@ -59,7 +60,7 @@ test("@authwire/client/edge works without the globals of Node", async () => {
       const headers = new Headers({ "content-type": "application/proto" })
       return { status: 200, headers, arrayBuffer: async () => new ArrayBuffer(0) }
     }
-    // Node loads it when it is first used, and then needs what is deleted here.
+    // Node loads Headers at its first use, which needs the globals that are deleted here.
     new Headers()
     for (const name of ["Buffer", "process", "global", "setImmediate", "clearImmediate", "require"]) delete globalThis[name]
     const adapter = client.AuthwireAdapter({ url: "https://authwire.test", fetch })
@@ -71,7 +72,9 @@ test("@authwire/client/edge works without the globals of Node", async () => {
   )
 })
 
-/** What `fetch` gets as `cache` where a script has changed the runtime before the client was loaded. */
+/**
+ * Returns the field `cache` of the `fetch` request in a runtime that a script has changed before the client was loaded.
+ */
 const cacheModeIn = (runtime: string) =>
   run(
     "./edge.ts",
@@ -87,9 +90,9 @@ const cacheModeIn = (runtime: string) =>
 
 test.each([
   ["knows cache modes", "", "no-store"],
-  // As workerd does without its flag cache_option_enabled.
+  // Like workerd without its flag cache_option_enabled.
   [
-    "throws at the field",
+    "throws if the field is set",
     `globalThis.Request = class extends Request {
       constructor(input, init) {
         if (init && "cache" in init) throw new Error("The 'cache' field on 'RequestInitializerDict' is not implemented.")
@@ -107,7 +110,10 @@ test.each([
 
 const packageOf = (name: string) => createRequire(import.meta.url)(`${name}/package.json`)
 
-/** What a runtime with these conditions gets for the package itself (Node's rules: the first condition that holds). */
+/**
+ * Returns the file that a runtime with these conditions loads for the package (Node's rule: the first matching
+ * condition).
+ */
 function entryFor(conditions: readonly string[]): string {
   const entries = Object.entries<string>(packageOf("@authwire/client").exports["."])
   return entries.find(([condition]) => condition === "default" || conditions.includes(condition))?.[1] ?? "none"
@@ -123,11 +129,11 @@ test.each([
   ["Bun", ["bun", "node", "import"], "./dist/index.js"],
   ["Deno", ["deno", "node", "import"], "./dist/index.js"],
   ["TypeScript", ["types", "node", "import"], "./dist/index.d.ts"],
-])("%s gets of @authwire/client what it can run", (_, conditions, file) => {
+])("%s loads the entry point of @authwire/client that it can run", (_, conditions, file) => {
   expect(entryFor(conditions)).toBe(file)
 })
 
-test("@authwire/client loads the client over fetch where the runtime has no sockets", async () => {
+test("@authwire/client loads the client over fetch in a runtime without sockets", async () => {
   const source = 'console.log(Object.keys(await import("@authwire/client")).join())'
   const args = ["--conditions=edge-light", "--input-type=module", "--no-warnings", "-e", source]
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: {} })

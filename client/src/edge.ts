@@ -24,16 +24,17 @@ export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
 export type { FetchOptions } from "./transport/fetch.js"
 
-/** How to reach the service over fetch, and what the adapter does in another way. */
+/** Options of the connection to the service over fetch, and of the adapter. */
 export interface AuthwireOptions extends ConnectionOptions, FetchOptions, AdapterOptions {}
 
 /**
- * The adapter of Auth.js, as that of `@authwire/client`, for runtimes that have `fetch` and no sockets. It speaks to the
- * service's HTTP listener, and no cache answers in its place. In Next.js, leave `fetchCache = "force-cache"` out of segments
- * that use it: their answers are still asked of the service, but each is written into the cache of Next.js too.
+ * Creates the same Auth.js adapter as `@authwire/client`, for runtimes that have `fetch` but no sockets. It calls the
+ * service's HTTP listener and forbids every cache to store a response. In Next.js, do not set `fetchCache =
+ * "force-cache"` in segments that use the adapter: the service still answers every call, but each response is also
+ * written into the cache of Next.js.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
- * the calls: an application is also built where its environment is not.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid. A missing `url` or an empty `apiKey` is reported
+ * by each call instead, because applications are also built without their environment variables.
  * @example
  * ```ts
  * const adapter = AuthwireAdapter({ url: "https://authwire.example.com" })
@@ -44,11 +45,11 @@ export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethod
 }
 
 /**
- * `encode` and `decode` for Auth.js's `jwt` option, with the secrets of the service: the application can have JWT
- * sessions without holding the secret that encrypts them.
+ * Creates `encode` and `decode` for the `jwt` option of Auth.js. The service encrypts and decrypts the tokens with its
+ * secrets, so an application can have JWT sessions without holding the encryption secret.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
- * the calls: an application is also built where its environment is not.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid. A missing `url` or an empty `apiKey` is reported
+ * by each call instead, because applications are also built without their environment variables.
  * @example
  * ```ts
  * Auth(request, { session: { strategy: "jwt" }, jwt: RemoteJwt({ url }), adapter: AuthwireAdapter({ url }), providers })
@@ -59,17 +60,17 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
 }
 
 /**
- * The adapter and typed clients, as that of `@authwire/client`, over fetch.
+ * Creates the adapter and typed clients of the service over fetch, as `@authwire/client` does over gRPC.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
- * the calls: an application is also built where its environment is not.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid. A missing `url` or an empty `apiKey` is reported
+ * by each call instead, because applications are also built without their environment variables.
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   // `fetch` has no connection to close.
   return { ...clientOver(...connect(options), options), close() {} }
 }
 
-/** What carries the calls, and the address for error messages. */
+/** Returns the transport of the calls, and the address of the service for error messages. */
 function connect(options: AuthwireOptions): [transport: Transport, address: string] {
   checkOptions(options)
   if (options.sessionCache) throw wrongOption("sessionCache", "needs the gRPC transport of @authwire/client in Node")

@@ -11,7 +11,7 @@ const fromAuthwire = (reason: string, metadata = {}) => ({
 })
 
 describe("callError", () => {
-  test("names the method, the status, the reason and what the service says", () => {
+  test("contains the method, the status, the reason and the service's message", () => {
     const cause = new ConnectError("the e-mail address is taken", Code.AlreadyExists, undefined, [
       fromAuthwire("EMAIL_ALREADY_EXISTS", { request_id: "r1" }),
     ])
@@ -29,7 +29,7 @@ describe("callError", () => {
     })
   })
 
-  test("lists the rules that fields break", () => {
+  test("lists the field violations", () => {
     const fieldViolations = [{ field: "email", description: "at most 320 characters" }]
     const cause = new ConnectError("invalid", Code.InvalidArgument, undefined, [
       fromAuthwire("INVALID_FIELD"),
@@ -38,7 +38,7 @@ describe("callError", () => {
     expect(callError("createUser", "", cause).fieldViolations).toEqual(fieldViolations)
   })
 
-  test("says when the call is welcome again, if the service does", () => {
+  test("contains the retry delay, if the service sends one", () => {
     type OutgoingDetail = Extract<ConnectError["details"][number], { desc: unknown }>
     const again = (ms: number) => ({ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } })
     const rejected = (...details: OutgoingDetail[]) =>
@@ -47,18 +47,18 @@ describe("callError", () => {
     expect(error).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "RATE_LIMITED", retryAfterMs: 1_250 })
     expect(JSON.parse(JSON.stringify(error)).retryAfterMs).toBe(1_250)
     expect(rejected(fromAuthwire("QUEUE_FULL")).retryAfterMs).toBeUndefined()
-    // A proxy speaks for itself.
+    // The delay of a proxy is ignored.
     expect(rejected(again(1_250)).retryAfterMs).toBeUndefined()
   })
 
-  test("says where it could not reach the service", () => {
+  test("contains the address of an unreachable service", () => {
     const cause = new ConnectError("connect ECONNREFUSED", Code.Unavailable)
     expect(callError("getUser", "127.0.0.1:50051", cause).message).toBe(
       "getUser: UNAVAILABLE: cannot reach Authwire at 127.0.0.1:50051: connect ECONNREFUSED. Is it running?",
     )
   })
 
-  test("does not claim that the service is unreachable when the service says that its database is", () => {
+  test("does not report an unreachable service when the service reports an unreachable database", () => {
     const cause = new ConnectError("the database is gone", Code.Unavailable, undefined, [
       fromAuthwire("DATABASE_UNAVAILABLE"),
     ])
@@ -67,14 +67,14 @@ describe("callError", () => {
     expect(error.reason).toBe("DATABASE_UNAVAILABLE")
   })
 
-  test("a reason of another domain is not the service's", () => {
+  test("ignores a reason of another domain", () => {
     const cause = new ConnectError("no", Code.PermissionDenied, undefined, [
       { desc: ErrorInfoSchema, value: { domain: "mesh.test", reason: "DENIED" } },
     ])
     expect(callError("getUser", "", cause)).toMatchObject({ code: "PERMISSION_DENIED", reason: undefined })
   })
 
-  test("every code of gRPC has its name", () => {
+  test("every gRPC code has its name", () => {
     const names = Array.from({ length: 16 }, (_, i) => callError("m", "a", new ConnectError("", i + 1)).code)
     expect(names.join(" ")).toBe(
       "CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED " +
@@ -83,14 +83,14 @@ describe("callError", () => {
     )
   })
 
-  test("the message holds nothing of an error that is not from the wire", () => {
+  test("the message contains nothing of an error that is not from the transport", () => {
     const cause = new TypeError("cannot read 'secret@example.com'")
     const error = callError("createUser", "", cause)
     expect(error).toMatchObject({ code: "UNKNOWN", cause })
     expect(error.message).not.toContain("secret")
   })
 
-  test("what a foreign server says is cut", () => {
+  test("a long message of a foreign server is truncated", () => {
     expect(callError("getUser", "", new ConnectError("x".repeat(10_000), Code.Internal)).message.length).toBeLessThan(
       600,
     )
@@ -100,7 +100,7 @@ describe("callError", () => {
 describe("AuthwireError", () => {
   const error = callError("getUser", "", invalid("id", "must be a string"))
 
-  test("survives JSON", () => {
+  test("can be serialized to JSON", () => {
     expect(JSON.parse(JSON.stringify({ error }))).toEqual({
       error: {
         name: "AuthwireError",
@@ -124,7 +124,7 @@ describe("isNotFound", () => {
   const notFound = (...details: ReturnType<typeof fromAuthwire>[]) =>
     new ConnectError("", Code.NotFound, undefined, details)
 
-  test("is what the service says with the expected reason", () => {
+  test("is true for the expected reason from the service", () => {
     expect(isNotFound(notFound(fromAuthwire("USER_NOT_FOUND")), "USER_NOT_FOUND")).toBe(true)
   })
 
@@ -138,7 +138,7 @@ describe("isNotFound", () => {
     ["another status", new ConnectError("", Code.Unavailable, undefined, [fromAuthwire("USER_NOT_FOUND")])],
     ["another error", new Error("USER_NOT_FOUND")],
     ["nothing", undefined],
-  ])("is not %s", (_, error) => {
+  ])("is false for %s", (_, error) => {
     expect(isNotFound(error, "USER_NOT_FOUND")).toBe(false)
   })
 })

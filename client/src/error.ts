@@ -3,7 +3,7 @@ import { durationMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { tlsHeading } from "./transport/tls-error.js"
 
-/** The names of the gRPC status codes, at their numbers. */
+/** The names of the gRPC status codes, indexed by number. */
 export const statusNames = [
   "OK",
   "CANCELLED",
@@ -29,16 +29,22 @@ export type StatusName = Exclude<(typeof statusNames)[number], "OK">
 
 /** A rule that a field of a request breaks. */
 export interface FieldViolation {
-  /** The field: the contract's name where the client found it (`emailVerified`), the wire's where the service did. */
+  /**
+   * The name of the field: that of the adapter contract (`emailVerified`) if the client found the violation, or that of
+   * the protobuf schema if the service did.
+   */
   readonly field: string
-  /** The rule, without the value that breaks it. */
+  /** The rule, without the rejected value. */
   readonly description: string
 }
 
 /** The domain of the service's errors in google.rpc.ErrorInfo. */
 const domain = "authwire"
 
-/** What a foreign server or proxy says about a failure is cut to this many characters. */
+/**
+ * The maximum length of an error message that does not come from the service, in characters. Longer messages are
+ * truncated.
+ */
 const maxDetailLength = 500
 
 interface ErrorFields {
@@ -53,28 +59,32 @@ interface ErrorFields {
 }
 
 /**
- * Why an adapter method failed, or which option is wrong. Its fields are enumerable and plain, so that it survives
- * structured logging; neither they nor the message hold a value of the request, a token, a key or an e-mail address.
+ * The error of a failed adapter method or of an invalid option. Its fields are plain and enumerable, so that structured
+ * loggers keep them. Neither the fields nor the message contain a value of the request, a token, a key or an e-mail
+ * address.
  */
 export class AuthwireError extends Error {
   override readonly name = "AuthwireError"
   /** The name of the gRPC status code. */
   readonly code: StatusName
-  /** The adapter method that failed: `"getUserByEmail"`. Undefined if an option is wrong. */
+  /** The name of the adapter method that failed, such as `"getUserByEmail"`. Undefined if an option is invalid. */
   readonly method: string | undefined
-  /** The service's reason: the name of a value of ErrorReason, without its prefix. Undefined if it was not the service. */
+  /**
+   * The reason that the service reports: the name of an ErrorReason value without its prefix. INVALID_FIELD if the
+   * client itself rejects a request. Undefined for other errors that do not come from the service.
+   */
   readonly reason: string | undefined
-  /** What the service says beside the reason. Empty by default. */
+  /** Additional details of the reason from the service (ErrorInfo.metadata). Empty by default. */
   readonly metadata: Readonly<Record<string, string>>
-  /** The rules that fields of the request break, with the code INVALID_ARGUMENT. Empty by default. */
+  /** The rules that the request or its options violate, with the code INVALID_ARGUMENT. Empty by default. */
   readonly fieldViolations: readonly FieldViolation[]
   /**
-   * When the call is welcome again, in milliseconds from when the service rejected it, with the reasons RATE_LIMITED and
-   * OVERLOADED. Undefined if the service does not say.
+   * The delay after which the call may be retried, in milliseconds from its rejection by the service, with the reasons
+   * RATE_LIMITED and OVERLOADED. Undefined if the service gives no delay.
    */
   readonly retryAfterMs: number | undefined
 
-  /** By its name: a process may have several copies of this package, whose errors are the same. */
+  /** Recognizes the class by its name, because a process may load several copies of this package. */
   static override [Symbol.hasInstance](value: unknown): value is AuthwireError {
     return value instanceof Error && value.name === "AuthwireError" && "code" in value && typeof value.code === "string"
   }
@@ -89,7 +99,7 @@ export class AuthwireError extends Error {
     this.retryAfterMs = retryAfterMs
   }
 
-  /** The error without its stack and cause. */
+  /** Returns the error without its stack and cause. */
   toJSON() {
     const { name, message, code, method, reason, metadata, fieldViolations, retryAfterMs } = this
     return { name, message, code, method, reason, metadata, fieldViolations, retryAfterMs }
@@ -97,8 +107,8 @@ export class AuthwireError extends Error {
 }
 
 /**
- * Says that a value given to the client breaks a rule, in the shape in which the service says it, so that both reach
- * the caller alike.
+ * Creates the error of a request value that violates a rule. It has the same form as the error of the service, so that
+ * callers can handle both alike.
  */
 export function invalid(field: string, rule: string): ConnectError {
   return new ConnectError(`${field} ${rule}`, Code.InvalidArgument, undefined, [
@@ -107,7 +117,7 @@ export function invalid(field: string, rule: string): ConnectError {
   ])
 }
 
-/** Says at a call that an option is not there without which none can be made. */
+/** Creates the error of a call that cannot be made because an option is missing or empty. */
 export function missingOption(option: string): ConnectError {
   const description = "is required, and was missing or empty when the client was made"
   return new ConnectError(`the option ${option} ${description}`, Code.InvalidArgument, undefined, [
@@ -116,17 +126,17 @@ export function missingOption(option: string): ConnectError {
   ])
 }
 
-/** Says that an answer of the service breaks the schema. */
+/** Creates the error of a response that violates the schema. */
 export function malformed(what: string): ConnectError {
   return new ConnectError(`the service answered ${what}`, Code.Internal)
 }
 
-/** Whether the service itself, and not something on the way to it, said NOT_FOUND with this reason. */
+/** Returns whether the service itself reported NOT_FOUND with this reason. A NOT_FOUND of a proxy does not count. */
 export function isNotFound(error: unknown, reason: string): boolean {
   return error instanceof ConnectError && error.code === Code.NotFound && errorInfo(error)?.reason === reason
 }
 
-/** The error of an option that breaks a rule. */
+/** Creates the error of an option that violates a rule. */
 export function wrongOption(option: string, rule: string, cause?: unknown): AuthwireError {
   return new AuthwireError({
     code: "INVALID_ARGUMENT",
@@ -136,22 +146,25 @@ export function wrongOption(option: string, rule: string, cause?: unknown): Auth
   })
 }
 
-/** What the service says of a header is said of the option that makes it. */
+/**
+ * Messages for rejected API keys. They name the option `apiKey` instead of the header that the service's message names.
+ */
 const keyAdvice: Readonly<Record<string, string>> = {
   API_KEY_MISSING: "the service wants an API key: set the option apiKey",
   API_KEY_INVALID: "the option apiKey is no valid API key of the service: unknown, revoked or expired",
 }
 
 /**
- * What an adapter method throws for a failed call.
+ * Creates the error that an adapter method throws for a failed call.
  *
- * @param method - Name of the adapter method.
- * @param address - Where the service is, for the message.
- * @param cause - What the transport or a conversion threw.
+ * @param method - The name of the adapter method.
+ * @param address - The address of the service, for the message.
+ * @param cause - The error that the transport or a conversion threw.
  */
 export function callError(method: string, address: string, cause: unknown): AuthwireError {
   if (!(cause instanceof ConnectError)) {
-    // Not from the wire, so it may say anything: a getter or `toJSON` of the caller's object, or a fault of ours.
+    // The error does not come from the transport but from a getter or `toJSON` of the caller's object, or from a bug in
+    // this package. Its message may contain any value, so it is not copied.
     return new AuthwireError({ code: "UNKNOWN", detail: "the call failed in the client, see the cause", method, cause })
   }
   const info = errorInfo(cause)
@@ -169,7 +182,7 @@ export function callError(method: string, address: string, cause: unknown): Auth
   })
 }
 
-/** When the service itself, and not something on the way to it, says that the call is welcome again, in milliseconds. */
+/** Returns the retry delay that the service sent, in milliseconds. A delay from a proxy is ignored. */
 export function retryAfterMs(error: ConnectError): number | undefined {
   if (errorInfo(error) === undefined) return undefined
   const [info] = error.findDetails(RetryInfoSchema)
@@ -181,13 +194,16 @@ function errorInfo(error: ConnectError) {
 }
 
 function statusName(code: Code): StatusName {
-  // A transport that the caller brought may give any number.
+  // A custom transport may use any number.
   return statusNames[code] ?? "UNKNOWN"
 }
 
-/** The message of an error that did not come from the service: of the network, of a proxy, of the client itself. */
+/**
+ * Returns the message of an error that did not come from the service but from the network, a proxy or the client
+ * itself.
+ */
 function foreignDetail(error: ConnectError, address: string): string {
-  // grpc-js leaves the heading of a note behind that is mostly empty.
+  // grpc-js appends the heading "Resolution note:" even if the note is empty.
   const said = error.rawMessage.slice(0, maxDetailLength).replace(/\.?( Resolution note: ?)?\.?$/, "")
   switch (error.code) {
     case Code.Unavailable:

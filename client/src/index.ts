@@ -29,21 +29,22 @@ export { SessionUnavailable } from "./sessions/unavailable.js"
 export { type GrpcTransport, grpcTransport } from "./transport/grpc.js"
 export type { GrpcTargetOptions, TlsOptions } from "./transport/grpc-target.js"
 
-/** How to reach the service over gRPC, and what the adapter does in another way. */
+/** Options of the connection to the service over gRPC, and of the adapter. */
 export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, PipelineOptions, AdapterOptions {}
 
 /**
- * The adapter of Auth.js that keeps its users, accounts, sessions, verification tokens and authenticators in Authwire.
- * It connects at the first call, and keeps the process alive for a second after the last one at the most.
+ * Creates the Auth.js adapter that stores its users, accounts, sessions, verification tokens and authenticators in
+ * Authwire. It connects at the first call, and keeps the process alive for at most one second after the last call.
  *
- * Adapters and clients of a process with equal options share their connection, whatever module or bundle made them, so
- * one may be made for every request. What counts is `url`, `tls`, `apiKey`, `headers` and `connections`.
- * Without calls the connection closes after 30 to 60 seconds; the next call opens another.
+ * Adapters and clients in one process share a connection if their `url`, `tls`, `apiKey`, `headers` and `connections`
+ * are equal, even if different modules or bundles created them. An adapter may therefore be created for every request.
+ * A connection without calls closes after 30 to 60 seconds, and the next call opens a new one.
  *
- * Every method throws AuthwireError if the service cannot be asked; null only ever means that there is no such thing.
+ * Every method throws AuthwireError if its call fails. A method returns null only if the service has reported that the
+ * record does not exist.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
- * the calls: an application is also built where its environment is not.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid. A missing `url` or an empty `apiKey` is reported
+ * by each call instead, because applications are also built without their environment variables.
  * @example
  * ```ts
  * export const { handlers, auth } = NextAuth({ adapter: AuthwireAdapter({ url: "http://127.0.0.1:50051" }), providers })
@@ -54,11 +55,11 @@ export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethod
 }
 
 /**
- * `encode` and `decode` for Auth.js's `jwt` option, with the secrets of the service: the application can have JWT
- * sessions without holding the secret that encrypts them.
+ * Creates `encode` and `decode` for the `jwt` option of Auth.js. The service encrypts and decrypts the tokens with its
+ * secrets, so an application can have JWT sessions without holding the encryption secret.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
- * the calls: an application is also built where its environment is not.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid. A missing `url` or an empty `apiKey` is reported
+ * by each call instead, because applications are also built without their environment variables.
  * @example
  * ```ts
  * Auth(request, { session: { strategy: "jwt" }, jwt: RemoteJwt({ url }), adapter: AuthwireAdapter({ url }), providers })
@@ -69,10 +70,11 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
 }
 
 /**
- * The adapter and typed clients over one connection, which is made at the first call and shared as that of AuthwireAdapter is.
+ * Creates the adapter and typed clients of the service on one connection. The connection is opened at the first call
+ * and shared as described at AuthwireAdapter.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong. That `url` is missing, or `apiKey` empty, is told by
- * the calls: an application is also built where its environment is not.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid. A missing `url` or an empty `apiKey` is reported
+ * by each call instead, because applications are also built without their environment variables.
  * @example
  * ```ts
  * const authwire = createAuthwireClient({ url: "http://127.0.0.1:50051" })

@@ -11,19 +11,23 @@ import type { CallOptions } from "@connectrpc/connect"
 import type { ServiceClients } from "./adapter/adapter.js"
 
 /**
- * A list of the service. Iterating it gives the items, over all pages; each page is asked for when its first item is
- * wanted, so breaking off costs no call more. Every iteration begins anew. What fails is thrown as ConnectError.
+ * A list of records that the service returns in pages. Iterating it yields the items of all pages. Each page is
+ * requested when its first item is needed, so stopping early makes no further call. Every iteration starts again from
+ * the beginning. Errors are thrown as ConnectError.
  */
 export interface List<Item, Page> extends AsyncIterable<Item> {
-  /** The pages instead of their items: each with its `nextPageToken`, by which a later request can go on. */
+  /**
+   * Iterates over the pages instead of their items. The `nextPageToken` of a page can be the `pageToken` of a later
+   * request.
+   */
   pages(): AsyncIterable<Page>
 }
 
-/** What the client of users has beside its calls. */
+/** The list methods of the client of users. */
 export interface UserLists {
   /**
-   * The users whom the filters let through, in the order of their creation. `pageSize` says how many come with one call,
-   * 50 by default; `pageToken` where to begin. Every page has the time-out of a call.
+   * Lists the users that match the filters, in the order of their creation. `pageSize` is the number of users per call,
+   * 50 by default. `pageToken` is the position at which the list begins. The timeout of a call applies to each page.
    *
    * @example
    * ```ts
@@ -33,16 +37,19 @@ export interface UserLists {
   list(request?: MessageInitShape<typeof ListUsersRequestSchema>, options?: CallOptions): List<User, ListUsersResponse>
 }
 
-/** What the client of accounts has beside its calls. */
+/** The list methods of the client of accounts. */
 export interface AccountLists {
-  /** The accounts of a user, by provider; without tokens, unless `includeTokens` is set and the key may read them. */
+  /**
+   * Lists the accounts of a user, ordered by provider. They include tokens only if `includeTokens` is set and the API
+   * key may read tokens.
+   */
   listByUser(
     request: MessageInitShape<typeof ListAccountsByUserRequestSchema>,
     options?: CallOptions,
   ): List<Account, ListAccountsByUserResponse>
 }
 
-/** The clients of users and accounts with their lists. */
+/** Adds the list methods to the clients of users and accounts. */
 export function withLists({ users, accounts, ...others }: ServiceClients) {
   const userLists: UserLists = {
     list: (request = {}, options) =>

@@ -6,36 +6,37 @@ export { AuthwireError } from "./error.js"
 export type { SessionOptions } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
 
-/** What withAuthwire can be told beside the configuration of NextAuth. */
+/** Options of withAuthwire. */
 export interface NextjsOptions extends SessionOptions {
   /**
-   * Makes the response of `proxy.ts` and of route handlers when it cannot be told who is signed in. Default: the status 503
-   * with `Retry-After` and a message as JSON, from `unavailableResponse`.
+   * Creates the response of `proxy.ts` and of route handlers when the session cannot be read. Default:
+   * `unavailableResponse`, which sends the status 503 with `Retry-After` and a JSON message.
    */
   unavailable?: ((request: Request, error: SessionUnavailable) => Response | Promise<Response>) | undefined
 }
 
 type LazyConfig = (...args: never[]) => Awaitable<SessionConfig>
 
-/** What NextAuth returns, as far as it is changed here. */
+/** The parts of NextAuth's result that are changed here. */
 interface NextAuthParts {
   auth: (...args: never[]) => unknown
   handlers: { GET: (request: never) => Promise<Response>; POST: (request: never) => Promise<Response> }
 }
 
-/** The session that a handler finds in `request.auth`. */
+/** The type of the session in `request.auth` of a handler. */
 type SessionOf<Auth> = Auth extends (handler: (request: infer R, ...rest: never[]) => unknown) => unknown
   ? R extends { auth: infer Session }
     ? Session
     : never
   : never
 
-/** What withAuthwire adds. */
+/** The method that withAuthwire adds to NextAuth's result. */
 export interface GetSession<Session> {
   /**
-   * Who is signed in; null for nobody. Throws SessionUnavailable if that cannot be told.
+   * Returns the session, or null if no user is signed in. Throws SessionUnavailable if the session cannot be read.
    *
-   * @param request - Whose cookies to read. Default: the request that Next.js is answering, as `auth()` takes it.
+   * @param request - The request whose cookies are read. Default: the request that Next.js is handling, as with
+   * `auth()`.
    */
   getSession(request?: Request): Promise<Session>
 }
@@ -43,16 +44,16 @@ export interface GetSession<Session> {
 type Call = (...args: unknown[]) => unknown
 
 /**
- * NextAuth, with an answer of its own for an outage. By itself Auth.js takes it for a sign-out: `auth()` says that nobody is
- * signed in, and the cookies of JWT sessions are removed. With this function
+ * Calls NextAuth and makes outages of the service visible. By default Auth.js treats an outage as a sign-out: `auth()`
+ * reports that no user is signed in, and the cookies of JWT sessions are removed. With this function
  *
- * - `auth()` and `getSession()` throw SessionUnavailable, in server components, actions and the Pages Router;
- * - `auth` around `proxy.ts` or a route handler, and the handlers of Auth.js, answer 503 with `Retry-After`;
- * - no cookie is removed, and a service that hangs costs a page `sessionTimeoutMs`.
+ * - `auth()` and `getSession()` throw SessionUnavailable in server components, actions and the Pages Router;
+ * - `auth` around `proxy.ts` or a route handler, and the handlers of Auth.js, respond with 503 and `Retry-After`;
+ * - no cookie is removed, and a service that does not respond delays a page by `sessionTimeoutMs`.
  *
- * @param nextAuth - What `next-auth` exports as default.
- * @param config - The configuration, as NextAuth takes it.
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @param nextAuth - The default export of `next-auth`.
+ * @param config - The configuration of NextAuth.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  * @example
  * ```ts
  * import { AuthwireAdapter } from "@authwire/client"
@@ -101,13 +102,14 @@ export function withAuthwire<Config extends SessionConfig | LazyConfig, Result e
     },
     async getSession(request?: Request) {
       if (request === undefined) return auth()
-      // As NextAuth takes a request of the Pages Router: it needs headers, and somewhere to put cookies.
+      // NextAuth accepts these arguments from the Pages Router: the headers of the request, and headers that receive
+      // its cookies.
       return auth({ headers: sessionHeaders(request) }, { headers: new Headers() })
     },
   } as Result & GetSession<SessionOf<Result["auth"]>>
 }
 
-/** The status 503 with `Retry-After`, and a message as JSON. */
+/** Creates a response with the status 503, `Retry-After` and a JSON message. */
 export function unavailableResponse(error: SessionUnavailable): Response {
   const message = "It cannot be told who is signed in at the moment. Nobody has been signed out. Please try again."
   const headers = { "cache-control": "no-store", "retry-after": String(error.retryAfterSeconds) }
@@ -120,7 +122,10 @@ function withOutages(config: SessionConfig | LazyConfig, options: SessionOptions
   return async (...args: never[]) => throwingOutages(await config(...args))
 }
 
-/** The headers of a request, with those that Next.js adds: from them Auth.js tells the name of the session cookie. */
+/**
+ * Returns the headers of a request with those that Next.js adds. Auth.js derives the name of the session cookie from
+ * them.
+ */
 function sessionHeaders(request: Request): Headers {
   const headers = new Headers(request.headers)
   const { host, protocol } = new URL(request.url)

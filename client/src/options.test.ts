@@ -21,8 +21,8 @@ const entries = [
   ["@authwire/client/edge", edge.createAuthwireClient],
 ] as const
 
-// An application is built where its environment is not.
-describe.each(entries)("%s tells at the first call, not before", (_, create) => {
+// Applications are also built without their environment variables, so creating the client must not fail.
+describe.each(entries)("%s reports a missing option at the first call, not before", (_, create) => {
   test.each([
     ["no url", {}, "url"],
     ["an empty url", { url: "", apiKey: "k" }, "url"],
@@ -80,7 +80,7 @@ describe.each(entries)("%s rejects", (_, create) => {
       "headers.Idempotency-Key must differ",
     ],
     [
-      "authorization beside apiKey",
+      "authorization together with apiKey",
       { url, apiKey: "k", headers: { Authorization: "hunter2" } },
       "headers.authorization",
     ],
@@ -104,7 +104,7 @@ describe.each(entries)("%s rejects", (_, create) => {
     expect(JSON.stringify(error) + error.stack).not.toContain("hunter2")
   })
 
-  test("nothing of a sane set of options", () => {
+  test("no valid set of options", () => {
     const transport = createRouterTransport(() => {})
     create({ url, apiKey: "k-1", timeoutMs: 1, headers: { "X-Tenant": "a b" } }).close()
     create({ url, apiKey: undefined, timeoutMs: undefined, headers: undefined, transport: undefined }).close()
@@ -125,13 +125,13 @@ describe("@authwire/client", () => {
     ["certificates that are broken", { url: "https://h", tls: { cert: pem, key: pem } }, "tls must hold certificates"],
     ["an empty serverName", { url: "https://h", tls: { serverName: "" } }, "tls.serverName must be"],
     [
-      "tls beside transport",
+      "tls together with transport",
       { url: "https://h", tls: {}, transport: createRouterTransport(() => {}) },
       "tls must not stand beside",
     ],
     ["a part of a connection", { url, connections: 1.5 }, "connections must be a whole number from 1 to 64"],
     [
-      "connections beside transport",
+      "connections together with transport",
       { url, connections: 1, transport: createRouterTransport(() => {}) },
       "connections must not stand beside",
     ],
@@ -142,13 +142,13 @@ describe("@authwire/client", () => {
   })
 
   test.each(["http://h", "http://[::1]:50051", "HTTPS://h:443", "dns:///h:50051", "dns:///h.example.com:1"])(
-    "takes %s",
+    "accepts %s",
     (url) => createAuthwireClient({ url }).close(),
   )
 })
 
 describe("@authwire/client/edge", () => {
-  test("takes a path, rejects dns:/// and a fetch that is none", () => {
+  test("accepts a path, rejects dns:/// and a fetch that is not a function", () => {
     edge.createAuthwireClient({ url: "https://h/authwire" }).close()
     expect(failureOf(edge.createAuthwireClient, { url: "dns:///h:1" }).message).toContain("url must begin with http://")
     expect(failureOf(edge.createAuthwireClient, { url, fetch: 1 }).message).toContain("fetch must be a function")

@@ -1,32 +1,35 @@
 import type { Transport } from "@connectrpc/connect"
 import { wrongOption } from "./error.js"
 
-/** How to reach the service, whatever carries the calls. */
+/** Options of the connection to the service that apply to every transport. */
 export interface ConnectionOptions {
-  /** Where the service is. Each entry point says which schemes it takes. */
+  /** The URL of the service. Each entry point documents the schemes that it accepts. */
   url: string
   /**
-   * The key that names this application to the service, sent as `authorization: Bearer …` with every call. Visible
-   * ASCII characters without spaces. By custom it is in the environment of the application as AUTHWIRE_API_KEY;
-   * AUTHWIRE_API_KEYS, in that of the service, is the list of the keys that it knows. Default: none.
+   * The key that authenticates this application to the service. Each call sends it as `authorization: Bearer …`.
+   * Visible ASCII characters without spaces. By convention, applications hold it in the environment variable
+   * AUTHWIRE_API_KEY. The variable AUTHWIRE_API_KEYS belongs to the service and lists all keys that it accepts.
+   * Default: none.
    */
   apiKey?: string | undefined
   /**
-   * The deadline of each call, in milliseconds; a repeated try is inside it. A call that is given a time-out of its own
-   * has that. Sane range: 500 to 30,000. Default: 5,000.
+   * The timeout of each call, in milliseconds, including its retry. A timeout that is given to a single call takes
+   * precedence. Sensible range: 500 to 30,000. Default: 5,000.
    */
   timeoutMs?: number | undefined
   /**
-   * Further request headers of every call. Names in any case; values of printable ASCII. Names that the protocols use
-   * themselves (`grpc-…`, `connect-…`, `content-…`, `te`, `host`) and binary ones (`…-bin`) are rejected, and so are
-   * `authorization` beside `apiKey` and `idempotency-key`, which each call that writes has for itself. Default: none.
+   * Additional request headers of every call. Names are case-insensitive, values are printable ASCII. These headers are
+   * rejected: names that the protocols use themselves (`grpc-…`, `connect-…`, `content-…`, `te`, `host`), binary
+   * headers (`…-bin`), `authorization` if `apiKey` is set, and `idempotency-key`, because each writing call has its own
+   * key. Default: none.
    */
   headers?: Readonly<Record<string, string>> | undefined
   /**
-   * Your own Connect transport to carry the calls: for another protocol, for interceptors, for tests. It gets the
-   * headers, deadlines and repeated tries of the other options; `url` then only names the service in messages, and
-   * closing the client does not close the transport. One of `@connectrpc/connect-node` over HTTP/1.1 wants an agent with
-   * `scheduling: "fifo"`: Node's own may hand out a connection that it has just closed. Default: one made for `url`.
+   * A custom Connect transport for the calls: for another protocol, for interceptors or for tests. It receives the
+   * headers, deadlines and retries of the other options. `url` then only names the service in messages, and closing the
+   * client does not close the transport. A transport of `@connectrpc/connect-node` over HTTP/1.1 needs an agent with
+   * `scheduling: "fifo"`, because Node's default agent may use a connection that it has just closed. Default: a
+   * transport created for `url`.
    */
   transport?: Transport | undefined
 }
@@ -34,10 +37,13 @@ export interface ConnectionOptions {
 /** The default of `timeoutMs`. */
 export const defaultTimeoutMs = 5_000
 
-/** The longest that a timer of JavaScript can wait, in milliseconds. */
+/** The longest delay of a JavaScript timer, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1
 
-/** Throws AuthwireError with the code INVALID_ARGUMENT, which names the option and the rule, never the value. */
+/**
+ * Throws AuthwireError with the code INVALID_ARGUMENT if an option is invalid. The error names the option and the rule,
+ * never the value.
+ */
 export function checkOptions(options: ConnectionOptions): void {
   if (typeof options !== "object" || options === null) throw wrongOption("url", "is required")
   const { apiKey, timeoutMs, headers, transport } = options
@@ -53,8 +59,9 @@ export function checkOptions(options: ConnectionOptions): void {
 }
 
 /**
- * The option without which no call can be made and that is not there, or empty. That is told by the calls, not when the
- * client is made: applications are also built where their environment is not, and load the module then.
+ * Returns the name of the option that prevents every call: a missing or empty `url`, or an empty `apiKey`. Each call
+ * reports it, instead of the creation of the client, because applications are also built without their environment
+ * variables, and the build loads this module.
  */
 export function missingOf({ url, apiKey }: ConnectionOptions): "url" | "apiKey" | undefined {
   if (url === undefined || url === null || url === "") return "url"
@@ -75,14 +82,14 @@ function checkHeaders(headers: Readonly<Record<string, string>>, hasApiKey: bool
   }
 }
 
-/** The headers that the options ask for. */
+/** Returns the request headers that the options define. */
 export function headersOf({ apiKey, headers }: ConnectionOptions): Headers {
   const result = new Headers(headers)
   if (apiKey !== undefined) result.set("authorization", `Bearer ${apiKey}`)
   return result
 }
 
-/** Checks an `http:` or `https:` URL and parses it. Errors do not repeat it: it might hold a password. */
+/** Checks and parses an `http:` or `https:` URL. Errors do not contain the URL, because it might hold a password. */
 export function parseHttpUrl(url: unknown, schemes: string): URL {
   if (typeof url !== "string" || !/^https?:\/\//i.test(url)) throw wrongOption("url", `must begin with ${schemes}`)
   if (!URL.canParse(url)) throw wrongOption("url", "must be a valid URL")

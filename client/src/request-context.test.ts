@@ -7,9 +7,9 @@ const web = (headers: Record<string, string>) => new Request("http://127.0.0.1/"
 
 test.each<[string, string | undefined, number | undefined, string | undefined]>([
   ["is not read by default", "6.6.6.6", undefined, undefined],
-  ["of one proxy: the last entry, whatever the client sent before", "6.6.6.6, 10.0.0.1", 1, "10.0.0.1"],
-  ["of two: the last but one", "6.6.6.6,203.0.113.7 , 10.0.0.1", 2, "203.0.113.7"],
-  ["with fewer entries than proxies is not believed", "10.0.0.1", 2, undefined],
+  ["of one proxy: the last entry, regardless of the client's entries", "6.6.6.6, 10.0.0.1", 1, "10.0.0.1"],
+  ["of two: the second to last", "6.6.6.6,203.0.113.7 , 10.0.0.1", 2, "203.0.113.7"],
+  ["with fewer entries than proxies is ignored", "10.0.0.1", 2, undefined],
   ["absent", undefined, 1, undefined],
   ["with an empty entry", "10.0.0.1, ", 1, undefined],
 ])("x-forwarded-for %s", (_, header, trustedProxies, ip) => {
@@ -17,7 +17,7 @@ test.each<[string, string | undefined, number | undefined, string | undefined]>(
   expect(withRequestContext(request, requestContext, { trustedProxies })).toMatchObject({ ip })
 })
 
-test("there is one for all that a request starts, and none outside", async () => {
+test("everything that a request starts has its context, and other code has none", async () => {
   const later = async () => {
     await Promise.resolve()
     return requestContext()

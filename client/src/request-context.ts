@@ -4,13 +4,13 @@ import type { SessionContext } from "./adapter/context.js"
 
 export type { SessionContext } from "./adapter/context.js"
 
-/** What `withRequestContext` can be told. */
+/** Options of `withRequestContext`. */
 export interface RequestContextOptions extends SessionContext {
   /**
-   * How many proxies of your own a request passes before it comes here, each of which adds the address that it was asked from
-   * to the header `x-forwarded-for`. With 1 the last entry is the client's address, with 2 the last but one. What stands
-   * before it is the client's own word. Default 0: the header is not read, because anybody can send it; the address is
-   * that of the connection, where there is one.
+   * The number of your own proxies that a request passes before it reaches this process. Each of them must append the
+   * address of its client to the header `x-forwarded-for`. With 1 the last entry is the address of the user's client,
+   * with 2 the second to last. Earlier entries come from that client and cannot be trusted. Default: 0. The header is
+   * then ignored, because any client can send it, and the address is that of the connection, if there is one.
    */
   trustedProxies?: number | undefined
 }
@@ -18,12 +18,13 @@ export interface RequestContextOptions extends SessionContext {
 const storage = new AsyncLocalStorage<SessionContext>()
 
 /**
- * Runs a function, and all that it starts, with what is known of a request: `requestContext` finds it there.
+ * Runs a function with the context of a request. `requestContext` returns this context in the function and in
+ * everything that the function starts.
  *
- * @param request - That of Node (`http`, Express), or of the web.
- * @param options - The number of trusted proxies, and what else is known; it wins over what is found in the request.
- * @returns what the function returns.
- * @throws TypeError if `trustedProxies` is no whole number from 0 on.
+ * @param request - A request of Node (`http`, Express) or of the Fetch API.
+ * @param options - The number of trusted proxies, and context values that take precedence over those of the request.
+ * @returns The result of the function.
+ * @throws TypeError if `trustedProxies` is not a non-negative integer.
  * @example
  * ```ts
  * app.use("/auth", (request, response, next) => withRequestContext(request, next, { trustedProxies: 1 }))
@@ -42,7 +43,10 @@ export function withRequestContext<T>(
   return storage.run({ ip, userAgent: header("user-agent"), ...known }, fn)
 }
 
-/** For the option `context` of the adapter: what is known of the request that is being answered, undefined outside of one. */
+/**
+ * Returns the context of the current request, or undefined outside of one. Use it as the option `context` of the
+ * adapter.
+ */
 export function requestContext(): SessionContext | undefined {
   return storage.getStore()
 }
@@ -51,7 +55,7 @@ function isWeb(headers: object): headers is Headers {
   return "get" in headers && typeof headers.get === "function"
 }
 
-/** The entry that the outermost of the proxies has added; undefined where not all of them were passed. */
+/** Returns the entry that the outermost proxy appended, or undefined if there are fewer entries than proxies. */
 function forwarded(header: string | null, proxies: number): string | undefined {
   if (proxies === 0) return undefined
   return header?.split(",").at(-proxies)?.trim() || undefined

@@ -21,7 +21,7 @@ export class FakeStream implements PipelineStream {
     return this.calls.length
   }
   send(call: PipelinedCall) {
-    call.holder = this
+    call.owner = this
     this.calls.push(idOf(call))
   }
   drop(call: PipelinedCall) {
@@ -37,8 +37,8 @@ export class FakeStream implements PipelineStream {
 /** A member whose place does what the test says. */
 export class FakeMember implements Member {
   stream: FakeStream | undefined
-  leaving: FakeStream | undefined
-  isResting = false
+  draining: FakeStream | undefined
+  isIdle = false
   rejectsPipeline = false
   error: ConnectError | undefined
   mayOpen = true
@@ -50,18 +50,18 @@ export class FakeMember implements Member {
     this.events = events
   }
   open() {
-    this.isResting = false
+    this.isIdle = false
     if (this.mayOpen) this.stream ??= new FakeStream()
   }
-  hurry() {
+  openNow() {
     this.hurries++
   }
-  rest() {}
-  leave() {
-    this.leaving?.finish()
-    this.leaving = undefined
+  endIfIdle() {}
+  endDraining() {
+    this.draining?.finish()
+    this.draining = undefined
   }
-  renew() {
+  reconnect() {
     this.renewals++
     this.stream = undefined
   }
@@ -79,9 +79,9 @@ export class FakeMember implements Member {
   /** The service asks to be left. */
   drain(): FakeStream {
     const stream = this.stream as FakeStream
-    this.leaving = stream
+    this.draining = stream
     this.stream = undefined
-    this.events.leaving()
+    this.events.draining()
     this.events.changed([])
     return stream
   }

@@ -8,7 +8,8 @@ import { byJose } from "../vectors/issue.js"
 import { withPart } from "../vectors/tamper.js"
 import { decode } from "./index.js"
 
-// What decode refuses and why, beside jose's jwtDecrypt with the rules of Auth.js, and @auth/core's decode.
+// Compares the tokens that decode rejects, and the reasons, with jose's jwtDecrypt under the rules of Auth.js, and with
+// @auth/core's decode.
 
 afterEach(() => {
   jest.useRealTimers()
@@ -49,7 +50,7 @@ describe("a header", () => {
     ["a surrogate in UTF-8", Buffer.concat([Buffer.from('{"x":"'), Buffer.of(0xed, 0xa0, 0x80), Buffer.from('"}')])],
     ["with an end too many", `${good}}`],
     ["two objects", good + good],
-    ["with a comma at the end", `${good.slice(0, -1)},}`],
+    ["with a trailing comma", `${good.slice(0, -1)},}`],
     ["with a comment", `/**/${good}`],
     ["with single quotes", good.replaceAll('"', "'")],
     ["with escaped names", good.replace("alg", "\\u0061lg")],
@@ -66,7 +67,7 @@ describe("a header", () => {
   })
 })
 
-/** Changes a part's text: in base64url, in base64, in neither. */
+/** Generates changes of a part's text, with characters of base64url, of base64 and of neither. */
 const changes = fc
   .record({
     at: fc.nat(),
@@ -101,7 +102,7 @@ const part = fc.constantFrom<0 | 2 | 3 | 4>(0, 2, 3, 4)
 const json = fc.oneof(fc.constantFrom(...values), fc.json({ maxDepth: 2 }))
 
 describe("any token", () => {
-  test("whose header is changed in a member or two", async () => {
+  test("whose header has one or more changed members", async () => {
     freeze(now)
     const change = fc.dictionary(fc.oneof(fc.constantFrom(...names), fc.string({ maxLength: 2 })), fc.option(json), {
       minKeys: 1,
@@ -131,7 +132,7 @@ describe("any token", () => {
     )
   })
 
-  test("whose parts are changed after", async () => {
+  test("whose parts are changed after encryption", async () => {
     freeze(now)
     const changed = fc.array(fc.tuple(part, changes), { minLength: 1, maxLength: 2 })
     await fc.assert(
@@ -164,7 +165,7 @@ describe("any token", () => {
 })
 
 describe("where it differs from jose", () => {
-  test("zip: jose inflates what was deflated, decode refuses it", async () => {
+  test("zip: jose decompresses the content, decode rejects the token", async () => {
     freeze(now)
     for (const enc of encs) {
       const made = await byJose({ sub: "1" }, { ...from, ...(enc === "A256GCM" && { enc }) }, { zip: "DEF" })
@@ -175,7 +176,7 @@ describe("where it differs from jose", () => {
       expect(await read(token(headerText({ zip })))).toEqual({ code: "TOKEN_ALGORITHM_NOT_ALLOWED" })
   })
 
-  test("a token in octets: jose decodes it, decode wants text", async () => {
+  test("a token as bytes: jose decodes it, decode requires a string", async () => {
     freeze(now)
     const octets = Buffer.from(token(headerText({}))) as unknown as string
     expect(await joses(octets, from.secret, from.salt)).toHaveProperty("claims")

@@ -6,7 +6,7 @@ import { isCanonical } from "./canonical.js"
 const octets = fc.uint8Array({ maxLength: 40 })
 const parts = fc.tuple(octets, octets, octets, octets)
 
-test("what an issuer writes is canonical", () => {
+test("a token as issuers write it is canonical", () => {
   fc.assert(
     fc.property(parts, ([header, ...rest]) => {
       expect(isCanonical([header, new Uint8Array(), ...rest].map((part) => base64url.encode(part)).join("."))).toBe(
@@ -16,7 +16,7 @@ test("what an issuer writes is canonical", () => {
   )
 })
 
-test("of all texts that say the same octets, only that one is", () => {
+test("of all texts that encode the same bytes, only one is canonical", () => {
   const character = fc.constantFrom(..."ABQRgwxyEIMoz019-_= \t\n")
   fc.assert(
     fc.property(fc.array(character, { maxLength: 12 }), (characters) => {

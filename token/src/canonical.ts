@@ -1,10 +1,10 @@
-/** What the last character of a part may be by the part's length modulo 4, so that the bits it has too many are 0. */
+/** The valid last characters of a part, by its length modulo 4, for which the unused bits are 0. */
 const lastCharacters: Readonly<Record<number, string>> = { 2: "AQgw", 3: "AEIMQUYcgkosw048" }
 
 /**
- * Whether a token that was decrypted is in the one form that an issuer gives it: base64url without white space, padding or
- * bits that say nothing (RFC 4648, section 3.5). Auth.js reads other forms too, and who has one token can make many of
- * them.
+ * Returns whether a decrypted token is in the canonical form, in which issuers write it: base64url without white space,
+ * padding or set unused bits (RFC 4648, section 3.5). Auth.js also accepts other forms, so that a client with one token
+ * can create many of them.
  */
 export function isCanonical(token: string): boolean {
   if (/[^\w.-]/.test(token)) return false

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { freeze } from "../test/clock.js"
 import { content, encs, expectAsJose, headerText, now, read, token, values } from "../test/strange-token.js"
 
-// Which claims decode takes, beside jose's jwtDecrypt with the tolerance of Auth.js.
+// Compares the claims that decode accepts with jose's jwtDecrypt, with the tolerance of Auth.js.
 
 afterEach(() => {
   jest.useRealTimers()
@@ -35,11 +35,14 @@ describe("the content", () => {
     expect(await read(token(headerText({}), { content: `{"deep":${deep}}` }))).toHaveProperty("claims.deep")
   })
 
-  test.each([20_000, 300_000])("whose audience, in the header too, is nested %i deep is malformed", async (depth) => {
-    const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`
-    const outcome = await read(token(headerText({ aud: deep }), { content: `{"aud":${deep}}` }))
-    expect(outcome).toEqual({ code: "TOKEN_MALFORMED" })
-  })
+  test.each([20_000, 300_000])(
+    "whose audience, repeated in the header, is nested %i deep is malformed",
+    async (depth) => {
+      const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`
+      const outcome = await read(token(headerText({ aud: deep }), { content: `{"aud":${deep}}` }))
+      expect(outcome).toEqual({ code: "TOKEN_MALFORMED" })
+    },
+  )
 
   test("with any times, at any moment", async () => {
     const near = fc.integer({ min: -20, max: 20 }).map((seconds) => `${now + seconds}`)

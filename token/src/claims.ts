@@ -1,19 +1,19 @@
 import { TokenExpired, TokenMalformed, TokenNotYetValid } from "./error.js"
 
 /**
- * In seconds. RFC 7519, section 4.1.4: "Implementers MAY provide for some small leeway, usually no more than a few
- * minutes, to account for clock skew." These are those of Auth.js.
+ * The tolerance for clock differences, in seconds, as in Auth.js. RFC 7519, section 4.1.4: "Implementers MAY provide
+ * for some small leeway, usually no more than a few minutes, to account for clock skew."
  */
 const tolerance = 15
 
 type Claims = Record<string, unknown>
 
 /**
- * The claims that a JSON text holds, checked to hold now.
+ * Parses the claims of a JSON text and checks that they are valid at present.
  *
  * @throws TokenMalformed if they are not a JSON object, or a time is not a number.
- * @throws TokenNotYetValid if `nbf` lies more than 15 seconds in the future.
- * @throws TokenExpired if `exp` lies 15 seconds or more in the past.
+ * @throws TokenNotYetValid if `nbf` is more than 15 seconds in the future.
+ * @throws TokenExpired if `exp` is 15 seconds or more in the past.
  */
 export function readClaims(text: string): Claims {
   const claims = jsonObject(text)
@@ -27,8 +27,9 @@ export function readClaims(text: string): Claims {
 }
 
 /**
- * RFC 7519, section 5.3: "If such replicated Claims are present, the application receiving them SHOULD verify that their
- * values are identical". An audience may be a list.
+ * Checks that claims that are repeated in the header equal those of the content. RFC 7519, section 5.3: "If such
+ * replicated Claims are present, the application receiving them SHOULD verify that their values are identical". An
+ * audience may be a list.
  *
  * @throws TokenMalformed if the header contradicts the claims.
  */
@@ -38,7 +39,10 @@ export function checkReplicated(claims: Claims, { iss, sub, aud }: Claims): void
   if (aud !== undefined && !isSameJson(aud, claims.aud)) throw new TokenMalformed()
 }
 
-/** Of members with one name the last counts: a parser must reject them, or do just that (RFC 7519, section 4). */
+/**
+ * Parses a JSON object. Of members with the same name the last counts: a parser must reject duplicates or do exactly
+ * that (RFC 7519, section 4).
+ */
 function jsonObject(text: string): Claims {
   let value: unknown
   try {
@@ -50,7 +54,10 @@ function jsonObject(text: string): Claims {
   return value as Claims
 }
 
-/** What is nested too deep for JSON.stringify is the same as nothing: no audience is. */
+/**
+ * Compares two values by their JSON. A value that is nested too deeply for JSON.stringify equals no other value,
+ * because no real audience is nested like that.
+ */
 function isSameJson(one: unknown, other: unknown): boolean {
   try {
     return JSON.stringify(one) === JSON.stringify(other)

@@ -8,18 +8,18 @@ import { decode, encode, secretsFromEnvironment, TokenError } from "./index.js"
 const from = { secret: "secret", salt: "salt" }
 
 describe("decode", () => {
-  test.each([undefined, "", null])("without a token (%j) answers null, as @auth/core does", async (token) => {
+  test.each([undefined, "", null])("returns null without a token (%j), as @auth/core does", async (token) => {
     expect(await decode({ ...from, token: token as string })).toBeNull()
     expect(await core.decode({ ...from, token: token as string })).toBeNull()
     expect(await decode({ salt: "salt", secret: "", token: token as string })).toBeNull()
   })
 
-  test.each([[""], [[]], [["", ""]], [undefined]])("refuses the secret %j", async (secret) => {
+  test.each([[""], [[]], [["", ""]], [undefined]])("rejects the secret %j", async (secret) => {
     const error = await failure(decode({ ...from, token: await encode(from), secret: secret as string }))
     expect(error).toMatchObject({ name: "MissingSecret", code: "MISSING_SECRET" })
   })
 
-  test("passes over an empty secret: an old one may not be set any more", async () => {
+  test("skips an empty secret: an old one may no longer be set", async () => {
     const token = await encode(from)
     expect(await decode({ ...from, token, secret: ["", "secret", ""] })).not.toBeNull()
   })
@@ -33,7 +33,7 @@ describe("decode", () => {
     expect(await failure(decode({ ...from, token: await encode(from), ...params }))).toBeInstanceOf(TypeError)
   })
 
-  test.each([1, {}, []])("refuses the token %j", async (token) => {
+  test.each([1, {}, []])("rejects the token %j", async (token) => {
     const error = await failure(decode({ ...from, token: token as unknown as string }))
     expect(error).toMatchObject({ name: "TokenMalformed", code: "TOKEN_MALFORMED", message: "this is not a token" })
   })
@@ -42,7 +42,7 @@ describe("decode", () => {
 describe("rotation", () => {
   const salt = "salt"
 
-  test("signs nobody out: [new, old] reads the old secret's tokens, and the new secret makes new ones", async () => {
+  test("keeps sessions valid: [new, old] decodes tokens of the old secret, and new tokens use the new secret", async () => {
     const old = await encode({ secret: "old", salt, token: { sub: "1" } })
     expect(await decode({ token: old, secret: ["new", "old"], salt })).toMatchObject({ sub: "1" })
     const renewed = await encode({ secret: ["new", "old"], salt, token: { sub: "1" } })
@@ -71,7 +71,7 @@ describe("rotation", () => {
     })
   })
 
-  test("a token without kid that has expired is not tried further", async () => {
+  test("an expired token without kid is not tried with further secrets", async () => {
     const { key } = await derivedKey("one", salt, "A256CBC-HS512")
     const header = { alg: "dir", enc: "A256CBC-HS512" }
     const token = await new EncryptJWT({}).setProtectedHeader(header).setExpirationTime(1).encrypt(key)
@@ -79,7 +79,7 @@ describe("rotation", () => {
   })
 })
 
-test("every refusal is a TokenError without a cause", async () => {
+test("every rejection is a TokenError without a cause", async () => {
   const error = await failure(decode({ ...from, token: "a.b.c.d.e" }))
   expect(error).toBeInstanceOf(TokenError)
   expect(error).toBeInstanceOf(Error)

@@ -9,25 +9,25 @@ import type { JWT, JWTDecodeParams } from "./types.js"
 const common = tokenCache()
 
 /**
- * Reads a token: decrypts it and checks `exp` and `nbf`, with a tolerance of 15 seconds. Without a token, or with an
- * empty one, the result is null (contract, sections 2.6, 4.2, 5 and 7).
+ * Decodes a token: decrypts it and checks `exp` and `nbf`, with a tolerance of 15 seconds. Returns null if the token is
+ * missing or empty (contract, sections 2.6, 4.2, 5 and 7).
  *
- * The secret is the one whose key the token's `kid` names. A token without `kid` is tried with each in turn; Auth.js
- * tries only the first, which breaks rotation for tokens of issuers that set none. Unlike Auth.js it also refuses
+ * The token's `kid` selects the secret. A token without `kid` is tried with each secret in turn. Auth.js tries only the
+ * first, which breaks rotation for tokens of issuers that set no `kid`. Unlike Auth.js, this function also rejects
  * compressed tokens.
  *
- * What was decrypted is remembered: a token that is decoded again is not decrypted again, as long as its secret is one of
- * those that are given. The times are checked at every use. Up to 1,000 tokens are remembered in the memory of the
- * process, 4,096,000 bytes at most; see createTokenModule for another number, or none.
+ * Decrypted tokens are cached: a token is not decrypted again while its secret is among the given ones. The times are
+ * checked at every call. The process caches up to 1,000 tokens and 4,096,000 bytes. See createTokenModule for another
+ * limit, or to disable the cache.
  *
- * @typeParam Payload - Shape of the claims. It is not checked.
- * @returns The claims, an object of the caller's own.
- * @throws MissingSecret if there is no secret but empty ones.
- * @throws TokenMalformed if it is not a token, or a token of something else than claims.
+ * @typeParam Payload - The type of the claims. It is not checked.
+ * @returns The claims, as a new object that the caller may modify.
+ * @throws MissingSecret if there is no secret that is not empty.
+ * @throws TokenMalformed if it is not a token, or its content is not claims.
  * @throws TokenAlgorithmNotAllowed if its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
  * @throws NoMatchingSecret if no secret decrypts it with this salt, or it was tampered with.
- * @throws TokenExpired if `exp` lies 15 seconds or more in the past.
- * @throws TokenNotYetValid if `nbf` lies more than 15 seconds in the future.
+ * @throws TokenExpired if `exp` is 15 seconds or more in the past.
+ * @throws TokenNotYetValid if `nbf` is more than 15 seconds in the future.
  * @throws TypeError if a secret or the salt is not a string, or the salt is longer than 989 bytes.
  * @example
  * ```ts
@@ -39,7 +39,7 @@ export async function decode<Payload = JWT>(params: JWTDecodeParams): Promise<Pa
   return decodeWith<Payload>(common, params)
 }
 
-/** The same with a cache of the caller's. */
+/** Decodes a token as `decode` does, with the given cache. */
 export async function decodeWith<Payload>(cache: TokenCache, params: JWTDecodeParams): Promise<Payload | null> {
   const { token, secret, salt } = params
   if (!token) return null
@@ -65,7 +65,7 @@ export async function decodeWith<Payload>(cache: TokenCache, params: JWTDecodePa
   return claims as Payload
 }
 
-/** Whether one of the secrets, with this salt, makes the key that decrypted a token. */
+/** Returns whether one of the secrets, with this salt, derives the key that decrypted a token. */
 async function isOfOneOf(secrets: readonly string[], salt: string, { enc, kid }: Remembered): Promise<boolean> {
   for (const secret of secrets) {
     if ((await derivedKey(secret, salt, enc)).kid === kid) return true

@@ -2,45 +2,46 @@ import { type CompactDecryptGetKey, compactDecrypt, errors } from "jose"
 import { currentEncryption, type DerivedKey, derivedKey, type Encryption, encryptionNames } from "./derived-key.js"
 import { NoMatchingSecret, TokenAlgorithmNotAllowed, TokenError, TokenMalformed } from "./error.js"
 
-/** A token that was decrypted. */
+/** A decrypted token. */
 export interface Decrypted {
   /** The encryption of the token. */
   readonly enc: Encryption
-  /** The name of the key that decrypted it; not the key. */
+  /** The identifier of the key that decrypted the token, not the key itself. */
   readonly kid: string
-  /** Its content as text: the claims in JSON, if it is a token of Auth.js. */
+  /** The content as text: the claims in JSON, for a token of Auth.js. */
   readonly content: string
-  /** Its header, which is as authentic as the content. */
+  /** The header, which is authenticated like the content. */
   readonly header: Record<string, unknown>
 }
 
 /**
- * What jose may accept. RFC 8725, section 3.1: "Libraries MUST enable the caller to specify a supported set of algorithms
- * and MUST NOT use any other algorithms when performing cryptographic operations."
+ * The algorithms that jose may accept. RFC 8725, section 3.1: "Libraries MUST enable the caller to specify a supported
+ * set of algorithms and MUST NOT use any other algorithms when performing cryptographic operations."
  */
 const rules = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: encryptionNames }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 
 /**
- * Decrypts a token with the secret that its `kid` names; one without `kid` is tried with each in turn.
+ * Decrypts a token with the secret that its `kid` selects. A token without `kid` is tried with each secret in turn.
  *
- * @throws TokenMalformed if it is not a token, or its content is not text.
+ * @throws TokenMalformed if it is not a token, or its content is not UTF-8.
  * @throws TokenAlgorithmNotAllowed if its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
  * @throws NoMatchingSecret if no secret decrypts it with this salt, or it was tampered with.
  * @throws TypeError if the salt is not a string or longer than 989 bytes.
  */
 export async function decrypt(token: string, secrets: readonly string[], salt: string): Promise<Decrypted> {
-  // jose would read octets too, and would split a text at any number of dots.
+  // jose would also accept bytes, and would split a string at any number of dots.
   if (typeof token !== "string" || token.split(".", 6).length !== 5) throw new TokenMalformed()
   const left = [...secrets]
   let enc: Encryption = currentEncryption
   let key: DerivedKey | undefined
   const keyOf: CompactDecryptGetKey = async (header) => {
-    // RFC 8725, section 3.6: "Compression of data SHOULD NOT be done before encryption, because such compressed data often
-    // reveals information about the plaintext." Auth.js never does, and a few bytes could be made to unpack to many.
+    // RFC 8725, section 3.6: "Compression of data SHOULD NOT be done before encryption, because such compressed data
+    // often reveals information about the plaintext." Auth.js never compresses, and a few bytes could expand to very
+    // many.
     if (header.zip !== undefined) throw new TokenAlgorithmNotAllowed()
-    // One of contentEncryptionAlgorithms: jose checks that before it asks for a key.
+    // This is one of contentEncryptionAlgorithms, because jose checks it before it requests a key.
     enc = header.enc as Encryption
     for (let secret = left.shift(); secret !== undefined; secret = left.shift()) {
       key = await derivedKey(secret, salt, enc)
@@ -67,7 +68,7 @@ function textOf(octets: Uint8Array): string {
   }
 }
 
-/** An error of jose's as one of ours, which says nothing of the token. */
+/** Converts an error of jose to a TokenError, which contains nothing of the token. Returns other errors unchanged. */
 function named(error: unknown): unknown {
   if (error instanceof TokenError || !(error instanceof errors.JOSEError)) return error
   if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported) {

@@ -8,7 +8,7 @@ afterEach(() => {
 })
 
 describe("derivedKey", () => {
-  test("is derived once, with its thumbprint, however often it is used", async () => {
+  test("is derived once with its thumbprint, even if it is used repeatedly", async () => {
     const digested = jest.spyOn(crypto.subtle, "digest")
     const from = { secret: "used again and again", salt: "salt" }
     const tokens = await Promise.all(Array.from({ length: 20 }, () => encode(from)))
@@ -19,7 +19,7 @@ describe("derivedKey", () => {
     )
   })
 
-  test("is another for another secret, salt or encryption", async () => {
+  test("differs for another secret, salt or encryption", async () => {
     const keys = await Promise.all([
       derivedKey("a", "b", "A256CBC-HS512"),
       derivedKey("a", "c", "A256CBC-HS512"),
@@ -29,7 +29,7 @@ describe("derivedKey", () => {
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(4)
   })
 
-  test.each([undefined, null, 1, new Uint8Array(4)])("wants text for a salt, not %p", async (salt) => {
+  test.each([undefined, null, 1, new Uint8Array(4)])("requires a string as salt, not %p", async (salt) => {
     expect(await failure(derivedKey("a", salt as unknown as string, "A256GCM"))).toBeInstanceOf(TypeError)
   })
 })

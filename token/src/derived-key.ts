@@ -5,7 +5,7 @@ import { keyCache } from "./cache/key-cache.js"
 /** The encryption of new tokens (RFC 7518, section 5.2.5). */
 export const currentEncryption = "A256CBC-HS512"
 
-/** Length of the key and hash of its thumbprint, for each encryption that tokens may have. */
+/** The key length and the hash of the key's thumbprint, for each encryption that tokens may have. */
 const encryptions = {
   [currentEncryption]: { keyBytes: 64, hash: "sha512" },
   A256GCM: { keyBytes: 32, hash: "sha256" },
@@ -14,21 +14,21 @@ const encryptions = {
 /** The name of an encryption that tokens may have. */
 export type Encryption = keyof typeof encryptions
 
-/** The names of all of them. */
+/** The names of all encryptions that tokens may have. */
 export const encryptionNames = Object.keys(encryptions)
 
-/** A content encryption key, and what tokens call it. */
+/** A content encryption key and its identifier. */
 export interface DerivedKey {
   readonly key: Uint8Array
-  /** The JWK thumbprint of the key (RFC 7638), base64url: the `kid` of tokens that it encrypts. */
+  /** The JWK thumbprint of the key (RFC 7638), in base64url. It is the `kid` of the tokens that the key encrypts. */
   readonly kid: string
 }
 
 /**
- * The key of a secret and a salt, as Auth.js derives it: HKDF with SHA-256 (RFC 5869).
+ * Derives the key of a secret and a salt as Auth.js does: HKDF with SHA-256 (RFC 5869).
  *
- * Keys are remembered by the module and not by an object of the caller's, because the functions of the contract take
- * none. They depend on nothing but the arguments, so that shows in nothing but the time it takes.
+ * Keys are cached in this module and not in an object of the caller, because the functions of the contract accept none.
+ * A key depends only on the arguments, so the cache affects only the duration of a call.
  *
  * @throws TypeError if the secret is empty, or the salt is not a string or longer than 989 bytes.
  */

@@ -2,7 +2,10 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { describe, expect, test } from "@jest/globals"
 
-/** Runs a script, in a Node of its own that takes packages as an edge runtime does, and answers what it printed. */
+/**
+ * Runs a script in a separate Node process that resolves packages like an edge runtime. Returns what the script
+ * printed.
+ */
 async function run(script: string, conditions: string[]): Promise<string> {
   const source = `
     import { registerHooks } from "node:module"
@@ -37,15 +40,15 @@ describe.each(edges)("with the conditions of an edge runtime (%s)", (...conditio
   })
 })
 
-test("the test above would see it: for Node, @panva/hkdf takes Node's crypto", async () => {
+test("the check of the test above works: for Node, @panva/hkdf imports Node's crypto", async () => {
   const urls: string[] = JSON.parse(await run("await import(entry); console.log(JSON.stringify([...imported]))", []))
   expect(urls.filter((url) => !url.startsWith("file:"))).not.toEqual([])
 })
 
-test("it issues, reads and finds tokens without the globals of Node", async () => {
+test("the package issues, decodes and finds tokens without the globals of Node", async () => {
   const script = `
     const { log } = console
-    // Node loads it when it is first used, and then needs what is deleted here.
+    // Node loads Headers at its first use, which needs the globals that are deleted here.
     new Headers()
     for (const name of ["Buffer", "process", "global", "setImmediate", "clearImmediate", "require"]) delete globalThis[name]
     const { encode, decode, getToken, isDate } = await import(entry)

@@ -32,7 +32,7 @@ describe("encode", () => {
     expect(claims).toEqual({ sub: "1" })
   })
 
-  test("makes of claims what JSON makes of them", async () => {
+  test("converts claims as JSON.stringify does", async () => {
     const token = await encode({ ...from, token: { at: new Date(0), not: undefined, call() {} } })
     expect(await core.decode({ ...from, token })).toEqual({
       at: "1970-01-01T00:00:00.000Z",
@@ -42,13 +42,13 @@ describe("encode", () => {
     })
   })
 
-  test("takes the first of several secrets", async () => {
+  test("uses the first of several secrets", async () => {
     const token = await encode({ ...from, secret: ["new", "old"] })
     expect(await core.decode({ ...from, token, secret: "new" })).not.toBeNull()
     await expect(core.decode({ ...from, token, secret: "old" })).rejects.toThrow()
   })
 
-  test.each([[""], [[]], [["", "old"]], [undefined], [[undefined, "old"]]])("refuses the secret %j", async (secret) => {
+  test.each([[""], [[]], [["", "old"]], [undefined], [[undefined, "old"]]])("rejects the secret %j", async (secret) => {
     const error = await failure(encode({ ...from, secret: secret as string }))
     expect(error).toMatchObject({ name: "MissingSecret", code: "MISSING_SECRET" })
   })
@@ -70,7 +70,7 @@ describe("encode", () => {
     expect(await failure(encode({ ...from, ...params }))).toBeInstanceOf(TypeError)
   })
 
-  test("takes a salt of 989 bytes, the most that HKDF's info leaves room for", async () => {
+  test("accepts a salt of 989 bytes, the maximum that fits into the info of HKDF", async () => {
     const salt = "s".repeat(989)
     expect(await core.decode({ token: await encode({ ...from, salt }), secret: "secret", salt })).not.toBeNull()
   })

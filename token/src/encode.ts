@@ -4,21 +4,22 @@ import { MissingSecret } from "./error.js"
 import { usableSecrets } from "./secrets.js"
 import type { JWT, JWTEncodeParams } from "./types.js"
 
-/** 30 days, in seconds (contract, section 8). */
+/** The default lifetime of a token, in seconds: 30 days (contract, section 8). */
 const defaultMaxAge = 2_592_000
 
 const utf8 = new TextEncoder()
 
 /**
  * Issues a token: the claims, encrypted as a compact JWE with `dir` and `A256CBC-HS512` (RFC 7518, sections 4.5 and
- * 5.2.5) under a key that is derived from the secret and the salt. Sets `iat`, `exp` and `jti`, whatever the claims have
- * there. Auth.js reads it, and this module reads what Auth.js issues (contract, sections 4.2 and 5).
+ * 5.2.5) with a key that is derived from the secret and the salt. Sets `iat`, `exp` and `jti`, and overwrites these
+ * claims if they are given. Auth.js can decode the token, and this module can decode tokens of Auth.js (contract,
+ * sections 4.2 and 5).
  *
- * The claims become JSON as by JSON.stringify: a Date turns into a string, an undefined property is left out.
+ * The claims are converted to JSON as by JSON.stringify: a Date becomes a string, an undefined property is omitted.
  *
- * @throws MissingSecret if there is no secret, or the first of the list is empty: no other is taken in its place.
- * @throws TypeError if the claims are not an object or JSON cannot hold them, `maxAge` is not a finite number, or the
- *   salt is not a string or longer than 989 bytes.
+ * @throws MissingSecret if there is no secret, or the first of the list is empty. The others are not used in its place.
+ * @throws TypeError if the claims are not an object or JSON cannot represent them, `maxAge` is not a finite number, or
+ * the salt is not a string or longer than 989 bytes.
  * @example
  * ```ts
  * const salt = "authjs.session-token"

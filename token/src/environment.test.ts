@@ -4,7 +4,7 @@ import { setEnvDefaults } from "../test/core.js"
 import { secretsFromEnvironment, secureCookieFromEnvironment, sessionCookieName } from "./index.js"
 
 describe("secretsFromEnvironment", () => {
-  test("has the order of Auth.js, whichever are set", () => {
+  test("has the order of Auth.js for any set variables", () => {
     const value = fc.option(fc.string(), { nil: undefined })
     fc.assert(
       fc.property(
@@ -18,7 +18,7 @@ describe("secretsFromEnvironment", () => {
     )
   })
 
-  test("by default reads the process", () => {
+  test("reads the environment of the process by default", () => {
     const kept = process.env.AUTH_SECRET_3
     process.env.AUTH_SECRET_3 = "three"
     try {
@@ -29,7 +29,7 @@ describe("secretsFromEnvironment", () => {
     }
   })
 
-  test("copes with an environment that may not be read", () => {
+  test("tolerates an environment without read permission", () => {
     const kept = Object.getOwnPropertyDescriptor(process, "env") as PropertyDescriptor
     const forbidden = new Proxy(
       {},

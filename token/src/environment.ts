@@ -2,10 +2,10 @@
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The secrets of an environment in the order of Auth.js, the newest first: AUTH_SECRET_3, AUTH_SECRET_2, AUTH_SECRET_1,
- * AUTH_SECRET, as far as they are set and not empty (contract, section 5).
+ * Returns the secrets of an environment in the order of Auth.js, newest first: AUTH_SECRET_3, AUTH_SECRET_2,
+ * AUTH_SECRET_1, AUTH_SECRET. Unset and empty variables are omitted (contract, section 5).
  *
- * @param env - The variables. Default: those of the process, or none where there is no process or it may not be asked.
+ * @param env - The variables. Default: those of the process, or none if there is no process or access is denied.
  * @example
  * ```ts
  * secretsFromEnvironment({ AUTH_SECRET: "old", AUTH_SECRET_1: "new" }) // ["new", "old"]
@@ -17,8 +17,9 @@ export function secretsFromEnvironment(env: Environment = processEnvironment()):
 }
 
 /**
- * Whether the session cookie of an environment has the secure prefix: unless the application's URL, SERVICE_AUTH_URL or
- * else AUTH_URL, begins with `http://` or is not set (contract, section 2.6).
+ * Returns whether the session cookie has the prefix `__Secure-` in an environment. It has, unless the URL of the
+ * application is not set or begins with `http://`. The URL is SERVICE_AUTH_URL or else AUTH_URL (contract, section
+ * 2.6).
  *
  * @param env - See secretsFromEnvironment.
  * @example
@@ -32,14 +33,17 @@ export function secureCookieFromEnvironment(env: Environment = processEnvironmen
   return !!url && !/^http:\/\//i.test(url)
 }
 
-/** The only place that knows of a process, and it copes without: at the edge there may be none. */
+/**
+ * Returns the relevant variables of the process. This is the only place that uses `process`, which edge runtimes may
+ * lack.
+ */
 function processEnvironment(): Environment {
   try {
     const { process } = globalThis as { process?: { env?: Environment } }
     const { AUTH_SECRET, AUTH_SECRET_1, AUTH_SECRET_2, AUTH_SECRET_3, SERVICE_AUTH_URL, AUTH_URL } = process?.env ?? {}
     return { AUTH_SECRET, AUTH_SECRET_1, AUTH_SECRET_2, AUTH_SECRET_3, SERVICE_AUTH_URL, AUTH_URL }
   } catch {
-    // Deno throws if the program was not allowed to read a variable.
+    // Deno throws if the program has no permission to read a variable.
     return {}
   }
 }

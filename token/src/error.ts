@@ -1,4 +1,4 @@
-/** Why a token was refused, or could not be issued. These names are stable: compare them, not messages. */
+/** The reason why a token was rejected or could not be issued. These names are stable: compare them, not messages. */
 export type TokenErrorCode =
   | "MISSING_SECRET"
   | "NO_MATCHING_SECRET"
@@ -8,8 +8,8 @@ export type TokenErrorCode =
   | "TOKEN_NOT_YET_VALID"
 
 /**
- * What this module throws about tokens and secrets. The message belongs to the code and there is no cause, so that
- * nothing of a token, its claims or a secret can reach a log with it.
+ * An error about a token or a secret. The message depends only on the code and there is no cause, so that no part of a
+ * token, its claims or a secret can reach a log.
  *
  * @example
  * ```ts
@@ -22,7 +22,7 @@ export type TokenErrorCode =
  * ```
  */
 export class TokenError extends Error {
-  /** The reason. Authwire's service sends it as the reason of google.rpc.ErrorInfo. */
+  /** The reason. The Authwire service sends it as the reason of google.rpc.ErrorInfo. */
   readonly code: TokenErrorCode
 
   constructor(code: TokenErrorCode, message: string) {
@@ -48,9 +48,10 @@ export class MissingSecret extends TokenError {
 }
 
 /**
- * `TOKEN_MALFORMED`: this is not a token. It has not the five parts of a compact JWE (RFC 7516, section 7.1), a part is
- * not base64url or has the wrong length, the header is not a JSON object with `alg` and `enc`, or what was encrypted is
- * not a JSON object of claims (RFC 7519, section 7.2): so a signed JWT, also one that is nested in a JWE.
+ * `TOKEN_MALFORMED`: the value is not a token. It does not have the five parts of a compact JWE (RFC 7516, section
+ * 7.1), a part is not base64url or has the wrong length, the header is not a JSON object with `alg` and `enc`, or the
+ * encrypted content is not a JSON object of claims (RFC 7519, section 7.2). A signed JWT is therefore malformed, even
+ * if it is nested in a JWE.
  *
  * @example
  * ```ts
@@ -84,8 +85,8 @@ export class TokenAlgorithmNotAllowed extends TokenError {
 }
 
 /**
- * `NO_MATCHING_SECRET`: no secret, with this salt, decrypts the token. It was issued with another secret or salt, or it
- * was changed on the way: with authenticated encryption the two cannot be told apart.
+ * `NO_MATCHING_SECRET`: no secret decrypts the token with this salt. The token was issued with another secret or salt,
+ * or it was modified. Authenticated encryption cannot distinguish the two cases.
  *
  * @example
  * ```ts
@@ -102,7 +103,7 @@ export class NoMatchingSecret extends TokenError {
 }
 
 /**
- * `TOKEN_EXPIRED`: `exp` lies 15 seconds or more in the past.
+ * `TOKEN_EXPIRED`: `exp` is 15 seconds or more in the past.
  *
  * @example
  * ```ts
@@ -119,7 +120,7 @@ export class TokenExpired extends TokenError {
 }
 
 /**
- * `TOKEN_NOT_YET_VALID`: `nbf` lies more than 15 seconds in the future.
+ * `TOKEN_NOT_YET_VALID`: `nbf` is more than 15 seconds in the future.
  *
  * @example
  * ```ts

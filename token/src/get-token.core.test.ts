@@ -5,15 +5,15 @@ import { parseCookies as coreParseCookies } from "../test/core.js"
 import { encode, getToken } from "./index.js"
 import { parseCookies } from "./request/cookies.js"
 
-// getToken beside that of @auth/core, on generated requests. What it does otherwise on purpose is not generated here; it
-// stands in get-token.test.ts.
+// Compares getToken with that of @auth/core on generated requests. Requests with intended differences are not generated
+// here; get-token.test.ts tests them.
 
 const secret = "the secret"
 const names = ["authjs.session-token", "__Secure-authjs.session-token", "sid", "a.0", "my session"]
 
 const environment = ["AUTH_SECRET", "AUTH_SECRET_1", "AUTH_URL", "SERVICE_AUTH_URL"]
 const kept = new Map<string, string | undefined>()
-/** For each salt a token of the secret, and one of an older secret. */
+/** For each salt, a token of the current secret and one of an older secret. */
 const tokens: [current: string, old: string][] = []
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ afterAll(() => {
   }
 })
 
-// What a header may hold: Latin-1 without controls, but for the tab.
+// The characters of a header: Latin-1 without control characters, except for the tab.
 const latin1 = fc.oneof(
   { weight: 20, arbitrary: fc.integer({ min: 0x20, max: 0x7e }) },
   { weight: 2, arbitrary: fc.integer({ min: 0xa0, max: 0xff }) },
@@ -63,7 +63,7 @@ interface Piece {
   value: string
 }
 
-/** The cookies of a session: whole, or in up to 12 chunks of one length in any order. */
+/** Generates the cookies of a session: one cookie, or up to 12 chunks of the same length in any order. */
 const session = fc.record({
   token: someToken,
   chunks: fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
@@ -79,7 +79,7 @@ function sessionPieces(
   const text = textOf(token, salt)
   const shown = (one: string) => (encoded ? one.replaceAll(".", "%2E") : one)
   if (chunks === undefined) return [{ name, value: shown(text) }]
-  // What is cut is a token, or at least of its characters: blanks and percent-encoding at a cut would not survive it.
+  // A split value must consist of characters of a token, because blanks and percent-encoding would not survive a split.
   const cut = text.replaceAll(/[^\w.-]/g, "x")
   const length = Math.max(1, Math.ceil(cut.length / chunks))
   const pieces = cut.match(new RegExp(`[^]{1,${length}}`, "g")) ?? []
@@ -140,7 +140,7 @@ const request = fc
 function headersOf(given: Generated<typeof request>): Record<string, string> {
   const pieces = given.session ? sessionPieces(given.name, given.salt ?? given.name, given.session) : []
   const taken = new Set(pieces.map((piece) => piece.name))
-  // The same names again, behind: the first of a name counts.
+  // Repeats cookie names at the end: the first cookie of a name counts.
   const again = given.again
     ? sessionPieces(given.name, given.salt ?? given.name, given.again).filter((piece) => taken.has(piece.name))
     : []
@@ -170,12 +170,12 @@ function shaped(headers: Record<string, string>, shape: string) {
 }
 
 describe("getToken", () => {
-  test("finds in any request what @auth/core finds", async () => {
+  test("returns the same as @auth/core for any request", async () => {
     let found = 0
     await fc.assert(
       fc.asyncProperty(request, async (given) => {
         const headers = headersOf(given)
-        // Here the two differ on purpose: @auth/core takes a missing token for the text "undefined".
+        // An intended difference: @auth/core uses the text "undefined" for a missing token.
         fc.pre(!(given.raw && /^\s*Bearer\s*$/.test(headers.Authorization ?? "")))
         const options = {
           req: shaped(headers, given.shape),
@@ -191,7 +191,7 @@ describe("getToken", () => {
       }),
       { numRuns: 1500 },
     )
-    // Or the requests would say little.
+    // Otherwise too few requests would contain a token.
     expect(found).toBeGreaterThan(200)
   }, 60_000)
 })
@@ -217,7 +217,7 @@ describe("parseCookies", () => {
     ",",
   )
 
-  test("reads any header as @auth/core does", () => {
+  test("parses any header as @auth/core does", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -225,7 +225,7 @@ describe("parseCookies", () => {
           fc.string({ unit: "binary" }),
         ),
         (header) => {
-          // To @auth/core the header "=" holds no cookie and "= " one without a name.
+          // In @auth/core the header "=" contains no cookie, and "= " one without a name.
           fc.pre(header !== "=")
           expect([...parseCookies(header)].toSorted()).toEqual(Object.entries(coreParseCookies(header)).toSorted())
         },
@@ -234,11 +234,11 @@ describe("parseCookies", () => {
     )
   })
 
-  test("takes time in proportion to the header's length", () => {
+  test("takes linear time", () => {
     const start = performance.now()
     expect(parseCookies(`a=b${" ".repeat(2_000_000)}c`).size).toBe(1)
     expect(parseCookies("=".repeat(2_000_000)).size).toBe(1)
-    // Milliseconds; with a time that grows with the square it would be hours.
+    // In milliseconds. With quadratic time it would be hours.
     expect(performance.now() - start).toBeLessThan(5000)
   })
 })

@@ -35,7 +35,7 @@ const named = (pieces: string[]) => pieces.map((piece, index) => `${name}.${inde
 const withCookies = (...cookies: string[]) => ({ headers: { cookie: cookies.join("; ") } })
 const withBearer = (authorization: string) => ({ headers: { authorization } })
 
-describe("cookies of names that begin alike", () => {
+describe("cookies whose names only begin like that of the session cookie", () => {
   const strays = fc.constantFrom(
     "-other",
     "2",
@@ -53,7 +53,7 @@ describe("cookies of names that begin alike", () => {
     "..1",
   )
 
-  test("never change what is found", async () => {
+  test("never change the result", async () => {
     const sessions = [() => [`${name}=${small}`], () => named(chunks(large)), () => named(chunks(twelve))]
     await fc.assert(
       fc.asyncProperty(
@@ -73,20 +73,20 @@ describe("cookies of names that begin alike", () => {
     )
   })
 
-  test("alone are no token; @auth/core takes them for one", async () => {
+  test("alone are not a token, unlike in @auth/core", async () => {
     const req = withCookies(`${name}-other=${small}`)
     expect(await getToken({ req, secret })).toBeNull()
     expect(await core.getToken({ req, secret })).toMatchObject({ sub: "small" })
   })
 
-  test("do not keep Bearer from being read", async () => {
+  test("do not prevent the use of Bearer", async () => {
     const req = { headers: { cookie: `${name}-other=x`, authorization: `Bearer ${small}` } }
     expect(await getToken({ req, secret })).toMatchObject({ sub: "small" })
     expect(await core.getToken({ req, secret })).toBeNull()
   })
 })
 
-describe("12 chunks in any order, and cookies that were left over", () => {
+describe("12 chunks in any order, with left-over cookies", () => {
   const order = fc.shuffledSubarray([...Array(12).keys()], { minLength: 12, maxLength: 12 })
   const leftOver = fc.oneof(
     fc.constantFrom("", "stale").map((value) => `${name}=${value}`),
@@ -96,7 +96,7 @@ describe("12 chunks in any order, and cookies that were left over", () => {
     fc.constantFrom("-1", "01", "11.0", "").map((suffix) => `${name}.${suffix}=stale`),
   )
 
-  test("give the claims, in any case", async () => {
+  test("always give the claims", async () => {
     await fc.assert(
       fc.asyncProperty(order, fc.array(leftOver, { maxLength: 4 }), fc.nat(12), async (order, stale, at) => {
         const pieces = named(chunks(twelve))
@@ -132,7 +132,7 @@ describe("12 chunks in any order, and cookies that were left over", () => {
     )
   })
 
-  test("from a longer token that came before, give the present one's", async () => {
+  test("of an earlier, longer token do not affect the current one", async () => {
     const present = chunks(large)
     const before = chunks(twelve)
     const cookies = named([...present, ...before.slice(present.length)])
@@ -141,15 +141,15 @@ describe("12 chunks in any order, and cookies that were left over", () => {
     expect(await core.getToken({ req: withCookies(...cookies), secret })).toBeNull()
   })
 
-  test("chunks of any lengths are put together too", async () => {
+  test("chunks of any length are joined", async () => {
     const pieces = [large.slice(0, 100), large.slice(100, 150), large.slice(150)]
     expect(await getToken({ req: withCookies(...named(pieces)), secret })).toMatchObject({ sub: "large" })
     expect(await getToken({ req: withCookies(...named(pieces)), raw: true })).toBe(large)
   })
 })
 
-describe("a whole cookie beside chunks", () => {
-  test("the token that was issued last counts", async () => {
+describe("a whole cookie together with chunks", () => {
+  test("the token that was issued last is used", async () => {
     const { now } = Date
     const later = async (sub: string, groups: string) => {
       Date.now = () => now() + 60_000
@@ -173,7 +173,7 @@ describe("a whole cookie beside chunks", () => {
     })
   })
 
-  test("one that cannot be read does not hide the other", async () => {
+  test("a token that cannot be decoded does not hide the other", async () => {
     const tampered = chunks(withPart(large, 4, otherFirst))
     expect(await getToken({ req: withCookies(`${name}=${small}`, ...named(tampered)), secret })).toMatchObject({
       sub: "small",
@@ -183,7 +183,7 @@ describe("a whole cookie beside chunks", () => {
     })
   })
 
-  test("raw: the first with the five parts of a token", async () => {
+  test("raw: the first candidate with the five parts of a token is used", async () => {
     expect(await getToken({ req: withCookies(`${name}=stale`, ...named(chunks(large))), raw: true })).toBe(large)
     expect(await getToken({ req: withCookies(`${name}=${small}`, ...named(chunks(large))), raw: true })).toBe(small)
     expect(await getToken({ req: withCookies(`${name}=session-id`, `${name}.0=x`), raw: true })).toBe("session-id")
@@ -192,14 +192,14 @@ describe("a whole cookie beside chunks", () => {
 
 describe("Authorization", () => {
   test.each(["Bearer", "Bearer ", "Bearer\t", "Bearer %", "Bearer %E0%A4%A", "bearer x", "", "Basic x", "Bearer  x"])(
-    "%j is no token",
+    "%j is not a token",
     async (authorization) => {
       expect(await getToken({ req: withBearer(authorization), raw: true })).toBeNull()
       expect(await getToken({ req: withBearer(authorization), secret })).toBeNull()
     },
   )
 
-  test("Bearer without a token is the text undefined to @auth/core", async () => {
+  test("@auth/core returns the text undefined for Bearer without a token", async () => {
     expect(await core.getToken({ req: withBearer("Bearer"), raw: true })).toBe("undefined")
   })
 })
@@ -228,12 +228,12 @@ describe("headers", () => {
     expect(await getToken({ req: { headers } as GetTokenParams["req"], secret })).toBeNull()
   })
 
-  test("no request is an error of the caller's", async () => {
+  test("a missing request is an error", async () => {
     await expect(getToken({} as GetTokenParams)).rejects.toThrow(new TypeError("the parameter req is missing"))
   })
 })
 
-test("whatever a client sends, getToken answers null and does not throw", async () => {
+test("getToken returns null and does not throw, whatever a client sends", async () => {
   const scrap = fc.oneof(
     fc.string({ unit: "binary" }),
     fc
@@ -267,13 +267,13 @@ describe("the secret", () => {
     })
   })
 
-  test("is not missed where there is nothing to read, as with @auth/core", async () => {
+  test("is not needed without a token, as in @auth/core", async () => {
     expect(await getToken({ req: { headers: {} } })).toBeNull()
     expect(await core.getToken({ req: { headers: {} } })).toBeNull()
     expect(await getToken({ req: req(), raw: true })).toBe(small)
   })
 
-  test("is by default that of the environment, in the order of Auth.js", async () => {
+  test("is read from the environment by default, in the order of Auth.js", async () => {
     setEnvironment({ AUTH_SECRET: "old", AUTH_SECRET_1: secret, AUTH_SECRET_2: "newest" })
     expect(await getToken({ req: req() })).toMatchObject({ sub: "small" })
     const given: unknown[] = []
@@ -285,7 +285,7 @@ describe("the secret", () => {
     expect(given).toEqual([["newest", secret, "old"]])
   })
 
-  test("comes from the parameter before the environment", async () => {
+  test("is taken from the parameter rather than from the environment", async () => {
     setEnvironment({ AUTH_SECRET: secret })
     expect(await getToken({ req: req(), secret: "another" })).toBeNull()
   })
@@ -305,7 +305,7 @@ describe("the cookie's name", () => {
     expect(await getToken({ req: withCookies(`${name}x=${token}`), secret })).toBeNull()
   })
 
-  test("secureCookie comes before the environment", async () => {
+  test("secureCookie takes precedence over the environment", async () => {
     setEnvironment({ AUTH_URL: "https://app.example" })
     expect(await getToken({ req: withCookies(`${name}=${small}`), secret, secureCookie: false })).toMatchObject({
       sub: "small",
@@ -313,8 +313,8 @@ describe("the cookie's name", () => {
   })
 })
 
-describe("decode and logger of the caller's", () => {
-  test("decode is asked, with token, secret and salt", async () => {
+describe("custom decode and logger", () => {
+  test("decode is called with token, secret and salt", async () => {
     const asked: unknown[] = []
     const decode = async (params: unknown) => {
       asked.push(params)
@@ -336,11 +336,11 @@ describe("decode and logger of the caller's", () => {
         throw new Error("no")
       },
     ],
-  ])("its %s is null", async (_, decode) => {
+  ])("%s of decode gives null", async (_, decode) => {
     expect(await getToken({ req: withCookies(`${name}=x`), secret, ...(decode && { decode }) })).toBeNull()
   })
 
-  test("the logger hears the code and nothing else", async () => {
+  test("the logger receives only the code", async () => {
     const heard: unknown[] = []
     const logger = { debug: (...all: unknown[]) => void heard.push(all), warn: () => {}, error: () => {} }
     await getToken({ req: withCookies(`${name}=${small}`), secret: "wrong", logger })

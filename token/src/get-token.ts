@@ -7,29 +7,32 @@ import { usableSecrets } from "./secrets.js"
 import type { GetTokenParams, JWT } from "./types.js"
 
 /**
- * Finds the token of a request and reads it: in the session cookie, which may be cut into chunks, or else in the header
- * `Authorization: Bearer`, percent-decoded (contract, sections 2.6, 4.2 and 5). The result is null if the request has no
- * token or none that can be read: whatever a client sends, it is not an error that nobody is signed in.
+ * Finds the token of a request and decodes it. The token is in the session cookie, which may be split into chunks, or
+ * else in the header `Authorization: Bearer`, percent-decoded (contract, sections 2.6, 4.2 and 5). Returns null if the
+ * request has no token, or none that can be decoded: a request without a valid token is not an error, whatever the
+ * client sends.
  *
- * Cookies of an earlier session may be left over beside those of this one. Then the token is the one of them that can be
- * read and was issued last; with `raw` it is the first that has the five parts of a JWE, and the cookie that is not a
- * chunk comes first.
+ * Cookies of an earlier session may be left over beside those of the current one. Then the result is the token that can
+ * be decoded and was issued last. With `raw` it is the first token that has the five parts of a JWE, beginning with the
+ * cookie that is not split into chunks.
  *
- * Results are those of @auth/core 0.41 but for these:
- * - A cookie that only begins like the session cookie does not become part of the token, and a left-over chunk does not
- *   spoil it. Chunks that do not begin with 0 are no token.
- * - `Authorization: Bearer` without a token is no token. Auth.js takes the text "undefined" for one.
- * - Headers of a plain object may hold what the class Headers refuses: HTTP/2's `:path`, a list of values, any character.
- * - `secret` and `secureCookie` have the defaults of the contract. Auth.js has none for the first, and false.
+ * The results are those of @auth/core 0.41, with these exceptions:
+ * - A cookie whose name only begins like that of the session cookie does not become part of the token, and a left-over
+ *   chunk does not corrupt it. Chunks that do not begin with 0 are not a token.
+ * - `Authorization: Bearer` without a token is not a token. Auth.js returns the text "undefined" as the token.
+ * - Headers of a plain object may contain what the class Headers rejects: `:path` of HTTP/2, a list of values, any
+ *   character.
+ * - `secret` and `secureCookie` have the defaults of the contract. In Auth.js `secret` has no default, and
+ *   `secureCookie` is false.
  *
- * @throws MissingSecret if there is a token to read, and no secret, neither in `secret` nor in the environment.
+ * @throws MissingSecret if there is a token to decode, but no secret in `secret` or in the environment.
  * @throws TypeError if `req` is missing, or a secret is not a string.
  * @example
  * ```ts
  * const claims = await getToken({ req: request, secret: [newSecret, oldSecret] })
  * if (claims === null) return new Response("Who are you?", { status: 401 })
  *
- * const token = await getToken({ req: { headers: { cookie } }, raw: true }) // to hand it on, unread
+ * const token = await getToken({ req: { headers: { cookie } }, raw: true }) // to forward it without decoding
  * ```
  */
 export function getToken(params: GetTokenParams<true> & { raw: true }): Promise<string | null>

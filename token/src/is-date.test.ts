@@ -3,10 +3,10 @@ import { expect, test } from "@jest/globals"
 import fc from "fast-check"
 import { isDate } from "./index.js"
 
-/** Nearly always one of the first, rarely one of the rest. */
+/** Generates nearly always a value of the first list, rarely one of the others. */
 const mostly = (good: string[], ...bad: string[]) =>
   fc.oneof({ weight: 19, arbitrary: fc.constantFrom(...good) }, { weight: 1, arbitrary: fc.constantFrom(...bad) })
-/** What is nearly or quite a date and time. */
+/** Generates strings that are, or nearly are, a date and time. */
 const likely = fc
   .tuple(
     mostly([""], " ", "x", "+00", "1"),
@@ -25,7 +25,7 @@ const likely = fc
   )
   .map((parts) => parts.join(""))
 
-test("isDate says of any text what that of @auth/core says", () => {
+test("isDate returns the same as isDate of @auth/core for any string", () => {
   const said = { yes: 0, no: 0 }
   fc.assert(
     fc.property(fc.oneof({ weight: 9, arbitrary: likely }, { weight: 1, arbitrary: fc.string() }), (text) => {
@@ -38,7 +38,7 @@ test("isDate says of any text what that of @auth/core says", () => {
   expect(said.no).toBeGreaterThan(500)
 })
 
-test("isDate says of anything else that it is not", () => {
+test("isDate returns false for any other value", () => {
   fc.assert(
     fc.property(fc.anything(), (value) => {
       expect(isDate(value)).toBe(core.isDate(value))

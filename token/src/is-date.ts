@@ -1,15 +1,15 @@
 const isoDateTime = /\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:[+-][0-2]\d:[0-5]\d|Z)/
 
 /**
- * Whether a value is the text of a date and time: a string that contains one in the form of ISO 8601 with a time zone,
- * seconds and their fractions optional, and that Date.parse understands. Stores that keep dates as text find them so.
- * The contract names it and leaves open what it does; this is what isDate of @auth/core/adapters does.
+ * Returns whether a value is a string that contains an ISO 8601 date and time with a time zone, and that Date.parse
+ * accepts. Seconds and their fractions are optional. Stores that keep dates as text use it to recognize them. The
+ * contract names this function but does not define it; it behaves like isDate of @auth/core/adapters.
  *
  * @example
  * ```ts
  * isDate("2030-01-01T00:00:00.000Z") // true
  * isDate("2030-01-01") // false
- * isDate(new Date()) // false: it is one, not the text of one
+ * isDate(new Date()) // false: a Date is not a string
  * ```
  */
 export function isDate(value: unknown): value is string {

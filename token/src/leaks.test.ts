@@ -10,7 +10,7 @@ import * as tokenModule from "./index.js"
 
 const { decode, encode, getToken } = tokenModule
 
-// Nothing of a secret, a token, a cookie or the claims may come out of this package but by its results.
+// Secrets, tokens, cookies and claims may leave this package only in its results.
 
 const secret = "marked-secret-5f0d3e"
 const salt = "marked-salt-8c21aa"
@@ -31,21 +31,21 @@ afterEach(() => {
   jest.restoreAllMocks()
 })
 
-/** Everything that a logger could make of a value. */
+/** Returns every text that a logger could make of a value. */
 function everything(value: unknown): string {
   const error = value as Partial<Error>
   const shown = [String(value), inspect(value, { depth: Number.POSITIVE_INFINITY, showHidden: true, getters: true })]
   return [...shown, JSON.stringify(value), JSON.stringify(error?.cause), error?.stack, error?.message].join("\n")
 }
 
-/** Fails if one of the words, or a long enough piece of it, is in a text. */
+/** Fails if the text contains one of the words or a 12-character part of one. */
 function expectNone(text: string, words: string[]) {
   for (const word of words) {
     for (let at = 0; at + 12 <= word.length; at += 4) expect(text).not.toContain(word.slice(at, at + 12))
   }
 }
 
-test("no error holds anything of a secret, a token or claims", async () => {
+test("no error contains any part of a secret, a token or claims", async () => {
   const token = await encode({ secret, salt, token: { claim } })
   const expired = await encode({ secret, salt, token: { claim }, maxAge: -100 })
   const early = await encode({ secret, salt, token: { claim, nbf: 9_999_999_999 } })
@@ -80,7 +80,7 @@ test("no error holds anything of a secret, a token or claims", async () => {
   expect(printed).toEqual([])
 })
 
-test("no vector of a refused token gets into the error", async () => {
+test("the error of a rejected vector contains no part of its token", async () => {
   const { refused }: Vectors = JSON.parse(readFileSync(new URL("../vectors.json", import.meta.url), "utf8"))
   for (const { token, secrets, salt } of refused) {
     const error = await failure(decode({ token, secret: secrets, salt }))
@@ -89,7 +89,7 @@ test("no vector of a refused token gets into the error", async () => {
   expect(printed).toEqual([])
 })
 
-test("getToken prints nothing by itself, and gives a logger only codes", async () => {
+test("getToken prints nothing, and passes only codes to a logger", async () => {
   const token = await encode({ secret, salt, token: { claim } })
   const req = { headers: { cookie: `${salt}=${token}; ${salt}.0=stale`, authorization: `Bearer ${token}` } }
   await getToken({ req, secret, salt, cookieName: salt })
@@ -101,7 +101,7 @@ test("getToken prints nothing by itself, and gives a logger only codes", async (
   expectNone(everything(printed), [secret, salt, claim, token])
 })
 
-test("nothing that is exported shows secrets or keys that were used", async () => {
+test("no export reveals secrets or keys that were used", async () => {
   await encode({ secret, salt, token: { claim } })
   const { key } = await derivedKey(secret, salt, "A256CBC-HS512")
   const words = [secret, salt, base64url.encode(key), Buffer.from(key).toString("hex"), inspect(key).slice(18, 60)]
@@ -109,7 +109,7 @@ test("nothing that is exported shows secrets or keys that were used", async () =
   for (const exported of Object.values(tokenModule)) expectNone(everything(exported), words)
 })
 
-test("the checks above would see it", () => {
+test("the checks above detect a leak", () => {
   const error = new Error("no", { cause: { payload: { claim } } })
   expect(() => expectNone(everything(error), [claim])).toThrow()
   expect(() => expectNone(everything(Object.assign(() => {}, { [Symbol("keys")]: [secret] })), [secret])).toThrow()

@@ -8,12 +8,12 @@ const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8")
 const blocks = (language: string) =>
   [...readme.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms"))].map((match) => match[1] as string)
 
-describe("the README", () => {
+describe("the README of the package", () => {
   test.each([
     ["first", 0, "Ada\n5f2c\n"],
     ["rotation", 1, "5f2c\n"],
     ["memory", 2, "5f2c\n5f2c\n5f2c\n"],
-  ])("its example %s runs", async (_, index, expected) => {
+  ])("example %s runs", async (_, index, expected) => {
     const entry = JSON.stringify(new URL("../dist/index.js", import.meta.url))
     const script = blocks("ts")[index]?.replaceAll('"@authwire/token"', entry) as string
     const args = ["--input-type=module-typescript", "--no-warnings", "-e", script]
@@ -21,11 +21,11 @@ describe("the README", () => {
     expect((await promisify(execFile)(process.execPath, args, { env })).stdout).toBe(expected)
   })
 
-  test("it has no other examples", () => {
+  test("has no other examples", () => {
     expect(blocks("ts")).toHaveLength(3)
   })
 
-  test("it names every error", () => {
+  test("lists every error", () => {
     const rows = [...readme.matchAll(/^\| `([A-Z_]+)` +\| `(\w+)` +\|/gm)].map(([, code, name]) => [code, name])
     const errors = Object.entries(tokenModule).filter(
       ([name, one]) => /^[A-Z]/.test(name) && name !== "TokenError" && one,
@@ -38,7 +38,7 @@ describe("the README", () => {
     expect(rows.toSorted()).toEqual(named.toSorted())
   })
 
-  test("it names every field of the vectors", () => {
+  test("lists every field of the vectors", () => {
     const vectors = JSON.parse(readFileSync(new URL("../vectors.json", import.meta.url), "utf8"))
     const fields = new Set([...vectors.valid, ...vectors.refused, ...vectors.requests].flatMap(Object.keys))
     const table = readme.slice(readme.search(/^\| field +\| in +\|/m))

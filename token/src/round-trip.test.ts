@@ -13,7 +13,7 @@ afterEach(() => {
 
 const text = fc.string({ unit: "binary", maxLength: 60 })
 const secret = fc.string({ unit: "binary", minLength: 1, maxLength: 60 })
-// The one in use, and the list it stands in.
+// The secret in use, as an index into the list of secrets.
 const secrets = fc
   .uniqueArray(secret, { minLength: 1, maxLength: 4 })
   .chain((list) => fc.record({ list: fc.constant(list), index: fc.nat(list.length - 1) }))
@@ -24,12 +24,12 @@ const claims = fc.dictionary(
   { maxKeys: 8 },
 )
 const maxAge = fc.integer({ min: 1, max: 100_000_000 })
-// JSON has one zero only.
+// JSON.stringify converts -0 to 0.
 const asJson = (value: unknown) => JSON.parse(JSON.stringify(value))
 const sample = { secrets, salt: text, claims, maxAge }
 
 describe("any claims, with any secrets and salt", () => {
-  test("what encode makes, @auth/core reads", async () => {
+  test("@auth/core decodes tokens of encode", async () => {
     await fc.assert(
       fc.asyncProperty(fc.record(sample), async ({ secrets: { list }, salt, claims, maxAge }) => {
         const token = await encode({ token: claims, secret: list, salt, maxAge })
@@ -42,7 +42,7 @@ describe("any claims, with any secrets and salt", () => {
     )
   })
 
-  test("what @auth/core makes, decode reads, whichever secret of the list it is of", async () => {
+  test("decode accepts tokens of @auth/core that use any secret of the list", async () => {
     await fc.assert(
       fc.asyncProperty(fc.record(sample), async ({ secrets: { list, index }, salt, claims, maxAge }) => {
         const token = await core.encode({ token: claims, secret: list[index] as string, salt, maxAge })
@@ -54,7 +54,7 @@ describe("any claims, with any secrets and salt", () => {
     )
   })
 
-  test("what encode makes, jose reads with the derived key, and has the kid that jose makes of the key", async () => {
+  test("jose decrypts tokens of encode with the derived key, and computes the same kid", async () => {
     await fc.assert(
       fc.asyncProperty(fc.record(sample), async ({ secrets: { list }, salt, claims, maxAge }) => {
         const token = await encode({ token: claims, secret: list, salt, maxAge })
@@ -67,7 +67,7 @@ describe("any claims, with any secrets and salt", () => {
     )
   })
 
-  test.each(["A256CBC-HS512", "A256GCM"] as const)("what jose makes with %s, decode reads", async (enc) => {
+  test.each(["A256CBC-HS512", "A256GCM"] as const)("decode accepts tokens of jose with %s", async (enc) => {
     await fc.assert(
       fc.asyncProperty(
         fc.record({ ...sample, named: fc.boolean(), typ: fc.option(text, { nil: undefined }) }),
@@ -83,7 +83,7 @@ describe("any claims, with any secrets and salt", () => {
     )
   })
 
-  test("the same claims twice are two tokens that have nothing but the header in common", async () => {
+  test("two tokens with the same claims have only the header in common", async () => {
     await fc.assert(
       fc.asyncProperty(fc.record(sample), async ({ secrets: { list }, salt, claims }) => {
         const tokens = await Promise.all(Array.from({ length: 4 }, () => encode({ token: claims, secret: list, salt })))
@@ -95,7 +95,7 @@ describe("any claims, with any secrets and salt", () => {
     )
   })
 
-  test("another secret, or another salt, reads nothing", async () => {
+  test("another secret or another salt does not decrypt a token", async () => {
     await fc.assert(
       fc.asyncProperty(secret, secret, text, text, async (one, other, salt, otherSalt) => {
         const token = await encode({ secret: one, salt })
@@ -110,7 +110,7 @@ describe("any claims, with any secrets and salt", () => {
 
 const noMatch = { code: "NO_MATCHING_SECRET" }
 
-test("a token with one character changed is read the same or refused with a code, as @auth/core does it", async () => {
+test("a token with one changed character has the same outcome as in @auth/core", async () => {
   const from = { secret: ["one", "two"], salt: "salt" }
   const token = await encode({ ...from, token: { sub: "1" } })
   const claims = await decode({ ...from, token })
@@ -128,7 +128,7 @@ test("a token with one character changed is read the same or refused with a code
   )
 })
 
-test("any text is refused with a code", async () => {
+test("any text is rejected with a code", async () => {
   const part = fc.oneof(fc.base64String(), text, fc.json().map(btoaUrl))
   const tokens = fc.oneof(
     text,
@@ -152,14 +152,14 @@ describe("with the clock stopped", () => {
   const start = 1_800_000_000
   const from = { secret: "secret", salt: "salt" }
 
-  test.each([-3600, -1, 0, 14])("a token that expired %i s ago is read", async (seconds) => {
+  test.each([-3600, -1, 0, 14])("a token that expired %i s ago is accepted", async (seconds) => {
     freeze(start)
     const token = await encode({ ...from, maxAge: 100 })
     freeze(start + 100 + seconds)
     expect(await decode({ ...from, token })).toMatchObject({ iat: start, exp: start + 100 })
   })
 
-  test.each([15, 16, 3600])("a token that expired %i s ago is refused", async (seconds) => {
+  test.each([15, 16, 3600])("a token that expired %i s ago is rejected", async (seconds) => {
     freeze(start)
     const token = await encode({ ...from, maxAge: 100 })
     freeze(start + 100 + seconds)

@@ -1,8 +1,8 @@
 /**
- * The secrets of a parameter `secret` in their order, without empty ones: an application may well name an old secret
- * that is no longer set.
+ * Returns the secrets of the parameter `secret` in their order, without empty ones. These are allowed because an
+ * application may list an old secret that is no longer set.
  *
- * @throws TypeError if it is, or holds, something else than text.
+ * @throws TypeError if a secret is not a string.
  */
 export function usableSecrets(secret: string | readonly string[] | undefined): string[] {
   const secrets: readonly unknown[] = Array.isArray(secret) ? secret : [secret]

@@ -12,10 +12,10 @@ const claims = { sub: "1", name: "Ada" }
 const noMatch = { code: "NO_MATCHING_SECRET" }
 const malformed = { code: "TOKEN_MALFORMED" }
 
-// A bit of typ changes no more than what the tag covers.
+// typ has no effect on decoding, so a flipped bit in it changes only the authenticated data.
 const unnamed = { kid: undefined, typ: "JWT" }
 
-/** A token of each form that Auth.js reads. */
+/** Creates a token of each form that Auth.js accepts. */
 async function tokens() {
   return [
     { form: "A256CBC-HS512", iv: 16, tag: 32, token: await encode({ token: claims, secret, salt }) },
@@ -34,7 +34,7 @@ function flipped(octets: Uint8Array, bit: number): string {
 }
 
 describe.each(forms)("a token ($form)", ({ token, iv, tag }) => {
-  test("as it is, is read", async () => {
+  test("unchanged is accepted", async () => {
     expect(await ours({ token, secret, salt })).toMatchObject({ claims })
   })
 
@@ -50,7 +50,7 @@ describe.each(forms)("a token ($form)", ({ token, iv, tag }) => {
     }
   })
 
-  test("with any bit of the header flipped: never read, and refused as jose does it", async () => {
+  test("with any bit of the header flipped: always rejected, with the same outcome as jose", async () => {
     const octets = octetsOf(token.split(".")[0] as string)
     const codes = new Set<string>()
     for (let bit = 0; bit < octets.length * 8; bit++) {
@@ -60,11 +60,11 @@ describe.each(forms)("a token ($form)", ({ token, iv, tag }) => {
       expect({ bit, ...outcome }).toEqual({ bit, ...(await joses(changed, secret, salt)) })
       codes.add(outcome.code)
     }
-    // Names and values changed to others, and JSON to none.
+    // A flipped bit changes a name or a value, or makes the JSON invalid.
     expect([...codes].toSorted()).toEqual(["NO_MATCHING_SECRET", "TOKEN_ALGORITHM_NOT_ALLOWED", "TOKEN_MALFORMED"])
   })
 
-  test("with any bit of its text flipped: read only where base64url has bits that say nothing, as jose does it", async () => {
+  test("with any bit of its text flipped: accepted only if the bit is unused in base64url, as in jose", async () => {
     const text = Buffer.from(token)
     const ends = new Set(token.split(".").map((_, part, parts) => parts.slice(0, part + 1).join(".").length - 1))
     for (let bit = 0; bit < text.length * 8; bit++) {
@@ -81,7 +81,7 @@ describe.each(forms)("a token ($form)", ({ token, iv, tag }) => {
     }
   })
 
-  test("with the tag or the IV cut or extended is refused", async () => {
+  test("with a shortened or extended tag or IV is rejected", async () => {
     for (let size = 0; size <= 48; size++) {
       const resized = (part: string) => base64url(Buffer.concat([octetsOf(part), Buffer.alloc(48)]).subarray(0, size))
       for (const [part, right] of [
@@ -97,7 +97,7 @@ describe.each(forms)("a token ($form)", ({ token, iv, tag }) => {
     }
   })
 
-  test("with the parts in any other order is refused", async () => {
+  test("with the parts in any other order is rejected", async () => {
     const parts = token.split(".")
     await fc.assert(
       fc.asyncProperty(fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 5 }), async (order) => {
@@ -109,7 +109,7 @@ describe.each(forms)("a token ($form)", ({ token, iv, tag }) => {
   })
 })
 
-test("any bit of any part of any token: never read", async () => {
+test("a token with any flipped bit is never accepted", async () => {
   const token = fc.record({
     claims: fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 5 }),
     secret: fc.string({ minLength: 1 }),
@@ -132,7 +132,7 @@ test("any bit of any part of any token: never read", async () => {
   )
 })
 
-test("a part of one token in another is refused", async () => {
+test("a token with a part of another token is rejected", async () => {
   const one = await encode({ token: { sub: "1" }, secret, salt })
   const other = (await encode({ token: { sub: "2" }, secret, salt })).split(".")
   for (const part of [2, 3, 4] as const) {
@@ -140,7 +140,7 @@ test("a part of one token in another is refused", async () => {
   }
 })
 
-test("who has the key can make an unreadable token with a right tag: its refusal is that of a wrong tag", async () => {
+test("an undecryptable token with a valid tag, made with the key, is rejected exactly like one with an invalid tag", async () => {
   const { key, kid } = await derive({ secret, salt })
   const header = base64url(JSON.stringify({ alg: "dir", enc: "A256CBC-HS512", kid }))
   const refusal = async (token: string) => decode({ token, secret, salt }).catch((error: unknown) => error)

@@ -4,11 +4,12 @@ import { encode } from "./encode.js"
 import { getToken } from "./get-token.js"
 import type { GetTokenParams, JWT, JWTDecodeParams } from "./types.js"
 
-/** What createTokenModule takes. */
+/** Options of createTokenModule. */
 export interface TokenModuleOptions {
   /**
-   * How many decrypted tokens are remembered: from 0, for none, as far as memory reaches. Together they take at most 4 KiB
-   * for each of this number; a token that alone takes more than that is not remembered. The least recently used go first.
+   * The maximum number of cached decrypted tokens: a whole number from 0, which disables the cache. The entries
+   * together take at most 4 KiB times this number. A token that alone needs more than that total is not cached. The
+   * least recently used tokens are evicted first.
    *
    * @default 1000
    */
@@ -23,8 +24,8 @@ export interface TokenModule {
 }
 
 /**
- * The functions `encode`, `decode` and `getToken` with a memory of their own for decrypted tokens. The functions that the
- * package exports by those names share one memory of the default size.
+ * Creates `encode`, `decode` and `getToken` with their own cache of decrypted tokens. The functions that the package
+ * exports by those names share one cache of the default size.
  *
  * @throws TypeError if cacheSize is not a whole number from 0.
  * @example

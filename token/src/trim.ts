@@ -1,4 +1,4 @@
-/** A text without those of its first and last characters that are among the given ones. In linear time. */
+/** Removes leading and trailing characters that are among the given ones. Takes linear time. */
 export function trim(text: string, characters: string): string {
   let start = 0
   let end = text.length

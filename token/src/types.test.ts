@@ -12,12 +12,12 @@ import {
   type JWTOptions,
 } from "./index.js"
 
-// The contract's types, and @auth/core's: the compiler is the test (`tsc --project test`).
+// Compares the types with those of the contract and of @auth/core. The compiler is the test (`tsc --project test`).
 
-/** Compiles only if both are the same type. */
+/** Compiles only if both types are the same. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const same = <_T extends true>() => {}
-/** Compiles only if each can stand for the other. */
+/** Compiles only if each type is assignable to the other. */
 const alike = <A, B extends A>(_: A extends B ? true : never) => {}
 
 test("the types are those of the contract", () => {
@@ -34,7 +34,7 @@ test("the types are those of the contract", () => {
   expect(true).toBe(true)
 })
 
-test("the functions can stand for those of @auth/core", () => {
+test("the functions are assignable to those of @auth/core", () => {
   const functions: Pick<typeof core, "encode" | "decode"> = { encode, decode }
   const overrides: Pick<core.JWTOptions, "encode" | "decode"> = { encode, decode }
   const find: <R extends boolean = false>(params: GetTokenParams<R>) => Promise<R extends true ? string : JWT | null> =

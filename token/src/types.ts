@@ -2,7 +2,7 @@
 export type Awaitable<T> = T | PromiseLike<T>
 
 /**
- * The claims that Auth.js itself puts into a token, and any other. All are optional (contract, section 2.6).
+ * The claims that Auth.js itself puts into a token, and any others. All are optional (contract, section 2.6).
  *
  * @example
  * ```ts
@@ -10,25 +10,25 @@ export type Awaitable<T> = T | PromiseLike<T>
  * ```
  */
 export interface DefaultJWT extends Record<string, unknown> {
-  /** Display name of the user. */
+  /** The display name of the user. */
   name?: string | null
-  /** E-mail address of the user. */
+  /** The e-mail address of the user. */
   email?: string | null
-  /** URL of the user's picture. */
+  /** The URL of the user's picture. */
   picture?: string | null
-  /** Id of the user (RFC 7519, section 4.1.2). */
+  /** The ID of the user (RFC 7519, section 4.1.2). */
   sub?: string
-  /** When the token was issued, in seconds since 1970 (RFC 7519, section 4.1.6). Set by encode. */
+  /** The time of issue, in seconds since 1970 (RFC 7519, section 4.1.6). Set by encode. */
   iat?: number
-  /** When the token ends, in seconds since 1970 (RFC 7519, section 4.1.4). Set by encode. */
+  /** The time of expiry, in seconds since 1970 (RFC 7519, section 4.1.4). Set by encode. */
   exp?: number
-  /** Id of the token, a UUID (RFC 7519, section 4.1.7). Set by encode. */
+  /** The ID of the token, a UUID (RFC 7519, section 4.1.7). Set by encode. */
   jti?: string
 }
 
 /**
- * The claims of a token: what decode returns, and what Auth.js's `jwt` callback returns (contract, section 2.6).
- * An application adds its own by declaration merging.
+ * The claims of a token: the result of decode, and of the `jwt` callback of Auth.js (contract, section 2.6). An
+ * application adds its own claims by declaration merging.
  *
  * @example
  * ```ts
@@ -41,7 +41,7 @@ export interface DefaultJWT extends Record<string, unknown> {
  */
 export interface JWT extends Record<string, unknown>, DefaultJWT {}
 
-/** What encode takes (contract, section 2.6). */
+/** The parameters of encode (contract, section 2.6). */
 export interface JWTEncodeParams<Payload = JWT> {
   /**
    * How long the token lives, in seconds.
@@ -49,29 +49,31 @@ export interface JWTEncodeParams<Payload = JWT> {
    * @default 2592000, 30 days
    */
   maxAge?: number
-  /** What the key is derived from beside the secret: Auth.js takes the name of the session cookie. At most 989 bytes. */
+  /** The salt of the key derivation. Auth.js uses the name of the session cookie. At most 989 bytes. */
   salt: string
-  /** The secret, or a list of them, the newest first: that one encrypts. */
+  /** The secret, or a list of secrets, newest first. The newest encrypts the token. */
   secret: string | string[]
   /**
-   * The claims, an object that JSON can hold. `iat`, `exp` and `jti` are replaced.
+   * The claims, as an object that JSON can represent. `iat`, `exp` and `jti` are replaced.
    *
    * @default {}
    */
   token?: Payload
 }
 
-/** What decode takes (contract, section 2.6). */
+/** The parameters of decode (contract, section 2.6). */
 export interface JWTDecodeParams {
   /** The salt that the token was issued with. */
   salt: string
-  /** The secret, or a list of them, the newest first. A rotation puts the new secret in front and keeps the old one. */
+  /**
+   * The secret, or a list of secrets, newest first. A rotation adds the new secret at the front and keeps the old one.
+   */
   secret: string | string[]
-  /** The token. Without one there is nothing to decode, and decode returns null. */
+  /** The token. Without one, decode returns null. */
   token?: string
 }
 
-/** Auth.js's option `jwt`: lifetime, and overrides of encode and decode (contract, section 2.6). */
+/** The option `jwt` of Auth.js: the lifetime, and replacements of encode and decode (contract, section 2.6). */
 export interface JWTOptions {
   /** The secret, or a list of them, the newest first. */
   secret: string | string[]
@@ -81,20 +83,20 @@ export interface JWTOptions {
    * @default 2592000, 30 days
    */
   maxAge: number
-  /** Issues a token in place of this module's encode. */
+  /** Issues a token instead of this module's encode. */
   encode: (params: JWTEncodeParams) => Awaitable<string>
-  /** Reads a token in place of this module's decode. */
+  /** Decodes a token instead of this module's decode. */
   decode: (params: JWTDecodeParams) => Awaitable<JWT | null>
 }
 
-/** Where messages go: the logger of an Auth.js configuration, or a console. */
+/** A receiver of log messages: the logger of an Auth.js configuration, or a console. */
 export interface LoggerInstance {
   warn(code: string): void
   error(error: Error): void
   debug(message: string, metadata?: unknown): void
 }
 
-/** What getToken takes (contract, section 2.6). */
+/** The parameters of getToken (contract, section 2.6). */
 export interface GetTokenParams<R extends boolean = false> {
   /** The request, or its headers. Only `Cookie` and `Authorization` are read. */
   req: Request | { headers: Headers | Record<string, string> }
@@ -105,13 +107,13 @@ export interface GetTokenParams<R extends boolean = false> {
    */
   secureCookie?: boolean
   /**
-   * Name of the session cookie.
+   * The name of the session cookie.
    *
    * @default `authjs.session-token`, or `__Secure-authjs.session-token` with secureCookie
    */
   cookieName?: string
   /**
-   * Return the token itself, unread, in place of its claims. No secret is needed then.
+   * Whether to return the token itself, without decoding it, instead of its claims. No secret is needed then.
    *
    * @default false
    */
@@ -129,13 +131,14 @@ export interface GetTokenParams<R extends boolean = false> {
    */
   salt?: string
   /**
-   * Reads the token in place of this module's decode. What it throws counts as a token that cannot be read.
+   * Decodes the token instead of this module's decode. A token for which it throws counts as one that cannot be
+   * decoded.
    *
    * @default decode
    */
   decode?: JWTOptions["decode"]
   /**
-   * Told, at the level debug, the code of the error when a token could not be read; never the token.
+   * Receives the error code of each token that could not be decoded, at the level debug. It never receives the token.
    *
    * @default none
    */

@@ -17,19 +17,19 @@ afterAll(() => {
 describe.each(vectors.valid)("valid: $name", (vector) => {
   const { token, secrets: secret, salt, payload, differsFromAuthCore } = vector
 
-  test("decode reads it", async () => {
+  test("decode accepts it", async () => {
     frozen(vector)
     expect(await decode({ token, secret, salt })).toEqual(payload)
   })
 
-  test(`@auth/core ${differsFromAuthCore ? "refuses" : "reads"} it`, async () => {
+  test(`@auth/core ${differsFromAuthCore ? "rejects" : "accepts"} it`, async () => {
     frozen(vector)
     const read = core.decode({ token, secret, salt })
     if (differsFromAuthCore) await expect(read).rejects.toThrow()
     else expect(await read).toEqual(payload)
   })
 
-  test("@auth/core reads what encode makes of its claims", async () => {
+  test("@auth/core decodes the token that encode issues with its claims", async () => {
     frozen(vector)
     const again = await encode({ token: payload, secret, salt, maxAge: 60 })
     const claims = await core.decode({ token: again, secret, salt })
@@ -48,14 +48,14 @@ describe.each(vectors.refused)("refused: $name", (vector) => {
     expect(await failure(decode({ token, secret, salt }))).toMatchObject({ code })
   })
 
-  test("getToken finds nobody", async () => {
+  test("getToken returns null", async () => {
     frozen(vector)
-    // What a header cannot hold is not of interest here.
+    // Percent-encoded, because a token may contain characters that a header cannot contain.
     const authorization = `Bearer ${encodeURIComponent(token)}`
     expect(await getToken({ req: { headers: { authorization } }, secret, salt })).toBeNull()
   })
 
-  test(`@auth/core ${differsFromAuthCore ? "reads" : "refuses"} it`, async () => {
+  test(`@auth/core ${differsFromAuthCore ? "accepts" : "rejects"} it`, async () => {
     frozen(vector)
     const error = await failure(core.decode({ token, secret, salt }))
     if (differsFromAuthCore) expect(error).toBeUndefined()
@@ -73,7 +73,7 @@ describe.each(vectors.requests)("request: $name", (vector) => {
     ...(secureCookie !== undefined && { secureCookie }),
     ...(salt !== undefined && { salt }),
   }
-  // Headers joins Cookie fields as HTTP/2 wants it.
+  // Headers joins Cookie fields with "; ", as HTTP/2 requires.
   const joined = new Headers(headers.map(([name, value]): [string, string] => [name, value]))
 
   test.each([
@@ -86,7 +86,7 @@ describe.each(vectors.requests)("request: $name", (vector) => {
     expect(await getToken({ ...options, req: req() })).toEqual(payload)
   })
 
-  test(`@auth/core ${differsFromAuthCore ? "finds something else" : "finds the same"}`, async () => {
+  test(`@auth/core ${differsFromAuthCore ? "returns another result" : "returns the same"}`, async () => {
     frozen(vector)
     const found = await core.getToken({ ...options, req: { headers: joined } })
     if (differsFromAuthCore) expect(found).not.toEqual(payload)
@@ -94,7 +94,7 @@ describe.each(vectors.requests)("request: $name", (vector) => {
   })
 })
 
-test("the vectors cover every code but that of a missing secret", () => {
+test("the vectors cover every code except MISSING_SECRET", () => {
   expect([...new Set(vectors.refused.map(({ code }) => code))].toSorted()).toEqual([
     "NO_MATCHING_SECRET",
     "TOKEN_ALGORITHM_NOT_ALLOWED",
@@ -104,13 +104,13 @@ test("the vectors cover every code but that of a missing secret", () => {
   ])
 })
 
-test("a name stands for one vector", () => {
+test("the names of vectors are unique", () => {
   for (const list of [vectors.valid, vectors.refused, vectors.requests]) {
     expect(new Set(list.map(({ name }) => name)).size).toBe(list.length)
   }
 })
 
-test("vectors that need no frozen clock hold at the present time", async () => {
+test("vectors that need no frozen clock are correct at the present time", async () => {
   jest.useRealTimers()
   for (const { clock, token, secrets: secret, salt, payload } of vectors.valid) {
     if (clock !== "frozen") expect(await decode({ token, secret, salt })).toEqual(payload)

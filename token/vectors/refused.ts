@@ -46,7 +46,7 @@ const noMatch = vector("NO_MATCHING_SECRET")
 const expired = vector("TOKEN_EXPIRED")
 const notYet = vector("TOKEN_NOT_YET_VALID")
 
-/** Changes parameters of the header, without encrypting again. */
+/** Changes parameters of the header without encrypting the token again. */
 const inHeader = (change: Claims) => (header: string) =>
   base64url.encode(JSON.stringify({ ...JSON.parse(new TextDecoder().decode(base64url.decode(header))), ...change }))
 

@@ -11,15 +11,15 @@ function vector(name: string, headers: RequestVector["headers"], payload: Payloa
   return { name, ...marks, headers, ...rest, secrets, now: issued, payload }
 }
 
-/** A request with one header Cookie of these cookies. */
+/** Creates a request with one header Cookie that has these cookies. */
 const cookies = (name: string, pairs: string[], payload: Payload, options?: Options) =>
   vector(name, [["Cookie", pairs.join("; ")]], payload, options)
 
-/** A request with one header Authorization. */
+/** Creates a request with one header Authorization. */
 const bearer = (name: string, value: string, payload: Payload, options?: Options) =>
   vector(name, [["Authorization", value]], payload, options)
 
-/** The cookies that Auth.js makes of a token: pieces of 3936 characters, if it is longer than that. */
+/** Returns the cookies in which Auth.js stores a token: chunks of 3936 characters if the token is longer than that. */
 function chunks({ token }: Issued): string[] {
   const pieces = token.match(/.{1,3936}/g) ?? []
   return pieces.length === 1 ? [`${cookie}=${token}`] : pieces.map((piece, index) => `${cookie}.${index}=${piece}`)

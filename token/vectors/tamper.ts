@@ -1,4 +1,4 @@
-/** A token with one of its five parts changed: header, encrypted key, iv, ciphertext, tag. */
+/** Returns a token with one of its five parts changed: header, encrypted key, IV, ciphertext or tag. */
 export function withPart(token: string, part: 0 | 1 | 2 | 3 | 4, change: (part: string) => string): string {
   return token
     .split(".")
@@ -6,5 +6,5 @@ export function withPart(token: string, part: 0 | 1 | 2 | 3 | 4, change: (part: 
     .join(".")
 }
 
-/** Changes the first character of a part. Bits of the last may not count. */
+/** Changes the first character of a part, because bits of the last character may be unused. */
 export const otherFirst = (part: string): string => (part.startsWith("A") ? "B" : "A") + part.slice(1)

@@ -40,7 +40,7 @@ const kinds = {
 
 interface Options {
   secrets?: string[]
-  /** The secret that encrypts. Default: the last. */
+  /** The secret that encrypts the token. Default: the last one. */
   by?: string
   salt?: string
   enc?: "A256GCM"

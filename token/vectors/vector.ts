@@ -1,4 +1,4 @@
-/** A token, and what it is read with. README.md describes the fields. */
+/** A token and the inputs of its decoding. README.md describes the fields. */
 export interface Vector {
   name: string
   clock?: "frozen"
@@ -9,17 +9,17 @@ export interface Vector {
   token: string
 }
 
-/** A token that is read. */
+/** A token that decode accepts. */
 export interface ValidVector extends Vector {
   payload: Record<string, unknown>
 }
 
-/** A token that is refused. */
+/** A token that decode rejects. */
 export interface RefusedVector extends Vector {
   code: string
 }
 
-/** A request, and what getToken finds in it. */
+/** A request and the result of getToken for it. */
 export interface RequestVector {
   name: string
   differsFromAuthCore?: true
@@ -33,7 +33,7 @@ export interface RequestVector {
   payload: Record<string, unknown> | string | null
 }
 
-/** What vectors.json holds. */
+/** The content of vectors.json. */
 export interface Vectors {
   version: 1
   valid: ValidVector[]

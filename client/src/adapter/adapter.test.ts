@@ -63,7 +63,7 @@ const wire = {
   },
 }
 
-/** Every method, what it is called with here, and what it answers when the service has what it looks for. */
+/** For every method: a call, and its result if the service finds the record. */
 const methods: {
   [K in keyof Required<Adapter>]: { call: (a: AuthwireAdapterMethods) => Promise<unknown>; gives: unknown }
 } = {
@@ -101,7 +101,7 @@ const methods: {
 }
 const names = Object.keys(methods) as (keyof Adapter)[]
 
-/** What each method of the contract answers when there is no such thing; the others throw. */
+/** The result of each method whose record does not exist, by its error reason. The other methods throw. */
 const absences = {
   getUser: ["USER_NOT_FOUND", null],
   getUserByEmail: ["USER_NOT_FOUND", null],
@@ -117,7 +117,7 @@ const absences = {
 } as const
 const reasons = [...new Set(Object.values(absences).map(([reason]) => reason))]
 
-/** A service of which every method answers the same, or fails. */
+/** Creates a service whose methods all succeed with fixed responses, or all fail. */
 function routes(failure?: () => ConnectError, log: { method: string; request: unknown; header: Headers }[] = []) {
   const always =
     <T>(answer: T) =>
@@ -179,11 +179,11 @@ test("exactly the 19 methods of the contract", () => {
 describe.each(names)("%s", (name) => {
   const { call, gives } = methods[name]
 
-  test("gives what the service answers, and needs no `this`", async () => {
+  test("returns the service's response, and needs no `this`", async () => {
     expect(await call(adapterOver())).toStrictEqual(gives)
   })
 
-  test.each(reasons)("when the service says %s", async (reason) => {
+  test.each(reasons)("when the service reports %s", async (reason) => {
     const [absence, nothing] = absences[name as keyof typeof absences] ?? []
     const answer = call(adapterOver(failure(Code.NotFound, reason)))
     if (reason === absence) expect(await answer).toBe(nothing)
@@ -207,7 +207,7 @@ describe.each(names)("%s", (name) => {
   })
 })
 
-describe("what goes over the wire", () => {
+describe("requests to the service", () => {
   const sent = async (call: (adapter: AuthwireAdapterMethods) => Promise<unknown>) => {
     const log: { method: string; request: unknown }[] = []
     await call(adapterOver(undefined, log as never))
@@ -222,7 +222,7 @@ describe("what goes over the wire", () => {
     })
   })
 
-  test("updateUser with nothing to change asks for the user", async () => {
+  test("updateUser without changes requests the user", async () => {
     expect(await sent(({ updateUser }) => updateUser({ id: "u1" }))).toMatchObject({
       method: "UpdateUser",
       request: { id: "u1", updateMask: { paths: [] } },
@@ -251,7 +251,7 @@ describe("what goes over the wire", () => {
       "extra.x[0] must be a finite number",
     ],
   ] as [string, (a: AuthwireAdapterMethods) => Promise<unknown>, string][])(
-    "%s does not send what breaks a rule",
+    "%s does not send an invalid value",
     async (method, call, rule) => {
       const log: never[] = []
       const error = await caught(call(adapterOver(undefined, log)))
@@ -262,7 +262,7 @@ describe("what goes over the wire", () => {
     },
   )
 
-  test("apiKey and headers; those of a call win", async () => {
+  test("contain apiKey and headers; headers of a call take precedence", async () => {
     const log: { header: Headers }[] = []
     const transport = createRouterTransport(routes(undefined, log as never))
     const { adapter, users } = createAuthwireClient({ url, transport, apiKey: "k1", headers: { "X-Tenant": "a" } })

@@ -31,20 +31,22 @@ export interface ServiceClients {
   authenticators: Client<typeof AuthenticatorService>
 }
 
-/** All 19 methods of the contract. */
+/** The 19 methods of the adapter contract. */
 export type AuthwireAdapterMethods = ReturnType<typeof createAdapter>
 
 type AccountKey = Pick<AdapterAccount, "provider" | "providerAccountId">
 
 /**
- * The adapter of Auth.js over typed clients. A literal of closures: Auth.js copies the functions out of it.
+ * Creates the Auth.js adapter from typed clients. It is an object of closures, because Auth.js copies the functions out
+ * of it.
  *
- * Every method throws AuthwireError. Null (or undefined, where the contract says so) means that the service itself said
- * that there is no such thing, never that it could not be asked: Auth.js would create a second user.
+ * Every method throws AuthwireError if it fails. Null (or undefined, where the contract says so) means that the service
+ * itself reported that the record does not exist, never that the service was unreachable. Otherwise Auth.js would
+ * create a second user during an outage.
  *
  * @param clients - The clients to call.
- * @param address - Where the service is, for error messages.
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @param address - The address of the service, for error messages.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
 export function createAdapter(clients: ServiceClients, address: string, options: AdapterOptions = {}) {
   const { users, accounts, sessions, verificationTokens, authenticators } = clients
@@ -55,7 +57,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
     throw wrongOption("signOutOn", "must be a list of emailChange and unlinkAccount")
   const access = options.sessions === undefined ? undefined : sessionAccess(sessions, options.sessions)
 
-  /** Makes a method whose answer may be that there is nothing: with which reason the service says so. */
+  /** Creates a method that returns null if the service reports NOT_FOUND with the reason `absence`. */
   function finding<A extends unknown[], T>(
     method: string,
     absence: keyof typeof ErrorReason,
@@ -79,56 +81,62 @@ export function createAdapter(clients: ServiceClients, address: string, options:
 
   return {
     /**
-     * Creates a user whose sign-up begins, as Auth.js does: with `--provisional-sign-up` the user gives way to the next
-     * one with the same address until an account is linked. An `id` that is given is kept, otherwise the service makes a
-     * UUID.
+     * Creates a user at the beginning of a sign-up. If the service runs with `--provisional-sign-up`, the next sign-up
+     * with the same e-mail address replaces the user, unless an account has been linked before. A given `id` is kept,
+     * otherwise the service generates a UUID.
      */
     createUser: calling("createUser", async (user: AdapterUser) => {
       const answer = await users.createUser({ ...convert.userToWire(user), provisional: true })
       return convert.userFromWire(answer.user)
     }),
 
-    /** The user with an id, or null. */
+    /** Returns the user with this ID, or null. */
     getUser: finding("getUser", "USER_NOT_FOUND", async (id: string) => {
       const answer = await users.getUser({ id: text("id", id) })
       return convert.userFromWire(answer.user)
     }),
 
-    /** The user with an e-mail address, or null. ASCII case and white space around the address do not count. */
+    /** Returns the user with this e-mail address, or null. ASCII case and surrounding white space are ignored. */
     getUserByEmail: finding("getUserByEmail", "USER_NOT_FOUND", async (email: string) => {
       const answer = await users.getUserByEmail({ email: text("email", email) })
       return convert.userFromWire(answer.user)
     }),
 
-    /** The user to whom an account is linked, or null. */
+    /** Returns the user to which this account is linked, or null. */
     getUserByAccount: finding("getUserByAccount", "USER_NOT_FOUND", async (account: AccountKey) => {
       const answer = await users.getUserByAccount(accountKey(account))
       return convert.userFromWire(answer.user)
     }),
 
-    /** Changes the properties given: an undefined one is left alone, null clears. Throws if there is no such user. */
+    /**
+     * Changes the given properties. An undefined property is left unchanged, null clears it. Throws if the user does
+     * not exist.
+     */
     updateUser: calling("updateUser", async (user: Partial<AdapterUser> & Pick<AdapterUser, "id">) => {
       const revokeSessionsOnEmailChange = signOutOn.includes("emailChange")
       const answer = await users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
       return convert.userFromWire(answer.user)
     }),
 
-    /** Deletes a user with all its accounts, sessions and authenticators. Returns it as it was, null if it was not. */
+    /**
+     * Deletes a user with all its accounts, sessions and authenticators. Returns the deleted user, or null if it did
+     * not exist.
+     */
     deleteUser: finding("deleteUser", "USER_NOT_FOUND", async (userId: string) => {
       const answer = await users.deleteUser({ id: text("userId", userId) })
       return convert.userFromWire(answer.user)
     }),
 
-    /** Links an account to a user, or updates its tokens if it is linked to that user already. */
+    /** Links an account to a user, or updates its tokens if it is already linked to that user. */
     linkAccount: calling("linkAccount", async (account: AdapterAccount) => {
       const answer = await accounts.linkAccount(convert.accountToWire(account))
       return convert.accountFromWire(answer.account)
     }),
 
-    /** Unlinks an account from its user. Returns it as it was, undefined if it was not linked. */
+    /** Unlinks an account from its user. Returns the unlinked account, or undefined if it was not linked. */
     unlinkAccount: async (account: AccountKey) => (await unlinkAccount(account)) ?? undefined,
 
-    /** The account with this id at this provider, or null. */
+    /** Returns the account with this ID at this provider, or null. */
     getAccount: finding("getAccount", "ACCOUNT_NOT_FOUND", async (providerAccountId: string, provider: string) => {
       const answer = await accounts.getAccount(accountKey({ provider, providerAccountId }))
       return convert.accountFromWire(answer.account)
@@ -142,14 +150,20 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       return convert.sessionFromWire(answer.session)
     }),
 
-    /** A session that has not expired and its user, or null. With the option `sessions` it is extended if that is due. */
+    /**
+     * Returns a session that has not expired, with its user, or null. The option `sessions` extends the session if that
+     * is due.
+     */
     getSessionAndUser: finding("getSessionAndUser", "SESSION_NOT_FOUND", async (sessionToken: string) => {
       if (access !== undefined) return access.get(text("sessionToken", sessionToken))
       const answer = await sessions.getSessionAndUser({ sessionToken: text("sessionToken", sessionToken) })
       return { session: convert.sessionFromWire(answer.session), user: convert.userFromWire(answer.user) }
     }),
 
-    /** Changes the properties given, an undefined one is left alone. Null if the session was deleted or has expired. */
+    /**
+     * Changes the given properties. An undefined property is left unchanged. Returns null if the session was deleted or
+     * has expired.
+     */
     updateSession: finding(
       "updateSession",
       "SESSION_NOT_FOUND",
@@ -161,7 +175,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       },
     ),
 
-    /** Deletes a session. Returns it as it was, null if it was not. */
+    /** Deletes a session. Returns the deleted session, or null if it did not exist. */
     deleteSession: finding("deleteSession", "SESSION_NOT_FOUND", async (sessionToken: string) => {
       const answer = await sessions.deleteSession({ sessionToken: text("sessionToken", sessionToken) })
       return convert.sessionFromWire(answer.session)
@@ -174,12 +188,15 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       return convert.verificationTokenFromWire(answer.verificationToken)
     }),
 
-    /** Deletes a verification token and returns it, expired or not; null if there is none or it was used. */
+    /**
+     * Deletes a verification token and returns it, even if it has expired. Returns null if it does not exist or was
+     * used.
+     */
     useVerificationToken: finding(
       "useVerificationToken",
       "VERIFICATION_TOKEN_NOT_FOUND",
       async (key: { identifier: string; token: string }) => {
-        // A link that lost its address: Auth.js passes on what stood there, and tells the visitor that the link is bad.
+        // An incomplete link lacks one of the values. With null, Auth.js tells the visitor that the link is invalid.
         if (!key.identifier || !key.token) return null
         const answer = await verificationTokens.useVerificationToken({
           identifier: text("identifier", key.identifier),
@@ -189,7 +206,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       },
     ),
 
-    /** The authenticator with a credential id (Base64), or null. */
+    /** Returns the authenticator with this credential ID (Base64), or null. */
     getAuthenticator: finding("getAuthenticator", "AUTHENTICATOR_NOT_FOUND", async (credentialID: string) => {
       const answer = await authenticators.getAuthenticator({ credentialId: text("credentialID", credentialID) })
       return convert.authenticatorFromWire(answer.authenticator)
@@ -201,13 +218,15 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       return convert.authenticatorFromWire(answer.authenticator)
     }),
 
-    /** All authenticators of a user; of an unknown user none. */
+    /** Returns all authenticators of a user, or an empty list if the user does not exist. */
     listAuthenticatorsByUserId: calling("listAuthenticatorsByUserId", async (userId: string) => {
       const answer = await authenticators.listAuthenticatorsByUserId({ userId: text("userId", userId) })
       return answer.authenticators.map(convert.authenticatorFromWire)
     }),
 
-    /** Sets the counter of an authenticator. Throws if there is no such authenticator or its counter is higher. */
+    /**
+     * Sets the counter of an authenticator. Throws if the authenticator does not exist or its stored counter is higher.
+     */
     updateAuthenticatorCounter: calling(
       "updateAuthenticatorCounter",
       async (credentialID: string, newCounter: number) => {
@@ -222,9 +241,10 @@ export function createAdapter(clients: ServiceClients, address: string, options:
 }
 
 /**
- * Finds what makes the methods of an adapter: what they throw comes out as AuthwireError, with the name of the method.
+ * Returns a function that creates adapter methods. These convert every error into an AuthwireError that names the
+ * method.
  *
- * @param address - Where the service is, for error messages.
+ * @param address - The address of the service, for error messages.
  */
 export function callsOf(address: string) {
   return function calling<A extends unknown[], T>(

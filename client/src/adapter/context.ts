@@ -2,17 +2,17 @@ import type { CreateSessionRequestSchema } from "@authwire/proto/slim"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { optional, text } from "./field.js"
 
-/** What an application knows of the request that signs somebody in: Auth.js gives its adapter none of it. */
+/** The origin of a new session: properties of the sign-in request, which Auth.js does not pass to its adapter. */
 export interface SessionContext {
-  /** Address of the client. What does not fit into 64 characters is cut off. */
+  /** The address of the client. Truncated to 64 characters. */
   ip?: string | null | undefined
-  /** The header `user-agent`. What does not fit into 512 characters is cut off. */
+  /** The header `user-agent`. Truncated to 512 characters. */
   userAgent?: string | null | undefined
-  /** How the user was authenticated: `passkey`, `email`, … At most 64 characters. */
+  /** The authentication method, such as `passkey` or `email`. At most 64 characters. */
   authMethod?: string | null | undefined
-  /** Identifier of the provider. At most 255 bytes. */
+  /** The identifier of the provider. At most 255 bytes. */
   provider?: string | null | undefined
-  /** Who is signed in as the user: an identifier of a member of staff, say. At most 255 bytes. */
+  /** The identifier of the person who is signed in as the user, such as a member of staff. At most 255 bytes. */
   impersonator?: string | null | undefined
 }
 
@@ -23,7 +23,10 @@ type Origin = Pick<
   "ip" | "userAgent" | "authMethod" | "provider" | "impersonator"
 >
 
-/** What a client says of itself is cut, because nobody's sign-in may fail by it; what the application says is checked. */
+/**
+ * Converts a context to the fields of the request. Values that the client controls are truncated, because they must not
+ * make a sign-in fail. Values of the application are checked.
+ */
 export function contextToWire(context: SessionContext | null | undefined): Origin {
   const { ip, userAgent, authMethod, provider, impersonator } = context ?? {}
   return {

@@ -18,7 +18,9 @@ import fc from "fast-check"
 import * as convert from "./convert.js"
 import { maxDepth } from "./extra.js"
 
-/** Through bytes, as a request; then as the resource that a service answers with: their fields have the same numbers. */
+/**
+ * Serializes a message as a request and parses it as the resource in a response: their fields have the same numbers.
+ */
 function overTheWire<I extends DescMessage, O extends DescMessage>(input: I, init: MessageInitShape<I>, output: O) {
   return fromBinary(output, toBinary(input, create(input, init)))
 }
@@ -60,7 +62,7 @@ const names = {
   authenticator: Object.keys(minimal.authenticator).concat("transports"),
 }
 const json = fc.jsonValue({ stringUnit: "binary", maxDepth: 4 })
-/** Properties that the contract does not name, with any keys, `__proto__` among them. */
+/** Generates properties that the contract does not name, with any keys, including `__proto__`. */
 const extra = (named: string[]) =>
   fc
     .array(fc.tuple(fc.oneof(text, fc.constantFrom("__proto__", "constructor", "toString", "extra")), json), {
@@ -75,11 +77,11 @@ const nullable = (value: fc.Arbitrary<unknown>) => fc.option(value, { nil: null 
 const date = fc.date({ noInvalidDate: true })
 const double = fc.double({ noNaN: true, noDefaultInfinity: true })
 
-describe("what was given comes back", () => {
+describe("values are unchanged after conversion in both directions", () => {
   const roundTrip = (arbitrary: fc.Arbitrary<object>, there: (value: never) => object) =>
     fc.assert(
       fc.property(arbitrary, (value) => {
-        // Not toStrictEqual, which takes a property `constructor` for the type.
+        // toStrictEqual would treat a property `constructor` as the type.
         const back = there(value as never)
         if (!isDeepStrictEqual(back, value)) throw new Error(`came back as ${inspect(back)}`)
       }),
@@ -138,7 +140,7 @@ describe("what was given comes back", () => {
     expect(account({ ...minimal.account, expires_in: -0 })).toHaveProperty("expires_in", -0)
   })
 
-  test("extras as deep as they may be, in the deepest answers", () => {
+  test("extras of the maximum depth, in the most deeply nested responses", () => {
     let deep: unknown = 1
     for (let level = 0; level < maxDepth - 1; level++) deep = { a: deep }
     const wireUser = overTheWire(CreateUserRequestSchema, convert.userToWire({ deep } as never), UserSchema)
@@ -152,8 +154,8 @@ describe("what was given comes back", () => {
   })
 })
 
-// A field that a conversion does not know travels in `extra`, where the service rejects it.
-describe("a text of the schema is a property of its own", () => {
+// A field that a conversion does not know would be sent in `extra`, where the service rejects it.
+describe("every optional string field of the schema is converted as a separate property", () => {
   const texts = (message: DescMessage) =>
     message.fields
       .filter((field) => field.scalar === ScalarType.STRING && field.proto.proto3Optional)
@@ -184,7 +186,7 @@ describe("a text of the schema is a property of its own", () => {
 })
 
 describe("userToWire", () => {
-  test("an absent and a null property are two things, an undefined one is absent", () => {
+  test("distinguishes an absent property from null, and treats undefined as absent", () => {
     const wire = convert.userToWire({ id: "u1", emailVerified: null, name: null, image: undefined } as never)
     expect(wire).toMatchObject({ id: "u1", name: undefined, image: undefined, extra: { name: null } })
     expect(user({ id: "u1" })).toStrictEqual({ id: "u1", emailVerified: null })
@@ -194,11 +196,11 @@ describe("userToWire", () => {
     })
   })
 
-  test("an id that is null asks for one", () => {
+  test("leaves out an id that is null, so that the service generates one", () => {
     expect(convert.userToWire({ id: null, email: "a" } as never)).toMatchObject({ id: undefined, extra: undefined })
   })
 
-  test("named fields win over extras of the same name", () => {
+  test("named fields take precedence over extras of the same name", () => {
     const wire = create(UserSchema, { id: "u1", name: "Ada", extra: { id: "other", name: "Eve", emailVerified: true } })
     expect(convert.userFromWire(wire)).toStrictEqual({ id: "u1", name: "Ada", emailVerified: null })
   })
@@ -217,7 +219,7 @@ describe("dates", () => {
 })
 
 describe("updates", () => {
-  test("userUpdateToWire masks what is given; null has no value", () => {
+  test("userUpdateToWire lists the given properties in the mask; null has no value", () => {
     const given = {
       id: "u1",
       email: undefined,
@@ -238,12 +240,12 @@ describe("updates", () => {
     })
   })
 
-  test("nothing to change is an empty mask", () => {
+  test("the mask is empty without changes", () => {
     expect(convert.userUpdateToWire({ id: "u1" }).updateMask).toEqual({ paths: [] })
     expect(convert.sessionUpdateToWire({ sessionToken: "s" }).updateMask).toEqual({ paths: [] })
   })
 
-  test("sessionUpdateToWire masks what is given", () => {
+  test("sessionUpdateToWire lists the given properties in the mask", () => {
     const given = { sessionToken: "s", expires: new Date(1), userId: undefined, device: null }
     expect(convert.sessionUpdateToWire(given as never)).toMatchObject({
       sessionToken: "s",
@@ -255,7 +257,7 @@ describe("updates", () => {
   })
 })
 
-describe("a named property of the wrong type is named with its rule", () => {
+describe("the error of a named property of the wrong type contains its name and rule", () => {
   const users = (fields: object) => () => convert.userToWire({ ...minimal.user, ...fields })
   const updates = (fields: object) => () => convert.userUpdateToWire({ id: "u1", ...fields })
   const accounts = (fields: object) => () => convert.accountToWire({ ...minimal.account, ...fields })
@@ -300,7 +302,7 @@ describe("a named property of the wrong type is named with its rule", () => {
   })
 })
 
-describe("an answer that breaks the schema throws", () => {
+describe("a response that violates the schema causes an error", () => {
   test.each([
     [() => convert.userFromWire(undefined), "without a user"],
     [() => convert.sessionFromWire(undefined), "without a session"],

@@ -42,12 +42,15 @@ export function userToWire(user: Partial<AdapterUser>): MessageInitShape<typeof 
   return {
     id: optionalText("id", id),
     ...userFields({ email, emailVerified, name, image }),
-    // `emailVerified` is always there in the contract, so null and absent are one thing.
+    // The contract always has `emailVerified`, so null and absent mean the same.
     extra: extraToWire(rest, { email, name, image }),
   }
 }
 
-/** A property that is undefined is left alone; one that is null is named by the mask and has no value: it is cleared. */
+/**
+ * Converts an update of a user. An undefined property is left unchanged. A null property is named by the mask but has
+ * no value, which clears the field.
+ */
 export function userUpdateToWire(
   user: Partial<AdapterUser> & Pick<AdapterUser, "id">,
 ): MessageInitShape<typeof UpdateUserRequestSchema> {
@@ -73,7 +76,7 @@ function userFields({ email, emailVerified, name, image }: Record<string, unknow
 export function userFromWire(user: User | undefined): AdapterUser {
   if (user === undefined) throw malformed("without a user")
   const { id, email, emailVerified, name, image, extra } = user
-  // The type says that there is an e-mail address; at run time some providers hide it.
+  // The type requires an e-mail address, but some providers do not disclose it.
   return {
     ...extra,
     ...present({ id, email, name, image }),
@@ -146,7 +149,7 @@ export function sessionToWire(session: AdapterSession): MessageInitShape<typeof 
   }
 }
 
-/** A property that is undefined is left alone; none of a session's may be null. */
+/** Converts an update of a session. An undefined property is left unchanged. No property of a session may be null. */
 export function sessionUpdateToWire(
   session: Partial<AdapterSession> & Pick<AdapterSession, "sessionToken">,
 ): MessageInitShape<typeof UpdateSessionRequestSchema> {
@@ -231,7 +234,10 @@ function details(name: string, value: unknown): { items: JsonObject[] } {
   return { items }
 }
 
-/** The properties that are not undefined: an absent field of the wire is an absent property, not one that is undefined. */
+/**
+ * Returns the properties that are not undefined, because an unset field must become an absent property, not an
+ * undefined one.
+ */
 function present<T extends object>(properties: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const there: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(properties)) if (value !== undefined) there[name] = value

@@ -11,28 +11,28 @@ const failure = (rest: object) => {
   return undefined
 }
 
-/** `levels` objects, each in the one before, with a number at the bottom. */
+/** Creates `levels` nested objects with a number at the bottom. */
 const nested = (levels: number): object => (levels === 0 ? { a: 1 } : { a: nested(levels - 1) })
 
 describe("extraToWire", () => {
-  test("keeps values of JSON as they are", () => {
+  test("keeps JSON values unchanged", () => {
     const rest = { role: "admin", limits: [1, -2.5, 1e300, null, true], nested: { "": { "not-before-policy": 0 } } }
     expect(extraToWire(rest)).toEqual(rest)
   })
 
-  test("is absent when there is nothing", () => {
+  test("returns undefined without properties", () => {
     expect(extraToWire({})).toBeUndefined()
     expect(extraToWire({ role: undefined }, { name: "Ada", image: undefined })).toBeUndefined()
   })
 
-  test("holds the named properties that are null", () => {
+  test("contains the named properties that are null", () => {
     expect(extraToWire({ role: "admin" }, { name: null, image: undefined, email: "a" })).toEqual({
       role: "admin",
       name: null,
     })
   })
 
-  test("calls toJSON and drops what is undefined, as JSON does", () => {
+  test("calls toJSON and drops undefined properties, as JSON.stringify does", () => {
     const rest = {
       site: new URL("https://example.com/"),
       custom: { toJSON: (key: string) => `${key}!` },
@@ -52,7 +52,7 @@ describe("extraToWire", () => {
     )
   })
 
-  test("takes instances of classes and objects without a prototype", () => {
+  test("accepts instances of classes and objects without a prototype", () => {
     class Plan {
       name = "pro"
     }
@@ -62,7 +62,7 @@ describe("extraToWire", () => {
     })
   })
 
-  test("a key `__proto__` is a key like any other", () => {
+  test("treats `__proto__` like any other key", () => {
     const rest = JSON.parse(
       '{"__proto__": {"polluted": true}, "constructor": 1, "a": {"__proto__": 2, "prototype": 3}}',
     )
@@ -91,7 +91,7 @@ describe("extraToWire", () => {
     expect(failure({ "a\udc00": 1 })).toBe("extra.a\ufffd must be well-formed Unicode")
   })
 
-  test("rejects what contains itself, not what stands twice", () => {
+  test("rejects an object that contains itself, but not one that occurs twice", () => {
     const cycle: Record<string, unknown> = {}
     cycle.self = [cycle]
     expect(failure({ cycle })).toBe("extra.cycle.self[0] must not contain itself")
@@ -99,7 +99,7 @@ describe("extraToWire", () => {
     expect(extraToWire({ a: rest, b: rest })).toEqual({ a: rest, b: rest })
   })
 
-  test("rejects what is nested too deep for the wire", () => {
+  test("rejects values that exceed the maximum depth", () => {
     expect(failure(nested(maxDepth - 1))).toBeUndefined()
     expect(failure(nested(maxDepth))).toMatch(/^extra(\.a){32} must not be nested deeper than 32 levels$/)
     const endless = { toJSON: () => ({ endless }) }

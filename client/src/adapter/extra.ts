@@ -3,17 +3,18 @@ import { invalid } from "../error.js"
 import { isDate, wellFormed } from "./field.js"
 
 /**
- * How many objects and arrays may stand in each other, the outermost included: the service takes no more, because readers
- * of protobuf in some languages could not read it.
+ * The maximum nesting depth of objects and arrays, including the outermost. The service rejects deeper nesting, because
+ * protobuf parsers in some languages could not read it.
  */
 export const maxDepth = 32
 
 /**
- * The properties that the contract does not name, as google.protobuf.Struct. Undefined if there are none.
+ * Converts the properties that the contract does not name to a google.protobuf.Struct. Returns undefined if there are
+ * none.
  *
- * @param rest - What is left of an object without its named properties. Undefined ones are absent ones.
- * @param nullable - Named properties that may be null: those that are go into `extra`, because a field of the wire can
- * only be set or unset, and null is neither absent nor a value.
+ * @param rest - The object without its named properties. Undefined properties count as absent.
+ * @param nullable - Named properties that may be null. Those that are null are stored in `extra`, because a protobuf
+ * field can only be set or unset, and null is neither absent nor a value.
  */
 export function extraToWire(rest: object, nullable: Record<string, unknown> = {}): JsonObject | undefined {
   const nulls = Object.keys(nullable).filter((name) => nullable[name] === null)
@@ -22,15 +23,18 @@ export function extraToWire(rest: object, nullable: Record<string, unknown> = {}
 }
 
 interface JsonOptions {
-  /** What becomes of a Date: its ISO string, as in JSON, or an error, because it would come back as a text. */
+  /**
+   * How a Date is handled. `text` converts it to its ISO string, as in JSON. `rejected` throws an error, because the
+   * Date would be read back as a string.
+   */
   readonly dates?: "text" | "rejected"
-  /** Properties that are null beside those of the object. */
+  /** The names of additional properties that are null. */
   readonly nulls?: readonly string[]
 }
 
 /**
- * A copy of an object as JSON.stringify sees it: `toJSON` is called and undefined properties are dropped. What JSON
- * would lose silently (functions, symbols, maps, NaN) is an error that names the path.
+ * Copies an object as JSON.stringify would: calls `toJSON` and drops undefined properties. Throws an error with the
+ * path of a value that JSON would lose silently (a function, a symbol, a map, NaN).
  */
 export function jsonObject(
   path: string,
@@ -45,7 +49,7 @@ export function jsonObject(
     const json = toJson(at, key, item, { dates }, inside)
     return json === undefined ? [] : [[key, json]]
   })
-  // Object.fromEntries defines own properties, so that a key `__proto__` is a key like any other.
+  // Object.fromEntries defines own properties, so a key `__proto__` does not set the prototype.
   return Object.fromEntries([...entries, ...nulls.map((name): [string, JsonValue] => [name, null])])
 }
 
@@ -89,7 +93,10 @@ function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
   return typeof value === "object" && value !== null && "toJSON" in value && typeof value.toJSON === "function"
 }
 
-/** Whether a value is an object literal or an instance of the caller's classes; not an array, map, date or buffer. */
+/**
+ * Returns whether a value is an object literal or an instance of the caller's classes, not an array, map, date or
+ * buffer.
+ */
 export function isPlain(value: unknown): value is object {
   return Object.prototype.toString.call(value) === "[object Object]"
 }

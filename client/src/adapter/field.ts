@@ -1,7 +1,10 @@
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { invalid, malformed } from "../error.js"
 
-/** Checks the value of a named property and converts it to that of its field; `name` is the contract's. */
+/**
+ * Checks the value of a property and converts it to the value of its protobuf field. `name` is the property's name in
+ * the contract.
+ */
 type Check<T> = (name: string, value: unknown) => T
 
 /** The largest value of a uint32. */
@@ -34,18 +37,18 @@ export const time: Check<Timestamp> = (name, value) => {
   return timestampFromDate(value)
 }
 
-/** The check for a property that may be absent or null: both leave the field unset. */
+/** Makes a check accept an absent or null property, which leaves the field unset. */
 export function optional<T>(check: Check<T>): Check<T | undefined> {
   return (name, value) => (value === undefined || value === null ? undefined : check(name, value))
 }
 
-/** A string that UTF-8, and so the wire, can carry. */
+/** Rejects a string that UTF-8, and so protobuf, cannot encode. */
 export const wellFormed = (name: string, value: string): string => {
   if (!value.isWellFormed()) throw invalid(name, "must be well-formed Unicode")
   return value
 }
 
-/** Checks every text in a request, wherever it is; the error names the path. */
+/** Checks every string in a request, at any depth. The error names the path. */
 export function checkText(path: string, value: unknown): void {
   if (typeof value === "string") wellFormed(path, value)
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return
@@ -57,13 +60,13 @@ export function checkText(path: string, value: unknown): void {
   }
 }
 
-/** The date of a field that the schema promises in every answer. */
+/** Converts the timestamp of a field that the schema requires in every response. */
 export function date(field: string, value: Timestamp | undefined): Date {
   if (value === undefined) throw malformed(`without ${field}`)
   return timestampDate(value)
 }
 
-/** Not `instanceof`: test runners and sandboxes have a Date of their own for each realm. */
+/** Does not use `instanceof`, because test runners and sandboxes have a separate Date class for each realm. */
 export function isDate(value: unknown): value is Date {
   return Object.prototype.toString.call(value) === "[object Date]"
 }

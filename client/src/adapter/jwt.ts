@@ -6,24 +6,25 @@ import { callsOf } from "./adapter.js"
 import { jsonObject } from "./extra.js"
 import { text } from "./field.js"
 
-/** What Auth.js's `jwt` option takes: `encode` and `decode` (contract section 2.6, JWTOptions). */
+/** The functions for Auth.js's `jwt` option: `encode` and `decode` (contract section 2.6, JWTOptions). */
 export type RemoteJwtMethods = ReturnType<typeof createRemoteJwt>
 
 /**
- * Encodes and decodes the session tokens of Auth.js with the secrets of the service. The `secret` that Auth.js passes is
- * neither used nor sent: an application needs one of its own only for what it signs itself, such as CSRF tokens.
+ * Creates functions that encode and decode the session tokens of Auth.js with the secrets of the service. The `secret`
+ * that Auth.js passes is neither used nor sent. An application needs its own secret only for values that it signs
+ * itself, such as CSRF tokens.
  *
- * Both throw AuthwireError: UNAUTHENTICATED with the reason (`TOKEN_EXPIRED`, `NO_MATCHING_SECRET`, …) if a token cannot be
- * read, and the usual codes if the service cannot be asked.
+ * Both functions throw AuthwireError: UNAUTHENTICATED with the reason (`TOKEN_EXPIRED`, `NO_MATCHING_SECRET`, …) if a
+ * token cannot be read, and the usual codes if the call fails.
  *
  * @param tokens - The client to call.
- * @param address - Where the service is, for error messages.
+ * @param address - The address of the service, for error messages.
  */
 export function createRemoteJwt(tokens: Client<typeof TokenService>, address: string) {
   const calling = callsOf(address)
 
   return {
-    /** Issues a token. `maxAge` is in seconds; default 2,592,000 (30 days). */
+    /** Issues a token. `maxAge` is its lifetime in seconds. Default: 2,592,000 (30 days). */
     encode: calling("encode", async (params: JWTEncodeParams): Promise<string> => {
       const { token = {}, maxAge, salt } = params
       if (maxAge !== undefined && !Number.isFinite(maxAge))
@@ -36,7 +37,7 @@ export function createRemoteJwt(tokens: Client<typeof TokenService>, address: st
       return answer.token
     }),
 
-    /** The claims of a token; null if there is no token. */
+    /** Returns the claims of a token, or null if the token is missing or empty. */
     decode: calling("decode", async (params: JWTDecodeParams): Promise<JWT | null> => {
       const { token, salt } = params
       if (!token) return null

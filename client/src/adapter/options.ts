@@ -2,34 +2,36 @@ import type { SessionCacheOptions } from "../session-cache/options.js"
 import type { SessionContext } from "./context.js"
 import type { SessionAgeOptions } from "./session-access.js"
 
-/** What the adapter can be told beside how to reach the service. */
+/** Options of the adapter. */
 export interface AdapterOptions {
   /**
-   * Asked at every `createSession` for what is known of the request; the session is created when it has answered, and not
-   * at all if it throws. Default: the sessions are created without.
+   * Returns the context of the current request. It is called at every `createSession`. The session is created after the
+   * result is available, and is not created if the function throws. Default: sessions are created without a context.
    */
   context?: (() => SessionContext | null | undefined | Promise<SessionContext | null | undefined>) | undefined
   /**
-   * Reads and extends a session by one call, AccessSession, where Auth.js makes two. `getSessionAndUser` then returns the
-   * session as it is after that, and the `updateSession` that Auth.js may still make for the same request is answered
-   * without a call. Give it the ages that `session` of the configuration of Auth.js has; `{}` if that has none. With other
-   * ages Auth.js extends the session by a call of its own. The API key needs the scopes `sessions:read` and
+   * Reads and extends a session with one call, AccessSession, instead of the two calls of Auth.js. `getSessionAndUser`
+   * then returns the extended session. The `updateSession` that Auth.js may still make for the same request is answered
+   * without a call. Set the same ages as `session` of the Auth.js configuration, or `{}` if it has none. With other
+   * ages Auth.js extends the session with an additional call. The API key needs the scopes `sessions:read` and
    * `sessions:write`. Default: two calls.
    */
   sessions?: SessionAgeOptions | undefined
   /**
-   * Which calls sign the user out everywhere, on this device too, in the same transaction: `updateUser` where it gives another
-   * e-mail address, or none; `unlinkAccount`. The API key needs the scope `sessions:write` for them. Default: none.
+   * The events that sign the user out on all devices, including the current one, in the same transaction. `emailChange`
+   * is an `updateUser` that changes or removes the e-mail address. `unlinkAccount` is every call of that method. The
+   * API key needs the scope `sessions:write` for these calls. Default: none.
    */
   signOutOn?: readonly SignOutEvent[] | undefined
   /**
-   * Answers `getSessionAndUser` from memory, for as long as the service vouches for what is kept: it tells of every change, and
-   * what it has not confirmed for `maxStaleMs` is not used. What this client writes itself it sees at once. `{}` for the
-   * defaults. Needs a connection over gRPC of its own making; the client over `fetch` takes no such option, and neither does one
-   * with the option `transport`. The API key needs the scope `sessions:read`. Default: every call asks the service.
+   * Answers `getSessionAndUser` from memory while the service confirms that the cached sessions are current. The
+   * service announces every change, and the cache is not used if the last confirmation is older than `maxStaleMs`.
+   * Changes by this client take effect immediately. Use `{}` for the defaults. The cache requires a gRPC connection
+   * that this package creates: neither the client over `fetch` nor a client with the option `transport` accepts this
+   * option. The API key needs the scope `sessions:read`. Default: every call asks the service.
    */
   sessionCache?: SessionCacheOptions | undefined
 }
 
-/** What signs a user out everywhere, if the adapter is told so. */
+/** An event that can sign a user out on all devices; see the option `signOutOn`. */
 export type SignOutEvent = "emailChange" | "unlinkAccount"

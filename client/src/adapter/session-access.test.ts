@@ -6,7 +6,7 @@ import { AuthwireAdapter, type SessionAgeOptions } from "../index.js"
 
 afterEach(() => void jest.restoreAllMocks())
 
-/** An adapter of a service that extends every session, and what the service was asked. */
+/** Creates an adapter of a service that extends every session, with a log of the requests. */
 function adapterWith(sessions: SessionAgeOptions) {
   const asked: { name: string; request: unknown }[] = []
   const expires = timestampFromMs(Date.now() + 3_600_000)
@@ -36,18 +36,18 @@ test.each<[SessionAgeOptions, object]>([
     { maxAge: 0.29, updateAge: 1.9996 },
     { maxAge: { seconds: 0n, nanos: 290_000_000 }, updateAge: { seconds: 2n, nanos: 0 } },
   ],
-])("%p goes over the wire to the millisecond", async (ages, extend) => {
+])("%p is sent with a precision of milliseconds", async (ages, extend) => {
   const { getSessionAndUser, asked } = adapterWith(ages)
   await getSessionAndUser("s1")
   expect(asked).toMatchObject([{ name: "AccessSession", request: { sessionToken: "s1", extend } }])
 })
 
-test("of the sessions that Auth.js may still extend the last 1,000 are remembered", async () => {
-  // However long the calls take here: it is as if they were made at the same time.
+test("the last 1,000 sessions that Auth.js may still extend are remembered", async () => {
+  // The calls appear to be made at the same time, however long they take.
   jest.spyOn(Date, "now").mockReturnValue(Date.now())
   const { getSessionAndUser, updateSession, asked } = adapterWith({ maxAge: 3_600, updateAge: 0 })
   for (let n = 0; n < 1_001; n++) await getSessionAndUser(`s${n}`)
-  // One that is read again is among the last again.
+  // A session that is read again becomes the most recent one.
   await getSessionAndUser("s1")
   await getSessionAndUser("s1001")
   asked.length = 0
@@ -61,7 +61,7 @@ test("of the sessions that Auth.js may still extend the last 1,000 are remembere
   expect(asked.map(({ name }) => name)).toEqual(["UpdateSession", "UpdateSession"])
 })
 
-test("sessions that are far from due are not remembered", async () => {
+test("sessions whose extension is far from due are not remembered", async () => {
   const { getSessionAndUser, updateSession, asked } = adapterWith({ maxAge: 3_600, updateAge: 60 })
   await getSessionAndUser("s1")
   await updateSession({ sessionToken: "s1", expires: new Date(Date.now() + 3_600_000) })

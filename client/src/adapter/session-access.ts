@@ -4,45 +4,47 @@ import type { Client } from "@connectrpc/connect"
 import { wrongOption } from "../error.js"
 import * as convert from "./convert.js"
 
-/** The ages of sessions, both in seconds: the same as in `session` of the configuration of Auth.js. */
+/** The ages of sessions, both in seconds. They must equal those of `session` in the Auth.js configuration. */
 export interface SessionAgeOptions {
-  /** How long a session lasts from when it is extended. From 0.001 to 3,153,600,000. Default: 2,592,000 (30 days). */
+  /** The lifetime of a session from its extension on. From 0.001 to 3,153,600,000. Default: 2,592,000 (30 days). */
   maxAge?: number | undefined
   /**
-   * How long a session that was extended is not extended again; 0 extends it with each request. From 0 to 3,153,600,000.
+   * The shortest time between two extensions of a session; 0 extends it with each request. From 0 to 3,153,600,000.
    * Default: 86,400 (a day).
    */
   updateAge?: number | undefined
 }
 
-/** The longest age that the service takes: 36,500 days. */
+/** The longest age that the service accepts, in seconds: 36,500 days. */
 const longest = 3_153_600_000
 
 /**
- * How long after it has read a session Auth.js may take to ask for its extension, in milliseconds: it does so in the same
- * request, with nothing to wait for between the two.
+ * The longest time after a read within which Auth.js may request the extension of a session, in milliseconds. Auth.js
+ * does so in the same request and does not wait for anything in between.
  */
 const followsWithinMs = 5_000
 
-/** How many sessions are remembered at the most. Those of more requests at the same time are extended by a call of their own. */
+/**
+ * The maximum number of remembered sessions. If more requests are in progress, sessions are extended by separate calls.
+ */
 const rememberedSessions = 1_000
 
 /**
- * Reads sessions so that they are extended when that is due.
+ * Creates functions that read sessions with AccessSession, which extends a session if that is due.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
 export function sessionAccess(sessions: Client<typeof SessionService>, options: SessionAgeOptions) {
   if (typeof options !== "object" || options === null) throw wrongOption("sessions", "must be an object")
   const maxAge = age("maxAge", options.maxAge ?? 2_592_000, 0.001)
   const updateAge = age("updateAge", options.updateAge ?? 86_400, 0)
   const extend = { maxAge: duration(maxAge), updateAge: duration(updateAge) }
-  // The oldest first.
+  // Oldest entry first.
   const remembered = new Map<string, { session: AdapterSession; at: number }>()
 
   /**
-   * By its clock, which is not that of the service, Auth.js may find that an extension is still due, and with an
-   * `updateAge` of 0 it always does. Only such sessions are remembered.
+   * Remembers a session that Auth.js may still extend. By its own clock, which differs from the service's, Auth.js may
+   * find that an extension is still due. With an `updateAge` of 0 it always does.
    */
   function remember(session: AdapterSession): void {
     const at = Date.now()
@@ -56,7 +58,7 @@ export function sessionAccess(sessions: Client<typeof SessionService>, options: 
   }
 
   return {
-    /** A session and its user. Throws what the call throws. */
+    /** Returns a session and its user. Throws the error of the call. */
     async get(sessionToken: string) {
       const answer = await sessions.accessSession({ sessionToken, extend })
       const session = convert.sessionFromWire(answer.session)
@@ -65,8 +67,8 @@ export function sessionAccess(sessions: Client<typeof SessionService>, options: 
     },
 
     /**
-     * The session, if this is the update by which Auth.js extends what it has just read: one that changes the expiry only,
-     * to what it is when the session is extended now. Undefined for any other update.
+     * Returns the session if this update is the extension of a session that Auth.js has just read. Such an update
+     * changes only the expiry, to the value of an extension at this moment. Returns undefined for any other update.
      */
     extended({ sessionToken, expires, ...others }: Partial<AdapterSession> & Pick<AdapterSession, "sessionToken">) {
       const now = Date.now()

@@ -3,47 +3,47 @@ import { Code, ConnectError, type Transport, type UnaryResponse } from "@connect
 import { cancelled, serialize } from "../transport/grpc-wire.js"
 import { withHeader } from "../transport/traced.js"
 
-/** Whoever has a call in hand: a queue or a stream. */
-export interface Holder {
-  /** The call is over, whatever becomes of it there. */
+/** The queue or stream that a call is in. */
+export interface CallOwner {
+  /** Removes a call that is over. */
   drop(call: PipelinedCall): void
 }
 
 export interface PipelinedCallOptions {
   method: DescMethodUnary
   input: MessageInitShape<DescMessage>
-  /** What the call has beside the header of the stream. */
+  /** The headers of the call that the stream does not have. */
   header: Record<string, string>
-  /** The header with that of the stream. */
+  /** The headers of the call and the stream together. */
   wholeHeader: HeadersInit | undefined
-  /** As everywhere in Connect, zero or less means none. */
+  /** In milliseconds. As everywhere in Connect, zero or less means none. */
   timeoutMs: number | undefined
   signal: AbortSignal | undefined
 }
 
 /**
- * Stands for a call wherever calls are kept that come and go; empty once it is over. V8 makes the table of a Set or a Map
- * anew after some deletions, the old one points to the new, and what was in them stays until the next large collection:
- * these, and not the calls with all that they have.
+ * Holds a call in the queues and maps that change with every call, and is emptied when the call is over. V8 replaces the table of a Set or
+ * Map after some deletions, and removed entries may stay in memory until the next major garbage collection. So only the empty slots
+ * stay, and not the calls.
  */
 export interface Slot {
   call: PipelinedCall | undefined
 }
 
-/** A call of a unary method, from when it is made to when its caller has the outcome. */
+/** A call of a unary method, from its start to its outcome. */
 export class PipelinedCall {
   /** The full name of the method. */
   readonly method: string
   readonly message: Uint8Array
-  /** What the call has beside the header of the stream. */
+  /** The headers of the call that the stream does not have. */
   readonly header: Record<string, string>
-  /** How large message and header are, in bytes. */
+  /** The size of message and headers, in bytes. */
   readonly size: number
-  /** What the caller gets. */
+  /** The outcome for the caller. */
   readonly response: Promise<UnaryResponse>
-  /** Names the call in the stream that carries it. */
+  /** The id of the call in its stream. */
   id = 0
-  holder: Holder | undefined
+  owner: CallOwner | undefined
   readonly slot: Slot = { call: this }
 
   readonly #options: PipelinedCallOptions
@@ -61,7 +61,7 @@ export class PipelinedCall {
     this.message = serialize(method, create(method.input, options.input))
     this.header = options.header
     let size = this.message.length
-    // Names and values are ASCII; each pair has a frame.
+    // Names and values are ASCII. Each pair has an overhead of about 10 bytes.
     for (const name in options.header) size += name.length + (options.header[name]?.length ?? 0) + 10
     this.size = size
     const { promise, resolve, reject } = Promise.withResolvers<UnaryResponse>()
@@ -78,7 +78,7 @@ export class PipelinedCall {
     }
   }
 
-  /** How long the caller still waits, in milliseconds; undefined if for ever. */
+  /** The time that is left until the deadline, in milliseconds; undefined without a deadline. */
   get timeoutMs(): number | undefined {
     if (this.#end === undefined) return undefined
     return Math.min(Math.max(1, Math.ceil(this.#end - performance.now())), 0xffffffff)
@@ -100,7 +100,7 @@ export class PipelinedCall {
     this.#reject(error)
   }
 
-  /** Lets another transport make the call, with the time that is left. */
+  /** Makes the call over another transport, with the time that is left. */
   makeBy(transport: Transport): void {
     const { method, input, wholeHeader, signal } = this.#options
     const { timeoutMs } = this
@@ -118,13 +118,13 @@ export class PipelinedCall {
     if (this.slot.call === undefined) return
     clearTimeout(this.#timer)
     if (this.#onAbort !== undefined) this.#options.signal?.removeEventListener("abort", this.#onAbort)
-    this.holder?.drop(this)
-    this.holder = undefined
+    this.owner?.drop(this)
+    this.owner = undefined
     this.slot.call = undefined
   }
 }
 
-/** Headers are made only when somebody reads them: hardly anyone does. */
+/** The headers are created when they are read, because hardly any caller reads them. */
 class PipelinedResponse implements UnaryResponse {
   readonly stream = false
   readonly method: DescMethodUnary

@@ -5,7 +5,7 @@ import { endpointsOf, systemResolve } from "./endpoints.js"
 const tls = { serverName: "other.example.com" }
 
 describe("endpointsOf", () => {
-  test("http:// and https:// have one endpoint, whose name is not resolved here", async () => {
+  test("http:// and https:// have one endpoint, and their name is not resolved here", async () => {
     const resolve = () => Promise.reject(new Error("asked"))
     expect(await endpointsOf(grpcTarget({ url: "http://127.0.0.1:50051" }), resolve)).toEqual([
       { target: "dns:127.0.0.1:50051", settings: {} },
@@ -18,7 +18,7 @@ describe("endpointsOf", () => {
     expect(endpoint?.settings).toMatchObject({ "grpc.ssl_target_name_override": "other.example.com" })
   })
 
-  test("dns:/// has an endpoint for each address of the name, of either kind, once", async () => {
+  test("dns:/// has one endpoint for each IPv4 and IPv6 address of the name", async () => {
     const asked: string[] = []
     const resolve = async (host: string) => {
       asked.push(host)
@@ -33,7 +33,7 @@ describe("endpointsOf", () => {
     ])
   })
 
-  test("each address is asked for by the name, and must prove to be it in TLS", async () => {
+  test("each address is addressed by the name, and its certificate must be valid for the name", async () => {
     const url = "dns:///authwire.example.com:50051"
     const [byName] = await endpointsOf(grpcTarget({ url }), async () => ["10.0.0.1"])
     expect(byName?.settings).toMatchObject({
@@ -47,7 +47,7 @@ describe("endpointsOf", () => {
     })
   })
 
-  test("a name without addresses has no endpoint, and one that cannot be resolved is an error", async () => {
+  test("a name without addresses has no endpoint, and a failed resolution is an error", async () => {
     const target = grpcTarget({ url: "dns:///authwire.example.com:50051" })
     expect(await endpointsOf(target, async () => [])).toEqual([])
     await expect(endpointsOf(target, () => Promise.reject(new Error("no such name")))).rejects.toThrow("no such name")
@@ -55,7 +55,7 @@ describe("endpointsOf", () => {
 })
 
 describe("systemResolve", () => {
-  test("knows the names of this machine", async () => {
+  test("resolves the names of this machine", async () => {
     expect(await systemResolve("127.0.0.1")).toEqual(["127.0.0.1"])
     expect(await systemResolve("localhost")).toEqual(expect.arrayContaining([expect.stringMatching(/^(127\.|::1)/)]))
   })

@@ -3,24 +3,24 @@ import { isIPv6 } from "node:net"
 import type { ChannelOptions } from "@grpc/grpc-js"
 import type { GrpcTarget } from "../transport/grpc-target.js"
 
-/** One endpoint that serves, as a target of grpc-js. */
+/** One endpoint of the service, as a target of grpc-js. */
 export interface Endpoint {
   readonly target: string
   readonly settings: ChannelOptions
 }
 
-/** Finds the IP addresses of a name. Rejects if that fails. */
+/** Resolves a name to its IP addresses. Rejects if that fails. */
 export type Resolve = (host: string) => Promise<readonly string[]>
 
-/** How the system resolves names: also by its hosts file. */
+/** Resolves names as the system does, including its hosts file. */
 export const systemResolve: Resolve = async (host) => {
   const found = await lookup(host, { all: true })
   return found.map(({ address }) => address)
 }
 
 /**
- * The endpoints of a target. `http://` and `https://` have one, whose name grpc-js resolves itself; `dns:///` has one for
- * each address of the name, and each of them must prove to be the name in TLS.
+ * Returns the endpoints of a target. An `http://` or `https://` target has one, whose name grpc-js resolves itself. A `dns:///` target has one for
+ * each address of the name, and the certificate of each must be valid for the name.
  */
 export async function endpointsOf(
   { target, spread, settings }: GrpcTarget,

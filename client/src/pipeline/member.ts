@@ -4,48 +4,48 @@ import { type Client, connectivityState, type Metadata } from "@grpc/grpc-js"
 import type { PipelinedCall } from "./call.js"
 import { openPipelineStream, type PipelineStream } from "./stream.js"
 
-/** One connection of a pipeline: at most one stream that takes calls, and what is known of the endpoint. */
+/** One connection of the pool: at most one stream that takes calls, and the state of its endpoint. */
 export interface Member {
-  /** The stream that takes calls, if there is one; it may still have to hear from the service. */
+  /** The stream that takes calls, if there is one. It may still wait for the service's settings. */
   readonly stream: PipelineStream | undefined
-  /** A stream that the service asked to leave; it takes calls until there is another, but not for long. */
-  readonly leaving: PipelineStream | undefined
-  /** Whether the last stream ended because it had nothing to do: a new one can have calls at once or soon. */
-  readonly isResting: boolean
-  /** Whether the endpoint answers, but not to a pipeline: a proxy or an older server. */
+  /** A stream that the service asked to leave. It takes calls for a short time, until there is another one. */
+  readonly draining: PipelineStream | undefined
+  /** Whether the last stream ended because it was idle. A new one can then take calls at once or soon. */
+  readonly isIdle: boolean
+  /** Whether the endpoint answers but does not carry pipelines, like some proxies or an older server. */
   readonly rejectsPipeline: boolean
-  /** Why it had no stream when it last wanted one. */
+  /** The error of the last attempt to open a stream. */
   readonly error: ConnectError | undefined
-  /** Opens a stream if there is none and it is not too early. */
+  /** Opens a stream if there is none and the back-off is over. */
   open(): void
-  /** Opens a stream if there is none, although it may be early: it is about to be needed. */
-  hurry(): void
-  /** Ends a stream that had nothing to do since this was called before. */
-  rest(): void
-  /** Lets the stream go that the service asked to leave. */
-  leave(): void
-  /** Leaves the connection, if it is made, for it may be dead: the next call has a new one. Active calls may still end. */
-  renew(): void
-  /** Lets what is active end, and takes no more. */
+  /** Opens a stream if there is none, without regard to the back-off, because it will be needed soon. */
+  openNow(): void
+  /** Ends a stream that had no call since this was called before. */
+  endIfIdle(): void
+  /** Ends the draining stream when its calls are answered. */
+  endDraining(): void
+  /** Drops an established connection, because it may be dead. The next call opens a new one. Active calls may still end. */
+  reconnect(): void
+  /** Closes the member. Active calls may still end. */
   close(): void
 }
 
-/** What its owner hears of a member. */
+/** The events of a member. */
 export interface MemberEvents {
-  /** A stream takes calls, or there is an end to the hope for one. `unsent` calls must go elsewhere. */
+  /** A stream has opened, or could not be opened. `unsent` calls must be dispatched again. */
   changed(unsent: PipelinedCall[]): void
   /** Calls have ended. */
   space(): void
-  /** A stream is about to be left. */
-  leaving(): void
-  /** The endpoint failed: perhaps there are others by now. */
+  /** The service asked to leave the stream. */
+  draining(): void
+  /** The endpoint failed. There may be other endpoints by now. */
   failed(): void
 }
 
 export interface MemberOptions {
-  /** Makes a channel of its own. After a failure there is a new one: its pauses are ours. */
+  /** Creates a channel of its own. After a failure a new one is created, so that the back-off of this file applies and not that of grpc-js. */
   connect: () => Client
-  /** Gives an error that there is no connection better words. */
+  /** Improves the message of a connection error. */
   explain: (error: ConnectError) => ConnectError
   metadata: Metadata
   events: MemberEvents
@@ -53,48 +53,48 @@ export interface MemberOptions {
   random: () => number
 }
 
-/** How long the service may take to say that it carries a stream, in milliseconds. */
+/** The time that the service has to send its settings, in milliseconds. */
 const settingsTimeoutMs = 2_000
-/** How long an endpoint is left in peace that does not carry pipelines, or does not say so, in milliseconds. */
+/** The pause before a pipeline is tried again at an endpoint that does not carry them, or that sent no settings, in milliseconds. */
 const rejectedMs = 60_000
 const silentMs = 5_000
-/** The pause after a failure, in milliseconds: doubled with each, less up to a half by chance. */
+/** The bounds of the back-off after a failure, in milliseconds. It doubles with each failure, minus a random part of up to a half. */
 const minPauseMs = 100
 const maxPauseMs = 2_000
-/** How long a stream takes calls that the service asked to leave: it ends them a while later. In milliseconds. */
-const leavingMs = 500
+/** How long a draining stream takes further calls, in milliseconds. The service ends it some time later. */
+const drainingMs = 500
 
 export function createMember({ connect, explain, metadata, events, now, random }: MemberOptions): Member {
   let client: Client | undefined
   let stream: PipelineStream | undefined
-  let leaving: PipelineStream | undefined
-  let known: PipelineSettings | undefined
-  let resting = false
+  let draining: PipelineStream | undefined
+  let lastSettings: PipelineSettings | undefined
+  let idle = false
   let rejectsPipeline = false
   let failures = 0
   let retryAt = Number.NEGATIVE_INFINITY
   let error: ConnectError | undefined
-  let leavingTimer: NodeJS.Timeout | undefined
+  let drainingTimer: NodeJS.Timeout | undefined
   let watched: Client | undefined
   let closed = false
 
-  function leave(): void {
-    clearTimeout(leavingTimer)
-    leaving?.finish()
-    leaving = undefined
+  function endDraining(): void {
+    clearTimeout(drainingTimer)
+    draining?.finish()
+    draining = undefined
   }
 
-  /** The next calls belong on another stream. */
+  /** Moves the next calls to another stream. */
   function moveOn(): void {
-    leave()
-    leaving = stream
-    leavingTimer = setTimeout(leave, leavingMs)
+    endDraining()
+    draining = stream
+    drainingTimer = setTimeout(endDraining, drainingMs)
     stream = undefined
-    events.leaving()
+    events.draining()
     events.changed([])
   }
 
-  /** A proxy that ends a connection says so (GOAWAY) before it cuts what is active. */
+  /** Watches for a GOAWAY, which a proxy sends before it closes a connection with active calls. */
   function watch(): void {
     if (client === undefined || watched === client) return
     const current = client
@@ -114,8 +114,8 @@ export function createMember({ connect, explain, metadata, events, now, random }
     failures++
     const reachable = isConnected()
     const down = cause.code === Code.Unavailable
-    // What carried pipelines before and is silent now has not become an old server: it is down.
-    rejectsPipeline = silent ? known === undefined : !down || reachable
+    // An endpoint that carried pipelines before and sends nothing now is down, not an older server.
+    rejectsPipeline = silent ? lastSettings === undefined : !down || reachable
     const growingMs = Math.min(maxPauseMs, minPauseMs * 2 ** (failures - 1))
     const pauseMs = !rejectsPipeline || down ? growingMs : silent ? silentMs : rejectedMs
     retryAt = now() + pauseMs * (1 - random() / 2)
@@ -124,14 +124,14 @@ export function createMember({ connect, explain, metadata, events, now, random }
     client = undefined
   }
 
-  /** Ends a stream whose connection may be dead: then nobody would answer that it ends. */
+  /** Ends a stream whose connection may be dead. Without calls it is cancelled, because its regular end would never be answered. */
   function discard(stream: PipelineStream | undefined): void {
     if (stream?.load === 0) stream.abandon(new ConnectError("the process was suspended", Code.Unavailable))
     else stream?.finish()
   }
 
-  /** Makes the next attempt the first one. */
-  function forget(): void {
+  /** Resets the back-off. */
+  function resetBackoff(): void {
     if (rejectsPipeline) return
     failures = 0
     retryAt = Number.NEGATIVE_INFINITY
@@ -139,8 +139,8 @@ export function createMember({ connect, explain, metadata, events, now, random }
 
   function open(): void {
     if (stream !== undefined || closed) return
-    const trusted = resting && isConnected() ? known : undefined
-    resting = false
+    const trusted = idle && isConnected() ? lastSettings : undefined
+    idle = false
     if (now() < retryAt) return
     client ??= connect()
     const connection = client
@@ -148,7 +148,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
     let silent = false
     const timer = setTimeout(() => {
       silent = true
-      const code = known === undefined ? Code.DeadlineExceeded : Code.Unavailable
+      const code = lastSettings === undefined ? Code.DeadlineExceeded : Code.Unavailable
       opening.abandon(new ConnectError("the service does not say that it carries a pipeline", code))
     }, settingsTimeoutMs)
     const opening = openPipelineStream(connection, metadata, trusted, {
@@ -156,11 +156,11 @@ export function createMember({ connect, explain, metadata, events, now, random }
         clearTimeout(timer)
         carried = true
         if (client !== connection) return
-        known = settings
+        lastSettings = settings
         failures = 0
         error = undefined
         rejectsPipeline = false
-        leave()
+        endDraining()
         watch()
         events.changed([])
       },
@@ -171,7 +171,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
       closed(unsent, cause) {
         clearTimeout(timer)
         if (stream === opening) stream = undefined
-        if (leaving === opening) leave()
+        if (draining === opening) endDraining()
         if (!carried && client === connection)
           fail(cause ?? new ConnectError("the service ended the stream", Code.Unavailable), silent)
         events.changed(unsent)
@@ -185,11 +185,11 @@ export function createMember({ connect, explain, metadata, events, now, random }
     get stream() {
       return stream
     },
-    get leaving() {
-      return leaving
+    get draining() {
+      return draining
     },
-    get isResting() {
-      return resting
+    get isIdle() {
+      return idle
     },
     get rejectsPipeline() {
       return rejectsPipeline
@@ -198,26 +198,26 @@ export function createMember({ connect, explain, metadata, events, now, random }
       return error
     },
     open,
-    hurry() {
-      forget()
+    openNow() {
+      resetBackoff()
       open()
     },
-    rest() {
+    endIfIdle() {
       if (stream?.isOpen !== true || !stream.idle()) return
       stream.finish()
       stream = undefined
-      resting = true
+      idle = true
     },
-    leave,
-    renew() {
+    endDraining,
+    reconnect() {
       if (!isConnected()) return
-      const [old, last, connection] = [stream, leaving, client]
-      clearTimeout(leavingTimer)
+      const [old, last, connection] = [stream, draining, client]
+      clearTimeout(drainingTimer)
       stream = undefined
-      leaving = undefined
+      draining = undefined
       client = undefined
-      resting = false
-      forget()
+      idle = false
+      resetBackoff()
       discard(old)
       discard(last)
       connection?.close()
@@ -225,9 +225,9 @@ export function createMember({ connect, explain, metadata, events, now, random }
     close() {
       closed = true
       stream?.finish()
-      leave()
+      endDraining()
       stream = undefined
-      resting = false
+      idle = false
       client?.close()
       client = undefined
     },

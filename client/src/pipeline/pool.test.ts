@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals"
 import { FakeMember, idOf, makeCall } from "../../test/pipeline-fakes.js"
 import { createPipelinePool } from "./pool.js"
 
-/** A pool at these endpoints, whose clock stands still unless told; `found` is what the next look finds. */
+/** A pool with these endpoints and a clock that only the test moves. `found` is the result of the next lookup of endpoints. */
 async function setUp(targets: readonly string[] | Error, connections = 1) {
   const members: FakeMember[] = []
   const fallen: string[] = []
@@ -27,7 +27,7 @@ async function setUp(targets: readonly string[] | Error, connections = 1) {
     wallClock: () => world.time,
   })
   const turn = () => new Promise((resolve) => setImmediate(resolve))
-  /** Makes a call; how it ended, if it did. */
+  /** Makes a call, and records how it ended. */
   const send = (id: string, signal?: AbortSignal) => {
     const call = makeCall(id, signal)
     const end = { code: undefined as Code | undefined }
@@ -40,7 +40,7 @@ async function setUp(targets: readonly string[] | Error, connections = 1) {
   return { pool, world, members, fallen, send, turn }
 }
 
-/** The same with streams to all endpoints that are open and have a call each, as the first one brings it about. */
+/** The same with an open stream to each endpoint, each with one call. */
 async function setUpOpen(targets: readonly string[], connections?: number) {
   const world = await setUp(targets, connections)
   world.send("first")
@@ -52,7 +52,7 @@ async function setUpOpen(targets: readonly string[], connections?: number) {
 }
 
 describe("createPipelinePool", () => {
-  test("calls wait, in order, until a stream is carried, and then go there", async () => {
+  test("calls wait until a stream is open, and are then sent in order", async () => {
     const { members, send, turn } = await setUp(["a"])
     for (const id of ["1", "2", "3"]) send(id)
     await turn()
@@ -60,7 +60,7 @@ describe("createPipelinePool", () => {
     expect(members[0]?.settle().calls).toEqual(["1", "2", "3"])
   })
 
-  test("a call goes to the stream that has the fewest", async () => {
+  test("a call goes to the stream with the fewest calls", async () => {
     const { send, streams, turn } = await setUpOpen(["a", "b"], 2)
     expect(streams).toHaveLength(4)
     streams[0]!.calls = ["x", "x"]
@@ -72,7 +72,7 @@ describe("createPipelinePool", () => {
     expect(streams.map(({ load }) => load)).toEqual([3, 3, 3, 3])
   })
 
-  test("calls that are made together go together, up to sixteen and as long as there is space", async () => {
+  test("calls of one turn go to the same stream, up to sixteen and as long as it has space", async () => {
     const { send, streams, turn } = await setUpOpen(["a", "b"])
     for (let index = 0; index < 20; index++) send(`${index}`)
     expect(streams.map(({ load }) => load).sort()).toEqual([16, 4])
@@ -84,7 +84,7 @@ describe("createPipelinePool", () => {
     expect(streams[0]!.load).toBeLessThanOrEqual(3)
   })
 
-  test("calls beyond the space wait, and go in order when there is space; one that is given up leaves the queue", async () => {
+  test("calls wait in order while there is no space; a cancelled call leaves the queue", async () => {
     const { send, streams, members } = await setUpOpen(["a"])
     const [stream] = streams
     stream!.space = 2
@@ -101,13 +101,13 @@ describe("createPipelinePool", () => {
     expect(given.code).toBe(Code.Canceled)
   })
 
-  test("calls that a stream did not send before it ended go to another", async () => {
+  test("calls that a stream had not sent before it ended go to another stream", async () => {
     const { streams, members } = await setUpOpen(["a", "b"])
     members[0]!.fail(Code.Unavailable, [makeCall("1"), makeCall("2")])
     expect(streams[1]!.calls).toEqual(["1", "2"])
   })
 
-  test("a stream that is asked to be left takes calls until another is carried, which is opened without delay", async () => {
+  test("a draining stream takes calls until another one is open, which is opened without a back-off", async () => {
     const { send, members } = await setUpOpen(["a"])
     const old = members[0]!.drain()
     expect(members[0]!.hurries).toBe(1)
@@ -120,7 +120,7 @@ describe("createPipelinePool", () => {
     expect(next.calls).toEqual(["2"])
   })
 
-  test("of several endpoints, the next calls go to those that are not to be left", async () => {
+  test("with several endpoints, the next calls avoid a draining stream", async () => {
     const { send, members, streams } = await setUpOpen(["a", "b"])
     members[0]!.mayOpen = false
     const old = members[0]!.drain()
@@ -130,10 +130,10 @@ describe("createPipelinePool", () => {
     expect(members.map(({ hurries }) => hurries)).toEqual([1, 1])
   })
 
-  test("an endpoint that rests is used again; while it has to hear from the service, others serve", async () => {
+  test("an idle endpoint is used again; while its stream waits for settings, others take the calls", async () => {
     const { send, members, streams, turn } = await setUpOpen(["a", "b"])
     members[0]!.stream = undefined
-    members[0]!.isResting = true
+    members[0]!.isIdle = true
     streams[1]!.calls = ["x"]
     send("1")
     expect(streams[1]!.calls).toEqual(["x", "1"])
@@ -143,7 +143,7 @@ describe("createPipelinePool", () => {
     expect((members[0] as FakeMember).stream?.calls).toEqual(["2"])
   })
 
-  test("when all endpoints are down a call fails at once, with what the endpoint said", async () => {
+  test("when all endpoints are down, a call fails at once with the error of an endpoint", async () => {
     const { send, members, turn } = await setUpOpen(["a", "b"])
     for (const one of members) one.fail()
     const end = send("1")
@@ -151,7 +151,7 @@ describe("createPipelinePool", () => {
     expect(end.code).toBe(Code.Unavailable)
   })
 
-  test("calls that waited for a stream fail when it cannot be had", async () => {
+  test("calls that wait for a stream fail when it cannot be opened", async () => {
     const { send, members, turn } = await setUp(["a"])
     const ends = [send("1"), send("2")]
     await turn()
@@ -160,7 +160,7 @@ describe("createPipelinePool", () => {
     expect(ends.map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable])
   })
 
-  test("where pipelines are rejected calls are made on their own; so is one that is too large", async () => {
+  test("where pipelines are rejected, calls are made as unary calls; so is a call that is too large", async () => {
     const { send, members, fallen, streams } = await setUpOpen(["a"])
     streams[0]!.maxMessageBytes = 10
     send("longer than ten bytes")
@@ -170,7 +170,7 @@ describe("createPipelinePool", () => {
     expect(fallen).toEqual(["longer than ten bytes", "1"])
   })
 
-  test("a name that cannot be resolved fails the call, and is asked again a second later, not before", async () => {
+  test("a name that cannot be resolved fails the call, and is resolved again after a second, not before", async () => {
     const { send, world, members, turn } = await setUp(new Error("no such name"))
     const end = send("1")
     await turn()
@@ -186,7 +186,7 @@ describe("createPipelinePool", () => {
     expect(members[0]?.settle().calls).toEqual(["3"])
   })
 
-  test("endpoints that are new are used and those that are gone are closed, but not all at once", async () => {
+  test("new endpoints are used and removed ones are closed, but never all of them", async () => {
     const { send, world, members, turn } = await setUpOpen(["a", "b"])
     world.found = ["b", "c"]
     world.now = 30_000
@@ -200,7 +200,7 @@ describe("createPipelinePool", () => {
     expect(members.map(({ closed }) => closed)).toEqual([true, false, false])
   })
 
-  test("a failure makes it look for other endpoints, at most once a second", async () => {
+  test("after a failure the endpoints are looked up again, at most once a second", async () => {
     const { world, members, turn } = await setUpOpen(["a"])
     members[0]!.fail()
     await turn()
@@ -226,7 +226,7 @@ describe("createPipelinePool", () => {
     },
   )
 
-  test("it is idle without a stream and without a call that waits", async () => {
+  test("it is idle without a stream and without a waiting call", async () => {
     const { pool, members, send, turn } = await setUp(["a"])
     expect(pool.isIdle).toBe(true)
     send("1")
@@ -234,14 +234,14 @@ describe("createPipelinePool", () => {
     await turn()
     members[0]!.settle()
     expect(pool.isIdle).toBe(false)
-    members[0]!.leaving = members[0]!.stream
+    members[0]!.draining = members[0]!.stream
     members[0]!.stream = undefined
     expect(pool.isIdle).toBe(false)
-    members[0]!.leaving = undefined
+    members[0]!.draining = undefined
     expect(pool.isIdle).toBe(true)
   })
 
-  test("closed, it fails what waits, and closes its members", async () => {
+  test("closing fails the waiting calls, and closes the members", async () => {
     const { pool, send, members, turn } = await setUp(["a"])
     const end = send("1")
     await turn()

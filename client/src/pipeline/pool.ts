@@ -1,73 +1,73 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import { watchSuspension } from "../transport/suspension.js"
-import type { Holder, PipelinedCall, Slot } from "./call.js"
+import type { CallOwner, PipelinedCall, Slot } from "./call.js"
 import type { Endpoint } from "./endpoints.js"
 import type { Member, MemberEvents } from "./member.js"
 import type { PipelineStream } from "./stream.js"
 
-/** Spreads calls over the streams to all endpoints that serve. */
+/** Spreads calls over the streams to all available endpoints. */
 export interface PipelinePool {
   send(call: PipelinedCall): void
-  /** Whether it has neither a stream nor a call that waits for one. */
+  /** Whether there is neither a stream nor a call that waits for one. */
   readonly isIdle: boolean
-  /** Lets the active calls end, and takes no more. */
+  /** Closes the pool. Active calls may still end; later calls fail. */
   close(): void
 }
 
 export interface PoolOptions {
-  /** Finds the endpoints. Asked at the first call and, at most every `relookMs`, after failures and as time goes by. */
+  /** Finds the endpoints. Called at the first call, after failures and at intervals, at most every `minRefreshMs`. */
   endpoints: () => Promise<readonly Endpoint[]>
-  /** How many streams to each endpoint. */
+  /** The number of streams to each endpoint. */
   connections: number
   member: (endpoint: Endpoint, events: MemberEvents) => Member
-  /** Takes the calls that no pipeline carries. */
+  /** Makes the calls that no pipeline carries. */
   fallback: (call: PipelinedCall) => void
   now: () => number
-  /** The time of day, in milliseconds: it tells that the process was suspended. */
+  /** The time of day, in milliseconds. It reveals that the process was suspended. */
   wallClock: () => number
 }
 
-/** How often endpoints are looked up, at the most and without cause, in milliseconds. */
-const relookMs = 1_000
-const lookMs = 30_000
-/** How many calls that are made together go to one stream: the service answers lookups that come together by one statement. */
-const together = 16
-/** A stream without calls for so long, twice at the most, ends, and does not keep the process alive. In milliseconds. */
-const restMs = 500
+/** The shortest interval between two lookups of the endpoints, and the interval without failures, in milliseconds. */
+const minRefreshMs = 1_000
+const refreshMs = 30_000
+/** The most calls of one turn of the event loop that go to the same stream. The service answers lookups of one message by one statement. */
+const groupSize = 16
+/** A stream without calls ends after one to two times this long, so that it does not keep the process alive. In milliseconds. */
+const idleMs = 500
 
 export function createPipelinePool(options: PoolOptions): PipelinePool {
   const { endpoints, connections, member, fallback, now, wallClock } = options
   const membersOf = new Map<string, Member[]>()
   let members: Member[] = []
-  let lookedAt = Number.NEGATIVE_INFINITY
-  let looking = false
-  let lookError: ConnectError | undefined
-  let turn = 0
-  let sweep: NodeJS.Timeout | undefined
+  let refreshedAt = Number.NEGATIVE_INFINITY
+  let refreshing = false
+  let resolveError: ConnectError | undefined
+  let offset = 0
+  let idleTimer: NodeJS.Timeout | undefined
   let closed = false
-  /** Where the calls of this turn of the event loop go, and how many more. */
+  /** The stream of the calls of this turn of the event loop, and how many more it takes. */
   let group: { readonly stream: PipelineStream; left: number } | undefined
 
   const waiting = new Set<Slot>()
-  const queue: Holder = { drop: (call) => void waiting.delete(call.slot) }
+  const queue: CallOwner = { drop: (call) => void waiting.delete(call.slot) }
 
-  function look(ageMs: number): void {
-    if (looking || closed || now() - lookedAt < ageMs) return
-    looking = true
+  function refresh(maxAgeMs: number): void {
+    if (refreshing || closed || now() - refreshedAt < maxAgeMs) return
+    refreshing = true
     endpoints()
-      .then(settle, (cause: Error) => {
-        lookError = new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause)
+      .then(applyEndpoints, (cause: Error) => {
+        resolveError = new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause)
       })
       .finally(() => {
-        looking = false
-        lookedAt = now()
-        retry([])
+        refreshing = false
+        refreshedAt = now()
+        redispatch([])
       })
   }
 
-  function settle(found: readonly Endpoint[]): void {
-    lookError = found.length > 0 ? undefined : new ConnectError("the name has no address", Code.Unavailable)
-    // A name that has lost all its addresses is a mistake of the moment.
+  function applyEndpoints(found: readonly Endpoint[]): void {
+    resolveError = found.length > 0 ? undefined : new ConnectError("the name has no address", Code.Unavailable)
+    // A name without any address is taken for a temporary mistake.
     if (closed || found.length === 0) return
     const targets = new Set(found.map(({ target }) => target))
     for (const [target, gone] of membersOf) {
@@ -77,7 +77,12 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     }
     for (const endpoint of found) {
       if (membersOf.has(endpoint.target)) continue
-      const events: MemberEvents = { changed: retry, space: placeWaiting, leaving: hurry, failed: () => look(relookMs) }
+      const events: MemberEvents = {
+        changed: redispatch,
+        space: dispatchWaiting,
+        draining: openNow,
+        failed: () => refresh(minRefreshMs),
+      }
       membersOf.set(
         endpoint.target,
         Array.from({ length: connections }, () => member(endpoint, events)),
@@ -86,7 +91,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     members = [...membersOf.values()].flat()
   }
 
-  /** A stream that has space: for calls that are made together, the same. */
+  /** Returns a stream that has space; for the calls of one turn the same one. */
   function pick(): PipelineStream | undefined {
     if (group !== undefined && group.left > 0 && group.stream.hasSpace) {
       group.left--
@@ -95,7 +100,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     const stream = pickLeastLoaded()
     if (members.length > 1 && stream?.hasSpace) {
       if (group === undefined) process.nextTick(endGroup)
-      group = { stream, left: together - 1 }
+      group = { stream, left: groupSize - 1 }
     }
     return stream
   }
@@ -104,68 +109,68 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     group = undefined
   }
 
-  /** The stream that has the fewest calls; those that rest count as without any. */
+  /** Returns the stream with the fewest calls. An idle member counts as one without calls. */
   function pickLeastLoaded(): PipelineStream | undefined {
-    sweep ??= setInterval(rest, restMs).unref()
+    idleTimer ??= setInterval(endIdle, idleMs).unref()
     let best: Member | undefined
     let leastLoad = Number.POSITIVE_INFINITY
-    turn = (turn + 1) % Math.max(1, members.length)
+    offset = (offset + 1) % Math.max(1, members.length)
     for (let i = 0; i < members.length; i++) {
-      const one = members[(turn + i) % members.length] as Member
-      if (one.stream === undefined && !one.isResting) one.open()
+      const one = members[(offset + i) % members.length] as Member
+      if (one.stream === undefined && !one.isIdle) one.open()
       const { stream } = one
-      const load = one.isResting ? 0 : stream?.hasSpace ? stream.load : Number.POSITIVE_INFINITY
+      const load = one.isIdle ? 0 : stream?.hasSpace ? stream.load : Number.POSITIVE_INFINITY
       if (load < leastLoad) {
         best = one
         leastLoad = load
       }
     }
-    if (best?.isResting) {
+    if (best?.isIdle) {
       best.open()
-      // It has to hear from the service first: others may serve at once.
+      // The stream has to wait for the service's settings. Another one may take the call at once.
       if (best.stream?.hasSpace !== true) return pickLeastLoaded()
     }
-    return best?.stream ?? members.find((one) => one.leaving?.hasSpace)?.leaving
+    return best?.stream ?? members.find((one) => one.draining?.hasSpace)?.draining
   }
 
-  /** Gives a call to whoever can take it now, or fails it; false if it has to wait. */
-  function place(call: PipelinedCall): boolean {
+  /** Sends a call over a stream or the fallback, or fails it. Returns false if it has to wait. */
+  function dispatch(call: PipelinedCall): boolean {
     const stream = pick()
     if (stream !== undefined) {
       if (call.size > stream.maxMessageBytes) fallback(call)
       else stream.send(call)
       return true
     }
-    if ((looking && members.length === 0) || members.some((one) => one.stream?.isOpen)) return false
+    if ((refreshing && members.length === 0) || members.some((one) => one.stream?.isOpen)) return false
     if (members.some((one) => one.rejectsPipeline)) fallback(call)
     else if (members.some((one) => one.stream !== undefined)) return false
     else call.fail(unavailable())
     return true
   }
 
-  function wait(call: PipelinedCall): void {
-    call.holder = queue
+  function enqueue(call: PipelinedCall): void {
+    call.owner = queue
     waiting.add(call.slot)
   }
 
-  /** Something changed: those who wait may have their turn. */
-  function retry(unsent: readonly PipelinedCall[]): void {
-    for (const call of unsent) if (!place(call)) wait(call)
-    placeWaiting()
-    leaveDrained()
+  /** Dispatches calls again after a change of the members. */
+  function redispatch(unsent: readonly PipelinedCall[]): void {
+    for (const call of unsent) if (!dispatch(call)) enqueue(call)
+    dispatchWaiting()
+    leaveDraining()
   }
 
-  /** In order. */
-  function placeWaiting(): void {
+  /** Dispatches waiting calls, in order. */
+  function dispatchWaiting(): void {
     for (const slot of waiting) {
-      if (slot.call !== undefined && !place(slot.call)) break
+      if (slot.call !== undefined && !dispatch(slot.call)) break
       waiting.delete(slot)
     }
   }
 
   function unavailable(): ConnectError {
-    const error = members.find((one) => one.error !== undefined)?.error ?? lookError
-    // A new error for each call: its stack and its details are the caller's.
+    const error = members.find((one) => one.error !== undefined)?.error ?? resolveError
+    // Each call gets a new error, because its caller may change it.
     return new ConnectError(
       error?.rawMessage ?? "there is no connection",
       error?.code ?? Code.Unavailable,
@@ -175,43 +180,43 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     )
   }
 
-  /** A stream that the service asked to leave is left as soon as there is another. */
-  function leaveDrained(): void {
-    if (!members.some((one) => one.leaving !== undefined)) return
-    if (members.some((one) => one.stream?.isOpen)) for (const one of members) one.leave()
+  /** Leaves the draining streams as soon as there is another stream. */
+  function leaveDraining(): void {
+    if (!members.some((one) => one.draining !== undefined)) return
+    if (members.some((one) => one.stream?.isOpen)) for (const one of members) one.endDraining()
   }
 
-  function hurry(): void {
-    for (const one of members) one.hurry()
+  function openNow(): void {
+    for (const one of members) one.openNow()
   }
 
-  /** Nobody knows which connections are still there, nor whether the endpoints are the same. */
+  /** After a suspension the connections may be dead, and the endpoints may have changed. */
   const suspension = watchSuspension(() => {
-    for (const one of members) one.renew()
-    look(relookMs)
+    for (const one of members) one.reconnect()
+    refresh(minRefreshMs)
   }, wallClock)
 
-  function rest(): void {
+  function endIdle(): void {
     suspension.look()
-    for (const one of members) one.rest()
+    for (const one of members) one.endIfIdle()
     if (members.some((one) => one.stream !== undefined)) return
-    clearInterval(sweep)
-    sweep = undefined
+    clearInterval(idleTimer)
+    idleTimer = undefined
   }
 
   return {
     send(call) {
       suspension.look()
-      look(members.length > 0 ? lookMs : relookMs)
-      if (!place(call)) wait(call)
+      refresh(members.length > 0 ? refreshMs : minRefreshMs)
+      if (!dispatch(call)) enqueue(call)
     },
     get isIdle() {
-      return waiting.size === 0 && members.every((one) => one.stream === undefined && one.leaving === undefined)
+      return waiting.size === 0 && members.every((one) => one.stream === undefined && one.draining === undefined)
     },
     close() {
       closed = true
       suspension.stop()
-      clearInterval(sweep)
+      clearInterval(idleTimer)
       for (const { call } of waiting) call?.fail(new ConnectError("the client is closed", Code.FailedPrecondition))
       for (const one of members) one.close()
     },

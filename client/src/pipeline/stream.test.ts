@@ -6,7 +6,7 @@ import { describe, expect, test } from "@jest/globals"
 import { makeCall } from "../../test/pipeline-fakes.js"
 import { openPipelineStream } from "./stream.js"
 
-/** A stream over a wire that takes what it is given, as long as it has space. */
+/** A stream over a simulated connection that accepts messages while it has space. */
 function setUp(maxInFlight = 1024) {
   const requests: PipelineRequest[] = []
   const wire = Object.assign(new EventEmitter(), {
@@ -28,7 +28,7 @@ function setUp(maxInFlight = 1024) {
     wire.emit("data", Buffer.from(toBinary(PipelineResponseSchema, create(PipelineResponseSchema, response))))
   answer({ settings: { maxInFlight, maxMessageBytes: 1_000_000 } })
   const turn = () => new Promise((resolve) => setImmediate(resolve))
-  /** Sends so many calls; their ends are nobody's. */
+  /** Sends `count` calls and ignores their outcomes. */
   const send = (count: number) =>
     Array.from({ length: count }, (_, index) => {
       const giveUp = new AbortController()
@@ -41,14 +41,14 @@ function setUp(maxInFlight = 1024) {
 }
 
 describe("openPipelineStream", () => {
-  test("calls that are made in one turn travel together", async () => {
+  test("calls of one turn share a message", async () => {
     const { requests, send, turn } = setUp()
     send(100)
     await turn()
     expect(requests.map(({ calls }) => calls.length)).toEqual([100])
   })
 
-  test("a call that is given up before it left is never sent", async () => {
+  test("a call that is cancelled before it was sent is never sent", async () => {
     const { requests, stream, send, turn } = setUp()
     for (const call of send(3)) call.abort()
     await turn()
@@ -56,7 +56,7 @@ describe("openPipelineStream", () => {
     expect(stream.load).toBe(0)
   })
 
-  test("the service hears of every call that was given up before it hears of the next", async () => {
+  test("cancellations are sent before further calls", async () => {
     const { wire, requests, send, turn } = setUp(300)
     wire.hasSpace = false
     const calls = send(300)
@@ -76,7 +76,7 @@ describe("openPipelineStream", () => {
     expect(active).toBe(300)
   })
 
-  test("nothing is sent while the wire has no space", async () => {
+  test("nothing is sent while the connection has no space", async () => {
     const { wire, requests, send, turn } = setUp()
     wire.hasSpace = false
     send(1)
@@ -89,7 +89,7 @@ describe("openPipelineStream", () => {
     expect(requests.map(({ calls }) => calls.length)).toEqual([1, 2])
   })
 
-  test("finished, it sends what it has, and then ends its side", async () => {
+  test("when it is finished, it sends the waiting calls and then half-closes", async () => {
     const { wire, requests, stream, send, turn } = setUp()
     wire.hasSpace = false
     send(1)

@@ -11,47 +11,47 @@ import { fromBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
 import { detailsOf, identity, toBuffer, toConnectError } from "../transport/grpc-wire.js"
-import type { Holder, PipelinedCall, Slot } from "./call.js"
+import type { CallOwner, PipelinedCall, Slot } from "./call.js"
 
 /** One stream of PipelineService. */
-export interface PipelineStream extends Holder {
+export interface PipelineStream extends CallOwner {
   /** Whether it takes a call now. */
   readonly hasSpace: boolean
-  /** Whether it takes calls, now or when others have ended. */
+  /** Whether it takes calls, now or when other calls have ended. */
   readonly isOpen: boolean
-  /** The largest message of a call that it carries, in bytes. */
+  /** The size of the largest message of a call that it carries, in bytes. */
   readonly maxMessageBytes: number
-  /** How many calls it has. */
+  /** The number of its calls, active and unsent. */
   readonly load: number
   send(call: PipelinedCall): void
-  /** Whether it had no call since this was asked before. */
+  /** Whether it had no call since this was called before. */
   idle(): boolean
-  /** Takes no more calls, and ends when those it has are answered. */
+  /** Takes no more calls, and ends when its calls are answered. */
   finish(): void
-  /** Ends it at once. */
+  /** Cancels it at once. */
   abandon(error: ConnectError): void
 }
 
-/** What one hears of a stream. */
+/** The events of a stream. */
 export interface StreamEvents {
-  /** The service carries the stream. */
+  /** The service has sent its settings, so that the stream carries calls. */
   opened(settings: PipelineSettings): void
   /** The service asks for the next calls to be made on another stream. */
   draining(): void
   /** Calls have ended. */
   space(): void
-  /** It is over. `unsent` calls never left; the others have failed. No error if it was finished. */
+  /** The stream has ended. `unsent` calls were never sent; the other calls have failed. No error if it was finished. */
   closed(unsent: PipelinedCall[], error: ConnectError | undefined): void
 }
 
-/** What one message holds at the most, in bytes, unless the service takes less. A single larger call travels alone. */
+/** The largest message in bytes, unless the service accepts less. A larger call is sent in a message of its own. */
 const batchBytes = 64 * 1024
-/** How many calls one message gives up. */
+/** The most cancelled calls in one message. */
 const batchCancels = 64
 
 const path = `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`
 
-/** @param settings - Those of an earlier stream to the same endpoint: then calls go without waiting for the service's word. */
+/** @param settings - The settings of an earlier stream to the same endpoint. Calls are then sent without waiting for new ones. */
 export function openPipelineStream(
   client: Client,
   metadata: Metadata,
@@ -73,7 +73,7 @@ export function openPipelineStream(
   function schedule(): void {
     if (scheduled || blocked || halfClosed || ended) return
     scheduled = true
-    // Runs when all who wait for the answers of one message had their turn: their next calls travel together.
+    // Runs after all callers that were answered by one message, so that their next calls share a message.
     process.nextTick(flush)
   }
 
@@ -95,7 +95,7 @@ export function openPipelineStream(
     for (const slot of unsent) {
       const { call } = slot
       if (call === undefined) continue
-      // Those that were given up first, or the service would count them.
+      // Cancellations are sent before further calls, because the service counts a call until it is cancelled.
       if (cancelledIds.length > 0) break
       bytes += call.size + call.method.length + 32
       if (calls.length > 0 && bytes > most) break
@@ -126,7 +126,7 @@ export function openPipelineStream(
       const call = active.get(id)?.call
       if (call === undefined) continue
       active.delete(id)
-      call.holder = undefined
+      call.owner = undefined
       if (outcome.case === "message") call.answer(outcome.value)
       else if (outcome.case === "error") {
         const { code, message } = outcome.value
@@ -147,11 +147,11 @@ export function openPipelineStream(
     unsent.clear()
     for (const { call } of active.values()) {
       if (call === undefined) continue
-      call.holder = undefined
+      call.owner = undefined
       call.fail(lostCall(error))
     }
     active.clear()
-    for (const call of left) call.holder = undefined
+    for (const call of left) call.owner = undefined
     events.closed(left, error)
   }
 
@@ -171,7 +171,7 @@ export function openPipelineStream(
     blocked = false
     schedule()
   })
-  // The status says what the error says.
+  // The status event has the same information.
   stream.on("error", () => {})
   stream.on("status", (end: StatusObject) => close(toStreamError(end, active.size > 0)))
 
@@ -189,7 +189,7 @@ export function openPipelineStream(
       return active.size + unsent.size
     },
     send(call) {
-      call.holder = this
+      call.owner = this
       used = true
       unsent.add(call.slot)
       schedule()
@@ -216,13 +216,13 @@ export function openPipelineStream(
   }
 }
 
-/** How a stream ended: an error if calls are lost with it. */
+/** Returns the error of a stream that ended; undefined for a regular end that lost no calls. */
 function toStreamError(end: StatusObject, losesCalls: boolean): ConnectError | undefined {
   if (end.code !== status.OK) return toConnectError(Object.assign(new Error(end.details), end))
   return losesCalls ? new ConnectError("the service ended the stream", Code.Unavailable) : undefined
 }
 
-/** What a call fails with whose stream broke: whether it was carried out, nobody knows. */
+/** Creates the error of a call whose stream failed. Whether the call was carried out is unknown. */
 function lostCall(cause: ConnectError | undefined): ConnectError {
   const rejected = cause?.code === Code.Unauthenticated || cause?.code === Code.PermissionDenied
   const error = new ConnectError(cause?.rawMessage ?? "the stream ended", rejected ? cause.code : Code.Unavailable)

@@ -23,7 +23,7 @@ export interface PipelineOptions {
 }
 
 export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOptions {
-  /** The header of every call, sent once for each stream. */
+  /** The headers of every call, sent once for each stream. */
   header?: Headers
   resolve?: Resolve
   /** A monotonic clock, in milliseconds. */
@@ -36,22 +36,21 @@ export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOpt
 
 /** A transport that carries calls in pipelines. */
 export interface PipelineTransport extends GrpcTransport {
-  /** Whether no pipeline is open: there was no call for a while. */
+  /** Whether no pipeline is open because there was no call for a while. */
   readonly isIdle: boolean
 }
 
-/** The largest answer, in bytes: one message of a stream may hold several. */
+/** The size of the largest message of a stream, in bytes. It may hold several answers. */
 const maxReceiveBytes = 64 * 1024 * 1024
-/** A call with more header than this goes alone, in characters. */
+/** A call with more headers than this is made outside of the pipeline, in characters. */
 const maxHeaderLength = 4096
 
 /**
- * A Connect transport that carries unary calls in pipelines (PipelineService), for Node. It connects at the first call,
- * reconnects by itself, leaves a service that is about to stop without losing a call, and does not keep the process
- * alive for longer than a second after the last call.
+ * A Connect transport for Node that carries unary calls in pipelines (PipelineService). It connects at the first call and
+ * reconnects by itself. When a service shuts down, it moves to another stream without losing a call. It keeps the process alive for at
+ * most a second after the last call.
  *
- * Where pipelines are not carried (by a proxy, or an older service), and for calls that do not fit into one, it makes
- * calls of their own.
+ * Where a proxy or an older service does not carry pipelines, and for calls that do not fit into one, it makes ordinary unary calls.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
@@ -62,7 +61,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
     throw wrongOption("connections", "must be a whole number from 1 to 64")
   const target = grpcTarget(options)
   const metadata = toMetadata(header)
-  // It names a call, not the stream.
+  // The header names a call, so that it is not sent as one of the stream.
   const requestId = header.get("x-request-id")
   const common = requestId === null ? {} : { "x-request-id": requestId }
   const alone = grpcTransport(options, wallClock)
@@ -80,7 +79,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
         ...channelOptions,
         "grpc.max_receive_message_length": maxReceiveBytes,
         ...endpoint.settings,
-        // Or all members would share one connection.
+        // Otherwise all members would share one connection.
         "grpc.use_local_subchannel_pool": 1,
       }
       const connect = () => new Client(endpoint.target, target.credentials, settings)
@@ -90,7 +89,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   })
 
   return {
-    // Not an async function: the promise that it would add is one more turn for every call.
+    // Not an async function, which would add a promise to every call.
     unary(method, signal, timeoutMs, callHeader, input) {
       if (closed) return Promise.reject(new ConnectError("the client is closed", Code.FailedPrecondition))
       if (signal?.aborted) return Promise.reject(cancelled(signal))
@@ -126,14 +125,14 @@ function traced<T>(trace: CallTrace | undefined, outcome: Promise<T>): Promise<T
   return trace === undefined ? outcome : trace.end(outcome)
 }
 
-/** What a call's header has beside the stream's. Undefined if it cannot travel in the stream. */
+/** Returns the headers of a call that the stream does not have. Undefined if the stream cannot carry them. */
 function difference(header: HeadersInit | undefined, base: Headers): Record<string, string> | undefined {
   const own: Record<string, string> = {}
   if (header === undefined) return own
   let length = 0
   for (const [name, value] of new Headers(header)) {
     if (base.get(name) === value && name !== "x-request-id") continue
-    // The stream was let in by its own key; and what gRPC does not carry the other transport rejects.
+    // The stream was authenticated by its own key. Headers that gRPC does not carry are rejected by the other transport.
     if (name === "authorization" || name.endsWith("-bin")) return undefined
     if (!/^[0-9a-z_.-]{1,255}$/.test(name) || !/^[\x20-\x7e]*$/.test(value)) return undefined
     own[name] = value

@@ -23,7 +23,7 @@ describe("a cache of sessions", () => {
   }
   const kept = (...names: string[]) => names.filter((name) => cache.get(name) !== undefined)
 
-  test("is used up to the last millisecond of its lease, and again under the next one, unless it was cut", () => {
+  test("is used until the last millisecond of its lease, and again under the next lease, unless it was cut", () => {
     keep("a")
     at += 10_000
     expect(kept("a")).toEqual(["a"])
@@ -38,21 +38,21 @@ describe("a cache of sessions", () => {
     expect(kept("a")).toEqual([])
   })
 
-  test("a lease that ends earlier than the one there is shortens nothing", () => {
+  test("a lease that ends earlier does not shorten the current one", () => {
     keep("a")
     cache.grant(at + 1)
     at += 5_000
     expect(kept("a")).toEqual(["a"])
   })
 
-  test("without a lease nothing is kept", () => {
+  test("without a lease nothing is cached", () => {
     cache.cut()
     expect(cache.beginRead()).toBeUndefined()
     keep("a")
     expect(cache.entries).toBe(0)
   })
 
-  test("an answer is used for a minute, and a session until it expires", () => {
+  test("an entry is used for one minute at most, and not after the session has expired", () => {
     keep("a")
     cache.grant(expires.getTime() + 1)
     at += maxAgeMs
@@ -67,7 +67,7 @@ describe("a cache of sessions", () => {
     expect(kept("a")).toEqual([])
   })
 
-  test("what was not used for longest goes first when it is full", () => {
+  test("a full cache evicts the least recently used entry", () => {
     keep("a", "b", "c")
     expect(kept("a")).toEqual(["a"])
     keep("d")
@@ -75,7 +75,7 @@ describe("a cache of sessions", () => {
     expect(cache.entries).toBe(3)
   })
 
-  test("a key takes out all that it names, and what is being read of it", () => {
+  test("a key evicts all its entries and prevents reads in progress from caching them", () => {
     keep("a", "b")
     const mark = cache.beginRead()
     cache.drop(["session of a"])
@@ -86,7 +86,7 @@ describe("a cache of sessions", () => {
     expect(kept("c")).toEqual([])
   })
 
-  test("a token takes out its session, and what is being read of it", () => {
+  test("a token evicts its session and prevents a read in progress from caching it", () => {
     keep("a")
     const mark = cache.beginRead()
     cache.dropToken("a")
@@ -94,7 +94,7 @@ describe("a cache of sessions", () => {
     expect(kept("a")).toEqual([])
   })
 
-  test("what was read before everything was forgotten is not kept", () => {
+  test("the result of a read that began before a clear is not cached", () => {
     const mark = cache.beginRead()
     cache.clear()
     cache.keep(mark, answerOf("a"))
@@ -105,7 +105,7 @@ describe("a cache of sessions", () => {
     for (let other = 0; other < count; other++) cache.drop([`other ${other}`])
   }
 
-  test.each([1, 1_024])("an answer that %i drops overtook is kept unless one of them names it", (count) => {
+  test.each([1, 1_024])("the result of a read is cached after %i drops unless one of them names it", (count) => {
     const unnamed = cache.beginRead()
     dropOthers(count)
     cache.keep(unnamed, answerOf("a"))
@@ -116,14 +116,14 @@ describe("a cache of sessions", () => {
     expect(kept("a", "b")).toEqual(["a"])
   })
 
-  test("an answer that more drops overtook than are remembered is not kept", () => {
+  test("the result of a read is not cached after more drops than are remembered", () => {
     const mark = cache.beginRead()
     dropOthers(1_025)
     cache.keep(mark, answerOf("a"))
     expect(kept("a")).toEqual([])
   })
 
-  test("what is changed in an answer is not changed in the cache", () => {
+  test("changes to a returned session do not change the cache", () => {
     keep("a")
     const found = cache.get("a")
     found?.session.expires.setTime(0)

@@ -1,26 +1,28 @@
 import type { AdapterSession, AdapterUser } from "@auth/core/adapters"
 import { copyOf } from "./copy.js"
 
-/** What getSessionAndUser answers. */
+/** The result of getSessionAndUser. */
 export interface SessionAndUser {
   session: AdapterSession
   user: AdapterUser
 }
 
-/** An answer of the service, with what changes of it are told by. */
+/**
+ * A session and its user as the service returned them, with the keys under which the service announces their changes.
+ */
 export interface Answer extends SessionAndUser {
-  /** See FollowResponse.keys: of the session and of its user. */
+  /** The keys of the session and of its user; see FollowResponse.keys. */
   keys: readonly string[]
 }
 
-/** When a read of the service began. */
+/** The state of the cache when a read from the service began. */
 export interface ReadMark {
   readonly epoch: number
   readonly drops: number
 }
 
 export interface SessionCacheSettings {
-  /** How many sessions are kept at the most. */
+  /** The maximum number of cached sessions. */
   size: number
   /** A clock for durations, in milliseconds. */
   now: () => number
@@ -28,42 +30,48 @@ export interface SessionCacheSettings {
   timeOfDay: () => number
 }
 
-/** Sessions and their users in memory, to be used only under a lease. */
+/** Sessions and their users in memory. They may be used only while a lease is valid. */
 export interface SessionCache {
-  /** A copy of what is kept of a session that has not expired, if it may be used at this moment. */
+  /** Returns a copy of a cached session and its user, if the lease is valid and the session has not expired. */
   get(sessionToken: string): SessionAndUser | undefined
-  /** Before a session is read from the service. Undefined: the answer cannot be kept. */
+  /** Must be called before a session is read from the service. Returns undefined if the result cannot be cached. */
   beginRead(): ReadMark | undefined
-  /** Keeps an answer, unless what it tells of may have changed since the read began. */
+  /** Caches the result of a read, unless it may have changed since the read began. */
   keep(mark: ReadMark | undefined, answer: Answer | undefined): void
-  /** Forgets what these keys name, and what is being read of it. */
+  /** Evicts the entries with one of these keys, and prevents reads in progress from caching them. */
   drop(keys: readonly string[]): void
-  /** The same for a session by its token. */
+  /** Evicts a session by its token, and prevents reads in progress from caching it. */
   dropToken(sessionToken: string): void
-  /** Forgets everything, and what is being read. */
+  /** Evicts all entries, and prevents reads in progress from caching their results. */
   clear(): void
-  /** What is kept may be used until then, by the clock for durations. */
+  /** Extends the lease to this time, by the clock for durations. Never shortens it. */
   grant(until: number): void
-  /** Forgets everything; nothing is kept or used until the next grant. */
+  /** Ends the lease and evicts all entries. Nothing is cached or used until the next grant. */
   cut(): void
   readonly entries: number
-  /** Whether what is kept may be used at this moment. */
+  /** Whether the lease is valid. */
   readonly isUsable: boolean
 }
 
 interface Entry extends Answer {
-  /** When it was kept, by the clock for durations. */
+  /** The time at which the entry was cached, by the clock for durations. */
   at: number
 }
 
-/** An answer is not used for longer: what is changed past the service is seen then, and the service sees who is there. */
+/**
+ * The maximum age of an entry, in milliseconds. After it the session is read from the service again. The client then
+ * sees changes that were made without the service, and the service can record that the session is in use.
+ */
 export const maxAgeMs = 60_000
 
-/** So many drops are remembered for the reads that are on their way; one that more of them overtake is not kept. */
+/**
+ * The number of most recent drops that are remembered for reads in progress. The result of a read is not cached if more
+ * drops occur during it.
+ */
 const remembered = 1_024
 
 export function sessionCache({ size, now, timeOfDay }: SessionCacheSettings): SessionCache {
-  /** By token; the one that was not used for longest comes first. */
+  /** By token, the least recently used entry first. */
   const entries = new Map<string, Entry>()
   const byKey = new Map<string, Set<Entry>>()
   const recent: string[] = []
@@ -170,7 +178,7 @@ export function sessionCache({ size, now, timeOfDay }: SessionCacheSettings): Se
   }
 }
 
-/** No key of the service has a colon. */
+/** Returns the drop key of a session token. It cannot equal a key of the service, because those contain no colon. */
 function tokenKey(sessionToken: string): string {
   return `token:${sessionToken}`
 }

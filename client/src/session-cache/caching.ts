@@ -16,7 +16,7 @@ import type { Answer, SessionCache } from "./cache.js"
 import { sessionKey, userKey } from "./keys.js"
 import type { SharedCache } from "./shared.js"
 
-/** What the messages of these methods say of sessions and users, as far as they say it. */
+/** The fields of requests and responses that identify a session or a user. Each message has only some of them. */
 interface Named {
   sessionToken?: string
   id?: string
@@ -37,7 +37,10 @@ const dropSession: Touch = (cache, { sessionToken, session }) => {
   if (session?.id) cache.drop([sessionKey(session.id)])
 }
 
-/** What a client of this cache changes by its own calls: as requests and answers name it. */
+/**
+ * The methods that change sessions or users, each with a function that evicts the changed entries. The function is
+ * called with the request and with the response.
+ */
 const writes = new Map<DescMethod, Touch>([
   [SessionService.method.createSession, dropSession],
   [SessionService.method.updateSession, dropSession],
@@ -48,7 +51,8 @@ const writes = new Map<DescMethod, Touch>([
   [UserService.method.updateUser, (cache, { id, user }) => dropUser(cache, id ?? user?.id)],
   [UserService.method.deleteUser, (cache, { id, user }) => dropUser(cache, id ?? user?.id)],
   [AccountService.method.linkAccount, (cache, { userId, account }) => dropUser(cache, userId ?? account?.userId)],
-  // Whose account it is only the answer says; with `revoke_sessions` the user's sessions end.
+  // Only the response names the user of the account, so the request clears the cache. With `revoke_sessions` the user's
+  // sessions end.
   [
     AccountService.method.unlinkAccount,
     (cache, { account }) => (account ? dropUser(cache, account.userId) : cache.clear()),
@@ -62,13 +66,16 @@ const reads: ReadonlySet<DescMethod> = new Set([
 
 export interface CachingOptions {
   cache: SessionCache
-  /** Somebody reads sessions. */
+  /** Called at each read of a session. */
   used: () => void
-  /** The header of the client: calls with another one may be those of another tenant. Default: all are the client's own. */
+  /**
+   * The header of this client. Calls with another header bypass the cache, because they may belong to another tenant.
+   * Default: no call bypasses the cache.
+   */
   header?: Headers | undefined
 }
 
-/** A transport that fills a cache with the sessions that it reads, and takes out of it what it writes. */
+/** Creates a transport that caches the sessions that it reads, and evicts the sessions and users that it changes. */
 export function cachingTransport(inner: Transport, { cache, used, header }: CachingOptions): Transport {
   return {
     unary(method, signal, timeoutMs, callHeader, input, contextValues) {
@@ -80,7 +87,8 @@ export function cachingTransport(inner: Transport, { cache, used, header }: Cach
         return call().then(
           (response) => {
             const { extended } = response.message as Partial<AccessSessionResponse>
-            // What this very call has written will be told of: it would not be kept for long.
+            // The call has extended the session. The service will announce this change, so an entry would soon be
+            // evicted.
             if (extended) dropSession(cache, input as Named)
             else cache.keep(mark, answerOf(response.message as GetSessionAndUserResponse))
             return response
@@ -111,7 +119,10 @@ export function cachingTransport(inner: Transport, { cache, used, header }: Cach
   }
 }
 
-/** Undefined for what cannot be kept: nobody could say that it has changed. */
+/**
+ * Converts a response to a cache entry. Returns undefined without a session ID or a user, because changes could not be
+ * announced.
+ */
 function answerOf({ session, user }: GetSessionAndUserResponse): Answer | undefined {
   if (session === undefined || session.id === "" || user === undefined) return undefined
   return {
@@ -122,9 +133,10 @@ function answerOf({ session, user }: GetSessionAndUserResponse): Answer | undefi
 }
 
 /**
- * The adapter, with sessions from a cache.
+ * Creates an adapter that answers getSessionAndUser from a cache.
  *
- * @param ages - With them a session that is due to be extended is not taken from the cache.
+ * @param ages - The ages of sessions. If they are given, a session that is due for extension is not taken from the
+ * cache.
  */
 export function cachedAdapter(
   adapter: AuthwireAdapterMethods,
@@ -136,7 +148,7 @@ export function cachedAdapter(
   return {
     ...adapter,
     getSessionAndUser(sessionToken) {
-      // A client that is closed fails its calls.
+      // A closed client must fail its calls, so it does not use the cache.
       const kept = shared.hasLeft ? undefined : shared.cache.get(sessionToken)
       if (kept === undefined || kept.session.expires.getTime() - freshMs <= Date.now())
         return adapter.getSessionAndUser(sessionToken)

@@ -1,10 +1,14 @@
-/** A step of the wall clock beside the other one that is taken for a time at which the machine stood still, in milliseconds. */
+/**
+ * The smallest jump of the wall clock, relative to the monotonic clock, that counts as a suspension of the machine, in
+ * milliseconds.
+ */
 export const suspensionMs = 50
 
 /**
- * A clock for durations, in milliseconds, that does not stand still while the process or its machine does: the monotonic
- * clock, and what the time of day runs ahead of it. That of a machine that is suspended stands still with the machine. A time
- * of day that is set forward counts as well: what was to last is then over too early. It may be late by `suspensionMs`.
+ * Creates a clock for durations, in milliseconds, that also counts the time for which the process or its machine is
+ * suspended. The monotonic clock stops while a machine is suspended, so this clock adds the amount by which the time of
+ * day runs ahead of it. A time of day that is set forward counts as well, and durations then end too early. The clock
+ * may be late by up to `suspensionMs`.
  */
 export function elapsedTime(monotonic = () => performance.now(), timeOfDay: () => number = Date.now): () => number {
   let ahead = timeOfDay() - monotonic()

@@ -1,4 +1,4 @@
-/** A copy of what the adapter answers, all the way down: JSON and dates. Whoever asks may change what he gets. */
+/** Returns a deep copy of a result of the adapter (JSON and dates), because callers may modify what they receive. */
 export function copyOf<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value
   if (value instanceof Date) return new Date(value.getTime()) as T
@@ -7,7 +7,7 @@ export function copyOf<T>(value: T): T {
   for (const name in value) {
     const property: unknown = value[name]
     const copied = typeof property === "object" ? copyOf(property) : property
-    // By assignment it would be the prototype.
+    // An assignment would set the prototype of the copy.
     if (name === "__proto__") Object.defineProperty(copy, name, { value: copied, ...plain })
     else copy[name] = copied
   }

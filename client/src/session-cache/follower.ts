@@ -1,7 +1,7 @@
 import type { SessionCache } from "./cache.js"
 import { suspensionMs } from "./clock.js"
 
-/** See FollowRequest; what is absent is 0. */
+/** A request of the Follow stream; see FollowRequest in the schema. Absent numbers are 0. */
 export interface FollowRequest {
   maxStaleMs?: number
   nonce?: bigint
@@ -9,7 +9,7 @@ export interface FollowRequest {
   done?: boolean
 }
 
-/** See FollowResponse. */
+/** A response of the Follow stream; see FollowResponse in the schema. */
 export interface FollowResponse {
   keys: readonly string[]
   reset: boolean
@@ -20,7 +20,7 @@ export interface FollowResponse {
 /** An open stream of SessionCacheService.Follow. */
 export interface FollowStream {
   send(request: FollowRequest): void
-  /** Says that the client uses nothing any more, and closes its side. */
+  /** Tells the service that the client no longer uses its cache, and closes the client's side of the stream. */
   finish(): void
   /** Ends the stream at once. */
   cancel(): void
@@ -28,7 +28,7 @@ export interface FollowStream {
 
 export interface FollowEvents {
   message(response: FollowResponse): void
-  /** The stream is over. Nothing comes after it. */
+  /** Called when the stream has ended. No other event follows. */
   ended(error: Error | undefined): void
 }
 
@@ -37,34 +37,47 @@ export interface FollowerOptions {
   maxStaleMs: number
   /** A clock for durations, in milliseconds. */
   now: () => number
-  /** Calls later, unless the function that it returns is called before. */
+  /** Calls a function after a delay. The returned function cancels the call. */
   after: (ms: number, call: () => void) => () => void
   connect: (events: FollowEvents) => FollowStream
-  /** A number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random: () => number
-  /** Hears that the service does not carry the stream, or why a stream failed. */
+  /** Called with the error of a failed stream, also if the service does not support the stream. */
   onFailure: (error: Error) => void
 }
 
-/** Keeps the lease of a cache alive while it is used. */
+/** Keeps the lease of a cache valid while the cache is used. */
 export interface Follower {
-  /** Somebody reads sessions: opens a stream where none is open. */
+  /**
+   * Must be called at each read of a session. Opens a stream if none is open and no pause after a failure is in
+   * progress.
+   */
   used(): void
-  /** Ends it; the cache is not used any more. */
+  /** Ends the stream and the lease. The cache can no longer be used. */
   close(): void
 }
 
-/** A stream that nobody has used for so long ends, in milliseconds: it keeps the process alive. */
+/**
+ * The idle time after which a stream ends, in milliseconds. Streams must end because an open stream keeps the process
+ * alive.
+ */
 export const idleMs = 10_000
-/** The pause after a failure, in milliseconds: doubled with each, less up to a half by chance. */
+/**
+ * The pause after the first failure, in milliseconds. It doubles with each further failure up to `maxPauseMs`, and is
+ * shortened by a random amount of up to one half.
+ */
 const minPauseMs = 100
 const maxPauseMs = 10_000
-/** What a ping may take beside the time that a lease lasts before the stream is given up, in milliseconds. */
+/**
+ * The time in addition to the lease duration that the service has to answer a ping, in milliseconds. After it the
+ * stream is cancelled.
+ */
 const silentMs = 3_000
 
 /**
- * Follows the service for a cache: a lease begins when the ping was sent that the service has answered, and ends
- * `maxStaleMs` later. Whatever becomes of a stream, the cache is empty after it.
+ * Follows the changes that the service announces and applies them to a cache. A lease begins when a ping is sent that
+ * the service answers. It ends `maxStaleMs` later, less the inaccuracy of the clock. The cache is emptied when a stream
+ * ends for any reason.
  */
 export function follower(options: FollowerOptions): Follower {
   const { cache, maxStaleMs, now, after, connect, random, onFailure } = options
@@ -104,7 +117,7 @@ export function follower(options: FollowerOptions): Follower {
         return
       }
       nonce++
-      // Before it is sent: the lease ends no later than the service believes.
+      // Read before the ping is sent, so that the lease ends no later than the service assumes.
       sentAt = now()
       cancelTimer = after(maxStaleMs + silentMs, () => {
         if (isOver) return

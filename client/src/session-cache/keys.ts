@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto"
 
-/** What the service calls a session when it was changed; see FollowResponse.keys. */
+/** Returns the key by which the service announces a change of a session; see FollowResponse.keys. */
 export function sessionKey(id: string): string {
   return keyOf(`s${id}`)
 }
 
-/** The same for a user, and so for all its sessions. */
+/** Returns the key by which the service announces a change of a user, which affects all sessions of the user. */
 export function userKey(id: string): string {
   return keyOf(`u${id}`)
 }

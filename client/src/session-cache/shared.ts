@@ -9,7 +9,7 @@ import { type Follower, follower } from "./follower.js"
 import type { SessionCacheOptions } from "./options.js"
 import { openFollowStream } from "./stream.js"
 
-/** What decides which cache is used. */
+/** The options that determine which cache is shared. */
 export interface SharedCacheOptions extends GrpcTargetOptions {
   header: Headers
   options: SessionCacheOptions
@@ -18,9 +18,9 @@ export interface SharedCacheOptions extends GrpcTargetOptions {
 /** A cache that all clients with equal options use. */
 export interface SharedCache {
   readonly cache: SessionCache
-  /** Somebody reads sessions. */
+  /** Must be called at each read of a session. */
   used(): void
-  /** This client needs it no more. */
+  /** Releases the cache for this client. */
   leave(): void
   readonly hasLeft: boolean
 }
@@ -28,18 +28,19 @@ export interface SharedCache {
 interface Kept {
   readonly cache: SessionCache
   readonly follower: Follower
-  /** How many clients use it and are not closed. */
+  /** The number of clients that use the cache and are not closed. */
   clients: number
 }
 
-/** Finds the caches of this process; see transport/shared.ts. */
+/** The global key of this process's registry of caches; see transport/shared.ts. */
 const registryKey: unique symbol = Symbol.for("authwire.session-caches.1")
 
 /**
- * The cache that all clients of this process with equal options share, since an adapter may be made for every request. Its
- * stream ends when nobody has read a session for a while, or with the last client; what it kept goes with it.
+ * Returns the cache that all clients of this process with equal options share, because an adapter may be created for
+ * every request. The stream of the cache ends when no session has been read for a while, or when the last client
+ * leaves. The cached sessions are then discarded.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
 export function sharedCache(shared: SharedCacheOptions): SharedCache {
   const { maxStaleMs, size } = checked(shared.options)
@@ -108,7 +109,7 @@ function checked(options: SessionCacheOptions): Required<{ [K in keyof SessionCa
   return { maxStaleMs, size }
 }
 
-/** A digest, since the options hold secrets: whoever lists the registry must not read them. */
+/** Returns a digest of the options, because they contain secrets that a listing of the registry must not reveal. */
 function keyOf({ url, tls, header }: SharedCacheOptions, numbers: number[]): string {
   const security = [tls === undefined, tls?.ca, tls?.cert, tls?.key, tls?.serverName]
   const parts = [url, ...numbers, ...security, ...[...header].flat()]

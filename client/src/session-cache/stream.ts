@@ -6,13 +6,13 @@ import type { FollowEvents, FollowRequest, FollowStream } from "./follower.js"
 
 const path = `/${SessionCacheService.typeName}/${SessionCacheService.method.follow.name}`
 
-/** How long the service may take to end a stream that the client has finished, in milliseconds. */
+/** The time that the service has to end a stream after the client has finished it, in milliseconds. */
 const farewellMs = 1_000
 
 /**
  * Opens a stream of SessionCacheService.Follow.
  *
- * @param client - Closed when the stream is over.
+ * @param client - The gRPC client of the stream. It is closed when the stream ends.
  */
 export function openFollowStream(client: Client, metadata: Metadata, events: FollowEvents): FollowStream {
   const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
@@ -34,7 +34,7 @@ export function openFollowStream(client: Client, metadata: Metadata, events: Fol
       over(error as Error)
     }
   })
-  // The status says what the error says.
+  // The status event reports the same failure.
   stream.on("error", () => {})
   stream.on("status", (end: StatusObject) =>
     over(end.code === status.OK ? undefined : toConnectError(Object.assign(new Error(end.details), end))),
@@ -49,7 +49,7 @@ export function openFollowStream(client: Client, metadata: Metadata, events: Fol
     finish() {
       send({ done: true })
       stream.end()
-      // Or a service that does not answer would keep the process alive.
+      // Otherwise a service that does not respond would keep the process alive.
       setTimeout(() => stream.cancel(), farewellMs).unref()
     },
     cancel: () => stream.cancel(),

@@ -3,8 +3,8 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
 import { errorFromJsonBytes, trailerDemux, validateResponse } from "@connectrpc/connect/protocol-connect"
 
 /**
- * Reads the response to a unary call of the Connect protocol (https://connectrpc.com/docs/protocol#unary-response): its
- * message is binary, its error JSON.
+ * Reads the response to a unary call of the Connect protocol (https://connectrpc.com/docs/protocol#unary-response). A
+ * message is binary, an error is JSON.
  */
 export async function readAnswer<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,

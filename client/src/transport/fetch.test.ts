@@ -7,7 +7,7 @@ import { AuthwireAdapter, type AuthwireError, type AuthwireOptions, createAuthwi
 
 const url = "https://authwire.test"
 
-/** A `fetch` that ends in a service of Connect, and what it was asked for. */
+/** Creates a `fetch` that calls a Connect service, with a log of the requests. */
 function fetchOf(implementation: Partial<ServiceImpl<typeof UserService>>) {
   const requests: Request[] = []
   const router = createConnectRouter().service(UserService, implementation)
@@ -56,9 +56,9 @@ describe("AuthwireAdapter over fetch", () => {
     expect(requests[0]?.headers.get("connect-timeout-ms")).toBe(header)
   })
 
-  test("asks every cache to stay away, and never makes two requests that are alike", async () => {
+  test("forbids caching, and never makes two equal requests", async () => {
     const { fetch, requests } = fetchOf({ getUser: ({ id }) => ({ user: { id } }) })
-    // Of two clients, and although the application names its requests itself.
+    // Two clients make requests, and the application sets a nonce header of its own.
     for (let count = 0; count < 100; count++) {
       const headers = { "x-request-id": "r1", "X-Authwire-Nonce": "n1" }
       await Promise.all([adapterOver(fetch, { headers }).getUser("u1"), adapterOver(fetch, { headers }).getUser("u1")])
@@ -68,7 +68,7 @@ describe("AuthwireAdapter over fetch", () => {
     expect(requests[0]?.headers.get("x-request-id")).toBe("r1")
   })
 
-  test("a read that is repeated is another request", async () => {
+  test("the retry of a read is a different request", async () => {
     const nonces: (string | null)[] = []
     const fetch = async (_: unknown, { headers }: RequestInit) => {
       nonces.push(new Headers(headers).get("x-authwire-nonce"))
@@ -78,7 +78,7 @@ describe("AuthwireAdapter over fetch", () => {
     expect(new Set(nonces).size).toBe(2)
   })
 
-  test("reads details: null for what is not there", async () => {
+  test("reads the error details: null for a record that does not exist", async () => {
     const notFound = (reason: string) => () => {
       const details = [{ desc: ErrorInfoSchema, value: { domain: "authwire", reason } }]
       throw new ConnectError("", Code.NotFound, undefined, details)
@@ -88,13 +88,13 @@ describe("AuthwireAdapter over fetch", () => {
     expect(error).toMatchObject({ code: "NOT_FOUND", reason: "OTHER" })
   })
 
-  test("404 of a proxy is thrown", async () => {
+  test("a 404 of a proxy is an error", async () => {
     const error = await failureOf(adapterOver(fetchOf({}).fetch).getUser("u1"))
     expect(error.code).toBe("UNIMPLEMENTED")
     expect(error.message).toContain("Is it Authwire that listens at authwire.test?")
   })
 
-  test("a redirect is thrown", async () => {
+  test("a redirect is an error", async () => {
     const error = await failureOf(adapterOver(async () => Response.redirect("https://evil.test/", 307)).getUser("u1"))
     expect(error.message).toBe("getUser: UNKNOWN: HTTP 307")
   })
@@ -111,7 +111,7 @@ describe("AuthwireAdapter over fetch", () => {
           headers: { "content-type": "application/proto" },
         }),
     ],
-  ])("a network that %s is UNAVAILABLE; a read is repeated, and so is a write", async (_, fail) => {
+  ])("a network that %s is UNAVAILABLE; reads and writes are retried", async (_, fail) => {
     let calls = 0
     const fetch = () => {
       calls += 1
@@ -126,7 +126,7 @@ describe("AuthwireAdapter over fetch", () => {
     expect(calls).toBe(4)
   })
 
-  test("an error of a proxy that looks like one of the service is thrown with its status", async () => {
+  test("a malformed JSON error of a proxy is thrown with its HTTP status", async () => {
     const headers = { "content-type": "application/json" }
     const error = await failureOf(
       adapterOver(async () => new Response("<html>", { status: 502, headers })).getUser("u1"),
@@ -134,13 +134,13 @@ describe("AuthwireAdapter over fetch", () => {
     expect(error).toMatchObject({ code: "UNAVAILABLE", message: expect.stringContaining("HTTP 502") })
   })
 
-  test("an answer that is not of the schema is thrown", async () => {
+  test("a response that violates the schema is an error", async () => {
     const headers = { "content-type": "application/proto" }
     const error = await failureOf(adapterOver(async () => new Response("<html>", { headers })).getUser("u1"))
     expect(error).toMatchObject({ code: "INTERNAL", message: expect.stringContaining("authwire.v1.GetUserResponse") })
   })
 
-  test("a call that is cancelled ends, and its request with it", async () => {
+  test("cancelling a call ends the call and its request", async () => {
     const giveUp = new AbortController()
     const fetch: typeof globalThis.fetch = (_, init) =>
       new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(new Error("aborted"))))
@@ -151,7 +151,7 @@ describe("AuthwireAdapter over fetch", () => {
     await expect(users.getUser({ id: "u1" }, { signal: giveUp.signal })).rejects.toMatchObject({ code: Code.Canceled })
   })
 
-  test("gives up within timeoutMs", async () => {
+  test("fails after timeoutMs", async () => {
     const fetch = (_: unknown, { signal }: RequestInit) =>
       new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)))
     const error = await failureOf(adapterOver(fetch, { timeoutMs: 100 }).getUser("u1"))

@@ -8,38 +8,39 @@ import { readAnswer } from "./connect-answer.js"
 import { explainTls, fetchAdvice } from "./tls-error.js"
 import { cacheMode, nonce } from "./uncached.js"
 
-/** Where the service's HTTP listener is. */
+/** The address of the service's HTTP listener, and the `fetch` that calls it. */
 export interface FetchOptions {
   /**
-   * The service's HTTP listener: `http://host:port` or `https://host`, with a path in front of the service's own if a proxy
-   * has one. Required. How TLS is checked is up to the runtime: Node trusts its own authorities and those in the file that
-   * NODE_EXTRA_CA_CERTS names.
+   * The URL of the service's HTTP listener: `http://host:port` or `https://host`, with a path prefix if a proxy adds
+   * one. Required. The runtime verifies the TLS certificate: Node trusts its built-in authorities and those in the file
+   * that NODE_EXTRA_CA_CERTS names.
    *
    * @example "https://authwire.example.com"
    */
   url: string
   /**
-   * The function that carries the requests. Each request says that nothing may be cached: by `cache`, where the runtime
-   * knows it, and by the header `x-authwire-nonce`, which never repeats. Default: the global `fetch`.
+   * The function that sends the requests. Each request forbids caching, with the field `cache` if the runtime supports
+   * it, and with the header `x-authwire-nonce`, whose value never repeats. Default: the global `fetch`.
    */
   fetch?: typeof globalThis.fetch | undefined
 }
 
 /**
- * A Connect transport over `fetch`: the Connect protocol with binary messages, for runtimes that have nothing else. That of
- * `@connectrpc/connect-web` speaks JSON too, which would be a quarter of the adapter's bundle, and takes a deadline for a
- * cancellation in workerd.
+ * Creates a Connect transport over `fetch` that uses the Connect protocol with binary messages, for runtimes without
+ * another network API. The transport of `@connectrpc/connect-web` is not used, because its support for JSON would be a
+ * quarter of the adapter's bundle, and because it reports an expired deadline as a cancellation in workerd.
  *
- * Unary methods only: a streaming method fails with UNIMPLEMENTED.
+ * Supports unary methods only: a streaming method fails with UNIMPLEMENTED.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
 export function fetchTransport(options: FetchOptions): Transport {
   const { url, fetch } = options
   const baseUrl = parseHttpUrl(url, schemes)
   const security = { secure: baseUrl.protocol === "https:", hasCertificate: false, advice: fetchAdvice }
   if (fetch !== undefined && typeof fetch !== "function") throw wrongOption("fetch", "must be a function")
-  // Never followed, since the request holds tokens: a redirect is no answer of the service, and fails.
+  // Redirects are not followed, because the request contains tokens. The service never redirects, so a redirect fails
+  // the call.
   const fixed: RequestInit = { method: "POST", redirect: "manual", ...(cacheMode && { cache: cacheMode }) }
 
   return {
@@ -54,9 +55,9 @@ export function fetchTransport(options: FetchOptions): Transport {
         const request = { ...fixed, headers, body, signal: ending.signal }
         return await readAnswer(method, await (fetch ?? globalThis.fetch)(createMethodUrl(baseUrl, method), request))
       } catch (error) {
-        // Nobody reads what is left of the response.
+        // Cancels the rest of the response, which is not read.
         ending.abort(error)
-        // What `fetch` throws when it gets no answer has no status, and need not say why it was aborted.
+        // The error of an aborted `fetch` has no status, and does not always tell why it was aborted.
         if (ending.reason !== undefined) throw ending.reason
         if (error instanceof ConnectError) throw error
         const unavailable = new ConnectError(networkMessage(error), Code.Unavailable, undefined, undefined, error)
@@ -71,17 +72,17 @@ export function fetchTransport(options: FetchOptions): Transport {
   }
 }
 
-/** The longest deadline that the header says: the service takes whole milliseconds. */
+/** The longest timeout that the request header announces, in whole milliseconds as the service requires. */
 const maxHeaderMs = 99_999_999
 
-/** Host and port of the service, for error messages. */
+/** Returns host and port of the service, for error messages. */
 export function fetchAddress({ url }: FetchOptions): string {
   return parseHttpUrl(url, schemes).host
 }
 
 const schemes = "http:// or https://"
 
-/** A message that breaks the schema is rejected as it is over gRPC. */
+/** Serializes a message. A message that violates the schema is rejected with INVALID_ARGUMENT, as over gRPC. */
 function serialize<I extends DescMessage>(schema: I, message: MessageShape<I>) {
   try {
     return toBinary(schema, message)
@@ -94,7 +95,7 @@ function cancelled(signal: AbortSignal): ConnectError {
   return ConnectError.from(signal.reason, Code.Canceled)
 }
 
-/** The end of a call before its answer: it is cancelled, or its deadline passes. */
+/** Watches for the early end of a call, by cancellation or by its deadline. */
 function endOf(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
   const controller = new AbortController()
   const abort = (reason: unknown) => controller.abort(reason)
@@ -114,7 +115,10 @@ function endOf(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
   return ending
 }
 
-/** Node says only "fetch failed", and why in the cause. Neither need be an Error of this realm. */
+/**
+ * Returns the message of an error of `fetch`. Node's message is only "fetch failed", and the reason is in the cause.
+ * Neither of them is always an Error of this realm.
+ */
 function networkMessage(error: unknown): string {
   const message = messageOf(error) ?? "fetch failed"
   const why = messageOf((error as { cause?: unknown } | undefined)?.cause)

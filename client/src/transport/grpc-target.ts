@@ -3,26 +3,27 @@ import { wrongOption } from "../error.js"
 import { parseHttpUrl } from "../options.js"
 import { grpcAdvice, type Security } from "./tls-error.js"
 
-/** Where the service's gRPC listener is, and how its TLS is checked. */
+/** The address of the service's gRPC listener, and its TLS settings. */
 export interface GrpcTargetOptions {
   /**
-   * The service's gRPC listener: `http://host:port` without TLS, `https://host:port` with TLS, or `dns:///host:port` to
-   * spread the calls over all addresses of the name, with TLS if the option `tls` is there. Required.
+   * The URL of the service's gRPC listener: `http://host:port` without TLS, `https://host:port` with TLS, or
+   * `dns:///host:port` to distribute the calls over all addresses of the name, with TLS if the option `tls` is set.
+   * Required.
    *
    * @example "http://127.0.0.1:50051"
    */
   url: string
-  /** What differs from the TLS that Node does by default. Not with `http://`. Default: nothing. */
+  /** TLS settings that differ from Node's defaults. Not allowed with `http://`. Default: none. */
   tls?: TlsOptions | undefined
 }
 
-/** TLS, in PEM. */
+/** TLS settings. Certificates and keys are in PEM. */
 export interface TlsOptions {
-  /** The certificates that may sign the service's. Default: those that Node trusts. */
+  /** The certificates of the authorities that may sign the service's certificate. Default: those that Node trusts. */
   ca?: string | undefined
-  /** The client's certificate, for mTLS; only together with `key`. Default: none. */
+  /** The client's certificate, for mTLS. Requires `key`. Default: none. */
   cert?: string | undefined
-  /** The private key of `cert`. Default: none. */
+  /** The private key of `cert`. Requires `cert`. Default: none. */
   key?: string | undefined
   /** The name that the service's certificate must have. Default: the host of `url`. */
   serverName?: string | undefined
@@ -31,34 +32,35 @@ export interface TlsOptions {
 const schemes = "http://, https:// or dns:///"
 
 export const channelOptions: ChannelOptions = {
-  // A user's picture may be a data URL, and a list holds many authenticators.
+  // Responses can be large: a user's picture may be a data URL, and a list may hold many authenticators.
   "grpc.max_receive_message_length": 16 * 1024 * 1024,
-  // Back soon after a restart: a sign-in waits.
+  // Reconnects quickly after a restart of the service, because sign-ins are waiting.
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 2_000,
-  // Also between calls, or the first call after a silent loss of the connection would wait for its whole deadline.
+  // Keepalive pings are sent between calls too. Otherwise the first call after a silently lost connection would wait
+  // until its deadline.
   "grpc.keepalive_time_ms": 20_000,
   "grpc.keepalive_timeout_ms": 5_000,
   "grpc.keepalive_permit_without_calls": 1,
-  // DNS must not change how calls are repeated; and its TXT lookup would be one more thing to wait for.
+  // DNS must not change how calls are retried, and the TXT lookup would be an additional delay.
   "grpc.service_config_disable_resolution": 1,
-  // Its registry would hold on to every channel that nobody closes, and it counts every call.
+  // The channelz registry would retain every channel that is not closed, and it counts every call.
   "grpc.enable_channelz": 0,
   "grpc.primary_user_agent": "authwire-client",
 }
 
-/** What a channel needs to reach the service. */
+/** The settings of a channel to the service. */
 export interface GrpcTarget {
   readonly target: string
   readonly credentials: ChannelCredentials
   readonly settings: ChannelOptions
-  /** The name and port of a `dns:///` URL, all addresses of which serve. */
+  /** Host and port of a `dns:///` URL. All addresses of the host serve calls. */
   readonly spread: { readonly host: string; readonly port: string } | undefined
-  /** For the words of errors. */
+  /** For the wording of error messages. */
   readonly security: Security
 }
 
-/** Throws AuthwireError if an option is wrong. */
+/** Converts the options to the settings of a channel. Throws AuthwireError if an option is invalid. */
 export function grpcTarget({ url, tls }: GrpcTargetOptions): GrpcTarget {
   const { target, secure, settings, spread } = parseUrl(url, tls !== undefined)
   if (tls !== undefined && !secure) throw wrongOption("tls", "needs a url that begins with https:// or dns:///")
@@ -75,7 +77,7 @@ export function grpcTarget({ url, tls }: GrpcTargetOptions): GrpcTarget {
   }
 }
 
-/** Host and port of the service, for error messages. */
+/** Returns host and port of the service, for error messages. */
 export function grpcAddress({ url }: GrpcTargetOptions): string {
   return parseUrl(url, false).address
 }

@@ -3,10 +3,12 @@ import { type DescMessage, type DescMethodUnary, fromBinary, type MessageShape, 
 import { Code, ConnectError } from "@connectrpc/connect"
 import { Metadata, type ServiceError } from "@grpc/grpc-js"
 
-/** Messages pass grpc-js as bytes. */
+/** The serializer and deserializer for grpc-js: messages pass it as bytes. */
 export const identity = (bytes: Buffer) => bytes
 
-/** Before the call, because grpc-js would report a message that breaks the schema as INTERNAL. */
+/**
+ * Serializes a message before the call, because grpc-js would report a message that violates the schema as INTERNAL.
+ */
 export function serialize<I extends DescMessage>(method: DescMethodUnary<I>, message: MessageShape<I>): Buffer {
   try {
     return toBuffer(method.input, message)
@@ -15,7 +17,7 @@ export function serialize<I extends DescMessage>(method: DescMethodUnary<I>, mes
   }
 }
 
-/** The bytes of a message as grpc-js takes them. */
+/** Returns the bytes of a message as the Buffer that grpc-js requires. */
 export function toBuffer<M extends DescMessage>(schema: M, message: MessageShape<M>): Buffer {
   const bytes = toBinary(schema, message)
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -33,7 +35,7 @@ export function toMetadata(header: HeadersInit | undefined): Metadata {
       if (name.endsWith("-bin")) metadata.set(name, Buffer.from(value, "base64"))
       else metadata.set(name, value)
     } catch {
-      // What grpc-js throws repeats the value, and that may be a secret.
+      // The error of grpc-js contains the value, which may be a secret.
       throw new ConnectError(`the header ${name} has characters that gRPC does not carry`, Code.InvalidArgument)
     }
   }
@@ -47,22 +49,22 @@ export function toHeaders(metadata: Metadata | undefined): Headers {
       try {
         headers.append(name, typeof value === "string" ? value : value.toString("base64"))
       } catch {
-        // gRPC may carry what Headers reject. Such a header is nothing to fail for.
+        // gRPC metadata may contain values that Headers rejects. The call does not fail because of them.
       }
     }
   }
   return headers
 }
 
-/** The numbers of the codes are the same in both. */
+/** Converts an error of grpc-js. The status codes have the same numbers in both libraries. */
 export function toConnectError({ code, details, metadata }: ServiceError): ConnectError {
-  // grpc-js adds a note that is mostly empty.
+  // grpc-js appends this note even if it is empty.
   const message = details.replace(/\.? Resolution note: $/, "")
   const [bytes] = metadata.get("grpc-status-details-bin")
   const status = bytes instanceof Uint8Array ? readStatus(bytes, code) : undefined
-  // grpc-js decodes only some of what others encode in the message: the details hold it as it is.
+  // grpc-js does not fully decode the encoded message of every server. The details contain the message unencoded.
   const error = new ConnectError(status?.message || message, code as number as Code, toHeaders(metadata))
-  // Should a handler of Connect pass the error on, it does not pass on its headers.
+  // If a Connect handler rethrows this error, its headers are then not sent to the handler's client.
   error.isWireError = true
   if (status !== undefined) error.details = detailsOf(status)
   return error
@@ -71,14 +73,14 @@ export function toConnectError({ code, details, metadata }: ServiceError): Conne
 function readStatus(bytes: Uint8Array, code: number): Status | undefined {
   try {
     const status = fromBinary(StatusSchema, bytes)
-    // A proxy that changed the status leaves the details of another one behind.
+    // A proxy that changes the status may keep the details of the original status.
     return status.code === code ? status : undefined
   } catch {
     return undefined
   }
 }
 
-/** The details of an error, for `findDetails`. */
+/** Converts the details of a status for `ConnectError.findDetails`. */
 export function detailsOf(status: Status): ConnectError["details"] {
   return status.details.map(({ typeUrl, value }) => ({ type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value }))
 }

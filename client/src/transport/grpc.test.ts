@@ -54,12 +54,12 @@ const failureOf = (call: Promise<unknown>): Promise<ConnectError> =>
   )
 
 describe("grpcTransport", () => {
-  test("carries messages both ways", async () => {
+  test("sends and receives messages", async () => {
     const { users } = await connect({ GetUser: echo })
     expect((await users.getUser({ id: "ü\u0000" })).user?.id).toBe("ü\u0000")
   })
 
-  test("carries answers of several megabytes, and rejects more than 16 MiB", async () => {
+  test("receives responses of several megabytes, and rejects more than 16 MiB", async () => {
     const { users } = await connect({
       GetUser: (call, callback) => callback(null, user("u1", "x".repeat(Number(idOf(call))))),
     })
@@ -68,7 +68,7 @@ describe("grpcTransport", () => {
     expect(error.code).toBe(Code.ResourceExhausted)
   })
 
-  test("carries headers both ways and trailers back", async () => {
+  test("sends and receives headers, and receives trailers", async () => {
     const { users } = await connect({
       GetUser: (call, callback) => {
         const header = new Metadata()
@@ -92,7 +92,7 @@ describe("grpcTransport", () => {
     expect(seen).toEqual({ text: "a b", bytes: "AP8=", last: "1" })
   })
 
-  test("a header that gRPC does not carry is not repeated in the error", async () => {
+  test("the error of a header that gRPC does not allow does not contain its value", async () => {
     const { users } = await connect({ GetUser: echo })
     const error = await failureOf(users.getUser({ id: "u1" }, { headers: { authorization: "Bearer hünter2" } }))
     expect(error.code).toBe(Code.InvalidArgument)
@@ -144,7 +144,7 @@ describe("grpcTransport", () => {
     expect(error.details).toEqual([])
   })
 
-  test("keeps the deadline, and tells the service", async () => {
+  test("enforces the deadline and sends it to the service", async () => {
     let deadline = Number.POSITIVE_INFINITY
     const { users } = await connect({
       GetUser: (call) => {
@@ -188,15 +188,15 @@ describe("grpcTransport", () => {
     expect(calls).toBe(0)
   })
 
-  test("a message that breaks the schema is INVALID_ARGUMENT", async () => {
+  test("a message that violates the schema is INVALID_ARGUMENT", async () => {
     const { transport } = await connect({ GetUser: echo })
     const { updateAuthenticatorCounter } = createClient(AuthenticatorService, transport)
     expect((await failureOf(updateAuthenticatorCounter({ newCounter: -1 }))).code).toBe(Code.InvalidArgument)
   })
 
-  test("an answer that is no message is INTERNAL", async () => {
+  test("a response that is not a valid message is INTERNAL", async () => {
     const { transport } = await connect({ GetUser: echo })
-    // The bytes of a request, read as a response of another shape.
+    // The method's output schema does not match the bytes of the response.
     const method = { ...UserService.method.getUser, input: GetUserRequestSchema, output: StatusSchema }
     const call = transport.unary(method as never, undefined, undefined, undefined, { id: "u1" } as never)
     expect((await failureOf(call)).code).toBe(Code.Internal)
@@ -207,7 +207,7 @@ describe("grpcTransport", () => {
     expect((await failureOf(users.deleteUser({ id: "u1" }))).code).toBe(Code.Unimplemented)
   })
 
-  test("streaming methods are UNIMPLEMENTED, and say why", async () => {
+  test("streaming methods are UNIMPLEMENTED, with an explanation", async () => {
     const { transport } = await connect({ GetUser: echo })
     const watch = createClient(Health, transport).watch({})[Symbol.asyncIterator]()
     expect(await failureOf(watch.next())).toMatchObject({
@@ -264,7 +264,7 @@ describe("TLS", () => {
     }
   })
 
-  test("with a certificate of the client's own", async () => {
+  test("with a client certificate", async () => {
     const url = `https://127.0.0.1:${await serveTls(application.cert)}`
     const tls = { ca: service.cert, serverName: "authwire.test" }
     expect(await getUser({ url, tls: { ...tls, ...application } })).toMatchObject({ id: "u1" })
@@ -273,18 +273,18 @@ describe("TLS", () => {
 })
 
 describe("AuthwireAdapter over gRPC", () => {
-  test("gives up within timeoutMs", async () => {
+  test("fails after timeoutMs", async () => {
     const { url } = await serve({ GetUser: never })
     const start = performance.now()
     const error = await failureOf(AuthwireAdapter({ url, timeoutMs: 150 }).getUser("u1"))
-    // Nor after the 5 s of the default.
+    // The call must not wait for the default timeout of 5 s.
     expect(performance.now() - start).toBeLessThan(4_500)
     expect(error.message).toMatch(
       /^getUser: DEADLINE_EXCEEDED: no answer from Authwire at 127\.0\.0\.1:\d+ within timeoutMs: /,
     )
   })
 
-  test("says where it could not reach the service, and comes back when the service does", async () => {
+  test("reports the address of an unreachable service, and reconnects when the service returns", async () => {
     const port = await freePort()
     const { adapter, close } = createAuthwireClient({ url: `http://127.0.0.1:${port}` })
     cleanUps.push(close)
@@ -295,7 +295,7 @@ describe("AuthwireAdapter over gRPC", () => {
     await until(async () => (await adapter.getUser("u1").catch(() => null)) !== null)
   })
 
-  test("repeats a read when the service drains or its database is away", async () => {
+  test("retries a read when the service drains or its database is unavailable", async () => {
     let calls = 0
     const { url } = await serve({
       GetUser: (call, callback) => {

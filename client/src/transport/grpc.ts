@@ -7,7 +7,10 @@ import { cancelled, identity, serialize, toConnectError, toHeaders, toMetadata }
 import { watchSuspension } from "./suspension.js"
 import { explainTls, type Security } from "./tls-error.js"
 
-/** In milliseconds: what a timer of Node holds, in whole seconds. One beyond it would end the call at once. */
+/**
+ * The longest timeout of a call, in milliseconds: the limit of a Node timer in whole seconds. A longer one would end
+ * the call at once.
+ */
 const maxTimeoutMs = 2_147_483_000
 
 /** A transport that holds a connection. */
@@ -17,21 +20,23 @@ export interface GrpcTransport extends Transport {
 }
 
 /**
- * A Connect transport over @grpc/grpc-js: gRPC on HTTP/2, for Node. It connects at the first call, reconnects by itself,
- * and does not keep the process alive while no call is in progress. Make one and keep it: it is yours, and is not shared
- * as the connection of AuthwireAdapter is.
+ * Creates a Connect transport over @grpc/grpc-js (gRPC on HTTP/2), for Node. It connects at the first call, reconnects
+ * by itself, and does not keep the process alive while no call is in progress. Create it once and reuse it, because its
+ * connection is not shared as that of AuthwireAdapter is.
  *
- * Unary methods only: a streaming method fails with UNIMPLEMENTED.
+ * Supports unary methods only: a streaming method fails with UNIMPLEMENTED.
  *
- * @param wallClock - The time of day, in milliseconds: it tells that the process was suspended. Default: `Date.now`.
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @param wallClock - The time of day, in milliseconds, for detecting that the process was suspended. Default:
+ * `Date.now`.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
 export function grpcTransport(options: GrpcTargetOptions, wallClock: () => number = Date.now): GrpcTransport {
   const { target, credentials, settings, security } = grpcTarget(options)
   let client: Client | undefined
   let closed = false
   const suspension = watchSuspension(() => {
-    // One that is still being made, for which calls wait, is not one that was lost meanwhile.
+    // Only an established connection can have been lost during the suspension. Calls may wait for one that is being
+    // established.
     if (client?.getChannel().getConnectivityState(false) === connectivityState.READY) disconnect()
   }, wallClock)
 
@@ -41,7 +46,7 @@ export function grpcTransport(options: GrpcTargetOptions, wallClock: () => numbe
     client ??= new Client(target, credentials, {
       ...channelOptions,
       ...settings,
-      // Or a new client would have the connection of the old one, while that still has calls.
+      // Otherwise a new client would reuse the connection of the old one while that still has calls.
       "grpc.use_local_subchannel_pool": 1,
     })
     return client
@@ -101,7 +106,7 @@ function request<I extends DescMessage, O extends DescMessage>(
     call.on("metadata", (metadata) => {
       received.header = metadata
     })
-    // Comes right after the callback: before whoever awaits the answer runs.
+    // Emitted right after the callback, before the code that awaits the response continues.
     call.on("status", (status) => {
       received.trailer = status.metadata
     })
@@ -114,7 +119,7 @@ interface Received {
   trailer?: Metadata
 }
 
-/** Headers are made only when somebody reads them: hardly anyone does. */
+/** Creates a response that converts its headers on access only, because they are rarely read. */
 function toResponse<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   message: MessageShape<O>,

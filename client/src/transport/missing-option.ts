@@ -1,7 +1,7 @@
 import type { Transport } from "@connectrpc/connect"
 import { missingOption } from "../error.js"
 
-/** A transport where an option is missing: every call fails, and says which. */
+/** Creates a transport for a client without a required option. Every call fails with an error that names the option. */
 export function transportWithout(option: string): Transport {
   const fail = () => Promise.reject(missingOption(option))
   return { unary: fail, stream: fail }

@@ -12,7 +12,10 @@ import {
 import { describe, expect, test } from "@jest/globals"
 import { repeatableNumber, retryTransport } from "./retry.js"
 
-/** A service that fails the first calls, a clock that stands still unless told, and what the calls got. */
+/**
+ * Creates a service that fails the first calls, a clock that advances only with calls and pauses, and a log of the
+ * calls.
+ */
 function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0, random = 0.5 } = {}) {
   let time = 0
   const timeouts: (number | undefined)[] = []
@@ -65,14 +68,14 @@ describe("retryTransport", () => {
     expect(pauses).toEqual([])
   })
 
-  test("what has no side effects is repeated once, after a pause, inside the deadline", async () => {
+  test("a method without side effects is retried once, after a pause, within the deadline", async () => {
     const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 200 })
     expect((await getUser()).user?.id).toBe("u1")
     expect(pauses).toEqual([100])
     expect(timeouts).toEqual([1_000, 700])
   })
 
-  test("what is idempotent is repeated", async () => {
+  test("an idempotent method is retried", async () => {
     const { sessions, users, timeouts } = setUp({ failures: [unavailable()] })
     await sessions.getSessionAndUser({})
     expect(timeouts).toHaveLength(2)
@@ -80,7 +83,7 @@ describe("retryTransport", () => {
     expect(timeouts).toHaveLength(3)
   })
 
-  test("any other write is repeated with the key that it had, and each call has a key of its own", async () => {
+  test("any other write is retried with the same idempotency key, and each call has its own key", async () => {
     const { users, sessions, keys } = setUp({ failures: [unavailable()] })
     await users.createUser({})
     await sessions.createSession({})
@@ -90,13 +93,13 @@ describe("retryTransport", () => {
     expect(new Set(keys).size).toBe(3)
   })
 
-  test("the key that the caller gives is kept", async () => {
+  test("an idempotency key of the caller is kept", async () => {
     const { users, keys } = setUp({ failures: [unavailable()] })
     await users.createUser({}, { headers: { "Idempotency-Key": "of-the-caller-0001" } })
     expect(keys).toEqual(["of-the-caller-0001", "of-the-caller-0001"])
   })
 
-  test("beside other headers a write has a key as well, and they stay", async () => {
+  test("a write with other headers has a key too, and keeps these headers", async () => {
     const { users, keys, traces } = setUp({ failures: [unavailable()] })
     await users.createUser({}, { headers: { traceparent: "of the caller" } })
     expect(keys[0]).toEqual(expect.stringMatching(/^[\x21-\x7e]{16,255}$/))
@@ -104,27 +107,27 @@ describe("retryTransport", () => {
     expect(traces).toEqual(["of the caller", "of the caller"])
   })
 
-  test("what only reads has no key", async () => {
+  test("a read has no idempotency key", async () => {
     const { getUser, sessions, keys } = setUp()
     await getUser()
     await sessions.getSessionAndUser({})
     expect(keys).toEqual([null, null])
   })
 
-  test("what takes no key and is not declared idempotent is never repeated", async () => {
+  test("a method that is neither repeatable nor idempotent is never retried", async () => {
     const { tokens, keys } = setUp({ failures: [unavailable()] })
     await expect(tokens.encode({})).rejects.toMatchObject({ code: Code.Unavailable })
     expect(keys).toEqual([null])
   })
 
-  test("only once", async () => {
+  test("retries only once", async () => {
     const { getUser, timeouts } = setUp({ failures: [unavailable(), unavailable()] })
     await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
     expect(timeouts).toHaveLength(2)
   })
 
   test.each([Code.DeadlineExceeded, Code.Internal, Code.NotFound, Code.ResourceExhausted, Code.Aborted, Code.Unknown])(
-    "not on code %s",
+    "does not retry on code %s",
     async (code) => {
       const { getUser, timeouts } = setUp({ failures: [new ConnectError("", code)] })
       await expect(getUser()).rejects.toMatchObject({ code })
@@ -132,14 +135,14 @@ describe("retryTransport", () => {
     },
   )
 
-  describe("a rejection that says when to come again", () => {
+  describe("a rejection with a retry delay", () => {
     const overloaded = (ms: number, domain = "authwire") =>
       new ConnectError("too much", Code.ResourceExhausted, undefined, [
         { desc: ErrorInfoSchema, value: { domain, reason: "OVERLOADED" } },
         { desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } },
       ])
 
-    test("is repeated once, not before that time and half of it later at the most, inside the deadline", async () => {
+    test("is retried once, after the delay and at most half of it later, within the deadline", async () => {
       for (const [random, pause] of [
         [0, 400],
         [1, 600],
@@ -151,13 +154,13 @@ describe("retryTransport", () => {
       }
     })
 
-    test("is thrown when it comes again", async () => {
+    test("is thrown if the retry is rejected too", async () => {
       const { getUser, timeouts } = setUp({ failures: [overloaded(400), overloaded(400)] })
       await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
       expect(timeouts).toHaveLength(2)
     })
 
-    test("is thrown at once when the deadline comes before", async () => {
+    test("is thrown at once if the deadline is before the retry", async () => {
       const { getUser, timeouts, pauses } = setUp({ failures: [overloaded(1_000)] })
       await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
       expect(timeouts).toHaveLength(1)
@@ -170,20 +173,20 @@ describe("retryTransport", () => {
       expect(timeouts).toHaveLength(1)
     })
 
-    test("is thrown when it is not the service that says so", async () => {
+    test("is thrown if the service itself did not send it", async () => {
       const { getUser, timeouts } = setUp({ failures: [overloaded(100, "mesh.test")] })
       await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
       expect(timeouts).toHaveLength(1)
     })
 
-    test("does not mean at once", async () => {
+    test("of 0 ms is retried after the minimum pause", async () => {
       const { getUser, pauses } = setUp({ failures: [overloaded(0)], random: 0 })
       await getUser()
       expect(pauses).toEqual([50])
     })
   })
 
-  test("not when the deadline leaves no time", async () => {
+  test("does not retry if the deadline leaves no time", async () => {
     const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 900, timeoutMs: 1_000 })
     await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
     expect(timeouts).toHaveLength(1)
@@ -201,7 +204,7 @@ describe("retryTransport", () => {
     }
   })
 
-  test("a call's own time-out goes before the default; zero is none", async () => {
+  test("the timeout of a call takes precedence over the default; zero means none", async () => {
     const { getUser, timeouts } = setUp({ failures: [unavailable()], callMs: 10 })
     await getUser({ timeoutMs: 2_000 })
     await getUser({ timeoutMs: 0 })
@@ -215,7 +218,7 @@ describe("retryTransport", () => {
       service(UserService, {
         getUser() {
           calls += 1
-          // Due before the pause ends, on any machine.
+          // The abort happens before the pause ends, on any machine.
           setTimeout(() => controller.abort(), 5)
           throw unavailable()
         },
@@ -228,6 +231,6 @@ describe("retryTransport", () => {
   })
 })
 
-test("the option that it reads is the one of the schema", () => {
+test("repeatableNumber is the number of the schema's option", () => {
   expect(repeatableNumber).toBe(repeatable.number)
 })

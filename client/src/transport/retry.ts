@@ -3,45 +3,45 @@ import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobu
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { retryAfterMs } from "../error.js"
 
-/** The pause before the second try, in milliseconds; where between them is left to chance. */
+/** The bounds of the random pause before the second try, in milliseconds. */
 const minPauseMs = 50
 const maxPauseMs = 150
-/** Those whom the service asks to come again later come within so much more of that time, or they would come together. */
+/** The random fraction that is added to a retry time that the service names, so that clients do not all retry at once. */
 const spread = 0.5
 
-/** Names a call and its repetition, for the service to know that they are one. */
+/** The header by which the service recognizes the repetition of a call. */
 const keyHeader = "idempotency-key"
 
-/** How calls are bounded and repeated. */
+/** Options of deadlines and retries. */
 export interface RetryOptions {
-  /** The deadline of a call that brings none of its own, in milliseconds. The second try is inside it. */
+  /** The deadline of a call that has none of its own, in milliseconds. It includes the second try. */
   timeoutMs: number
   /** A monotonic clock, in milliseconds. Default: `performance.now`. */
   now?: () => number
-  /** A number from 0 to 1. Default: `Math.random`. */
+  /** A random number from 0 to 1. Default: `Math.random`. */
   random?: () => number
   /** Waits; returns early when the signal aborts. Default: a timer. */
   pause?: (ms: number, signal: AbortSignal | undefined) => Promise<void>
 }
 
 /**
- * A transport that gives every call a deadline and repeats a unary call once when the service is UNAVAILABLE, if the
- * schema says that it may be and the deadline leaves time for it. Every reason for UNAVAILABLE makes that worthwhile:
- * another connection, another replica or the database may be there a moment later.
+ * A transport that gives every call a deadline and retries a unary call once when the service is UNAVAILABLE, if the schema allows it and
+ * the deadline leaves time for it. A retry makes sense for every cause of UNAVAILABLE: another connection, another replica or
+ * the database may be available a moment later.
  *
- * A call that reads may run twice (`idempotency_level`). A call that writes may have been done although its answer was lost,
- * so it gets an idempotency key, unless its caller has given it one (`repeatable`): then its repetition is answered as the
- * first call was, and nothing is done again.
+ * A call that reads may run twice (`idempotency_level`). A call that writes may have been carried out although its answer was lost. It
+ * therefore carries an idempotency key (`repeatable`), which is generated unless the caller gives one. The service then answers the
+ * retry as it answered the first call, and does nothing again.
  *
- * What the service rejects because there is too much (RESOURCE_EXHAUSTED) is repeated in the same way, but not before the
- * time that the service names: without one, or when the deadline comes before it, the rejection is the answer. So a service
- * that is overloaded gets no call twice within that time, and each at the most once more.
+ * A call that the service rejects because of overload or a rate limit (RESOURCE_EXHAUSTED) is retried as well, but not before the time
+ * that the service names. Without such a time, or when the deadline comes first, the rejection is thrown. So an overloaded service gets
+ * each call at most once more, and not within that time.
  */
 export function retryTransport(inner: Transport, options: RetryOptions): Transport {
   const { timeoutMs: defaultTimeoutMs, now = () => performance.now(), random = Math.random, pause = timer } = options
   return {
     async unary(method, signal, timeoutMs = defaultTimeoutMs, header, input, contextValues) {
-      // As everywhere in Connect, a time-out of zero or less means none.
+      // As everywhere in Connect, a timeout of zero or less means none.
       const end = timeoutMs > 0 ? now() + timeoutMs : Number.POSITIVE_INFINITY
       const sent = isRepeatable(method) ? withKey(header) : header
       try {
@@ -66,10 +66,10 @@ function mayRepeat(method: DescMethod): boolean {
   return isRepeatable(method) || idempotency === Idempotency.NO_SIDE_EFFECTS || idempotency === Idempotency.IDEMPOTENT
 }
 
-/** The number of the option `repeatable` of the schema. */
+/** The field number of the option `repeatable` in the schema. */
 export const repeatableNumber = 50053
 
-/** What the schema says of a method. Read as it came: what knows options would double the size of this part in a bundle. */
+/** Whether a method takes an idempotency key. Reads the raw option, because the code that decodes options would double the size of the bundle. */
 function isRepeatable({ proto }: DescMethod): boolean {
   return proto.options?.$unknown?.some(({ no }) => no === repeatableNumber) === true
 }
@@ -81,7 +81,7 @@ function withKey(header: HeadersInit | undefined): HeadersInit {
   return headers
 }
 
-/** How long to wait after an error, in milliseconds; undefined if the call is not to be repeated. */
+/** Returns the pause before the retry, in milliseconds; undefined if the call must not be retried. */
 function pauseAfter(error: unknown, random: () => number): number | undefined {
   if (!(error instanceof ConnectError)) return undefined
   if (error.code === Code.Unavailable) return minPauseMs + random() * (maxPauseMs - minPauseMs)

@@ -12,7 +12,7 @@ import { headersOf } from "../options.js"
 import { sharedTransport } from "./shared.js"
 
 const idleCheckMs = 50
-/** Where nobody listens. */
+/** An address on which no server listens. */
 const url = "http://127.0.0.1:1"
 
 let started = new AsyncDisposableStack()
@@ -27,7 +27,7 @@ const registry = () =>
 const usersOf = (transport: Transport) => createClient(UserService, transport)
 const codeOf = (call: Promise<unknown>) => call.catch((error: ConnectError) => error.code)
 
-/** A service behind a proxy that counts connections, and what a client needs to reach it. */
+/** Starts a service behind a proxy that counts connections. Returns the proxy and the options of a client. */
 async function serve() {
   const database = await createDatabase("sqlite")
   started.defer(() => database.drop())
@@ -40,7 +40,7 @@ async function serve() {
 }
 
 describe("sharedTransport", () => {
-  test("a connection that is idle closes, and the next call of any client opens another, which is shared too", async () => {
+  test("an idle connection closes, and the next call of any client opens another shared connection", async () => {
     const { proxy, options } = await serve()
     const [one, other] = [sharedTransport(options, idleCheckMs), sharedTransport({ ...options }, idleCheckMs)]
     expect(await codeOf(usersOf(one).getUser({ id: "nobody" }))).toBe(Code.NotFound)
@@ -64,7 +64,7 @@ describe("sharedTransport", () => {
     transport.close()
   })
 
-  test("a channel that no call has used goes too", async () => {
+  test("a channel that no call has used closes too", async () => {
     const before = registry()?.size ?? 0
     const transport = sharedTransport({ url, header: new Headers() }, idleCheckMs)
     expect(registry()?.size).toBe(before + 1)
@@ -72,7 +72,7 @@ describe("sharedTransport", () => {
     transport.close()
   })
 
-  test("a call that takes longer than that is answered", async () => {
+  test("a call that takes longer than the idle time is answered", async () => {
     let answer = () => {}
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
     const service = await grpcServer(UserService, {
@@ -92,7 +92,7 @@ describe("sharedTransport", () => {
     transport.close()
   })
 
-  test("a wrong option is rejected although a channel without it is open", () => {
+  test("an invalid option is rejected even if a channel without it is open", () => {
     const options = { url, header: new Headers() }
     const transport = sharedTransport(options)
     for (const wrong of [{ connections: Number.NaN }, { tls: {} }])
@@ -100,7 +100,7 @@ describe("sharedTransport", () => {
     transport.close()
   })
 
-  test("the registry holds no secret in its keys", () => {
+  test("the keys of the registry contain no secret", () => {
     const header = headersOf({ url: "", apiKey: "hunter2" })
     const transport = sharedTransport({ url, header })
     expect(registry()?.size).toBeGreaterThan(0)

@@ -3,36 +3,36 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { type PipelineTransport, type PipelineTransportOptions, pipelineTransport } from "../pipeline/transport.js"
 import type { GrpcTransport } from "./grpc.js"
 
-/** What decides which connection is used. */
+/** The options that decide which connection is used. */
 export type SharedTransportOptions = Required<Pick<PipelineTransportOptions, "header">> &
   Pick<PipelineTransportOptions, "url" | "tls" | "connections">
 
-/** A transport that all clients with equal options use. */
+/** A transport that is shared by all clients with equal options. */
 interface Channel {
   readonly transport: PipelineTransport
-  /** The header that its streams have: a call with this same object has nothing to add. */
+  /** The headers of its streams. A call that passes this same object has no further headers. */
   readonly header: Headers
-  /** How many clients use it and are not closed. */
+  /** The number of open clients that use it. */
   clients: number
-  /** Whether a call was made since the last time that idleness was checked. */
+  /** Whether a call was made since the last check for idleness. */
   isUsed: boolean
   isOpen: boolean
   close(): void
 }
 
 /**
- * Finds the channels of this process. A bundler may put several copies of this module into a process, and a development
- * server loads it again at every change; what they share must stand outside of them. The number stands for the shape of
- * Channel: a version of this package that changes the shape changes the number, and so does not meet the channels of others.
+ * The key of the registry of channels, on `globalThis`. A bundler may put several copies of this module into a process, and a development
+ * server loads it again at every change, so that the registry must be outside of the module. The number is the version of the interface
+ * Channel: a version of this package that changes it also changes the number, and so does not use the channels of other versions.
  */
 const registryKey: unique symbol = Symbol.for("authwire.channels.1")
 
-/** How often a channel is checked: it closes at the second check in a row without a call. In milliseconds. */
+/** The interval of the checks for idleness, in milliseconds. A channel closes at the second check in a row without a call. */
 const checkMs = 30_000
 
 /**
- * A transport over the channel that all clients of this process with equal options share. The channel closes with the last
- * client that uses it. It also closes when it is idle, since an adapter is never closed: the next call then opens another.
+ * Creates a transport over the channel that all clients of this process with equal options share. The channel closes with the last
+ * client that uses it. It also closes when it is idle, because an adapter is never closed; the next call then opens another channel.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
@@ -56,7 +56,7 @@ export function sharedTransport(options: SharedTransportOptions, idleCheckMs = c
   }
 
   return {
-    // Not an async function: the promise that it would add is one more turn for every call.
+    // Not an async function, which would add a promise to every call.
     unary(method, signal, timeoutMs, callHeader, input, contextValues) {
       try {
         const { transport, header: shared } = used()
@@ -104,11 +104,11 @@ function openChannel(key: string, options: SharedTransportOptions, idleCheckMs: 
   return channel
 }
 
-/** A digest, since the options hold secrets: whoever lists the registry must not read them. */
+/** Returns a digest of the options, because they contain secrets that the registry must not reveal. */
 function keyOf({ url, tls, connections, header }: SharedTransportOptions): string {
   const security = [tls === undefined, tls?.ca, tls?.cert, tls?.key, tls?.serverName]
   const parts = [url, connections, ...security, ...[...header].flat()]
-  // With their types, or a wrong option would be taken for none where a channel without it is open.
+  // The types are included. Otherwise a wrong option could match an open channel without that option.
   const text = JSON.stringify(parts.map((part) => [typeof part, String(part)]))
   return createHash("sha256").update(text).digest("base64url")
 }

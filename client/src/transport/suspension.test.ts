@@ -20,7 +20,7 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-/** Lets time pass while the process runs. */
+/** Advances the time while the process runs. */
 function run(ms: number): void {
   for (let left = ms; left > 0; left -= 100) {
     time += 100
@@ -29,14 +29,14 @@ function run(ms: number): void {
 }
 
 describe("watchSuspension", () => {
-  test("a process that runs, with calls or without, was not suspended", () => {
+  test("a running process, with or without calls, is not suspended", () => {
     watch.look()
     run(60_000)
     watch.look()
     expect(resumed).toBe(0)
   })
 
-  test.each([1_000, 30_000, 400_000])("a process that did not run for %i ms was, and it is told once", (ms) => {
+  test.each([1_000, 30_000, 400_000])("a suspension of %i ms is reported once", (ms) => {
     watch.look()
     run(2_400)
     time += ms
@@ -46,14 +46,14 @@ describe("watchSuspension", () => {
     expect(resumed).toBe(1)
   })
 
-  test("without a call it is told too, as soon as timers run again", () => {
+  test("a suspension is reported without a call too, as soon as timers run again", () => {
     watch.look()
     time += 1_000
     run(500)
     expect(resumed).toBe(1)
   })
 
-  test("what was before the first look does not count, nor what is after the end of the watch", () => {
+  test("suspensions before the first look and after the end of the watch do not count", () => {
     time += 10_000
     watch.look()
     watch.stop()
@@ -62,7 +62,7 @@ describe("watchSuspension", () => {
     expect(resumed).toBe(0)
   })
 
-  test("a clock that is set back is no suspension, and hides none", () => {
+  test("a clock that is set back is not a suspension, and does not hide one", () => {
     watch.look()
     time -= 3_600_000
     watch.look()

@@ -1,24 +1,30 @@
-/** How often the clock is looked at, in milliseconds. */
+/** The interval between two readings of the clock, in milliseconds. */
 const lookMs = 500
-/** A longer time between two looks means that the process did not run: a second of it is always found. In milliseconds. */
+/**
+ * The longest time between two readings of a running process, in milliseconds. A longer time means that the process was
+ * suspended. A suspension of one second is always detected.
+ */
 const gapMs = 900
 
-/** Finds out that the process did not run for a while. */
+/** Detects that the process was suspended. */
 export interface SuspensionWatch {
-  /** Looks at once: before a connection is used. The first look begins the watch. */
+  /** Reads the clock at once. Must be called before a connection is used. The first call starts the watch. */
   look(): void
-  /** Ends the watch. */
+  /** Stops the watch. */
   stop(): void
 }
 
 /**
- * Tells when the process was suspended: stopped, frozen with its function or container, or asleep with its machine. Others
- * may have dropped its connections meanwhile, and nobody could tell it: it would send its next call into the void.
+ * Detects that the process was suspended: stopped, frozen with its function or container, or asleep with its machine.
+ * Peers may have dropped its connections meanwhile, which the process could not notice. It would send its next call on
+ * a dead connection.
  *
- * An event loop that was blocked for as long looks the same, so only do what is right then too.
+ * An event loop that was blocked for as long looks the same, so the callback must only do what is correct in that case
+ * too.
  *
- * @param resumed - Called once for each suspension, before the look returns that finds it.
- * @param wallClock - In milliseconds. Not a monotonic clock: that stands still in a machine that is suspended.
+ * @param resumed - Called once for each suspension, before the `look` that detects it returns.
+ * @param wallClock - The time of day, in milliseconds. Not a monotonic clock, because that stops in a suspended
+ * machine.
  */
 export function watchSuspension(resumed: () => void, wallClock: () => number = Date.now): SuspensionWatch {
   let seen = 0
@@ -27,7 +33,7 @@ export function watchSuspension(resumed: () => void, wallClock: () => number = D
   function look(): void {
     const before = seen
     seen = wallClock()
-    // A clock that was set forward looks like a suspension; one that was set back looks like nothing.
+    // A clock that was set forward looks like a suspension. A clock that was set back has no effect.
     if (timer !== undefined && seen - before > gapMs) resumed()
     timer ??= setInterval(look, lookMs).unref()
   }

@@ -1,16 +1,16 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 
-/** What a client does about TLS, for the words of its errors. */
+/** The TLS settings of a client, for the wording of its errors. */
 export interface Security {
-  /** Whether it speaks TLS. */
+  /** Whether the client uses TLS. */
   readonly secure: boolean
-  /** Whether it has a certificate of its own. */
+  /** Whether the client has a certificate. */
   readonly hasCertificate: boolean
   readonly advice: Advice
 }
 
 interface Advice {
-  /** Which address of the service is wanted. */
+  /** Which address of the service the client must use. */
   readonly address: string
   readonly speakTls: string
   readonly speakNone: string
@@ -19,7 +19,7 @@ interface Advice {
   readonly certificate: string
 }
 
-/** With what the message of such an error begins, where there is no doubt. */
+/** The beginning of the message of an error that TLS has certainly caused. */
 export const tlsHeading = "TLS: "
 
 export const grpcAdvice: Advice = {
@@ -42,24 +42,25 @@ export const fetchAdvice: Advice = {
 }
 
 /**
- * Says of an error that there was no connection what is wrong with the TLS of both sides and what to do, if it is that;
- * the error itself is then the cause. It looks at the words, because there is nothing else: grpc-js hands on only those.
+ * Explains a failed connection. If TLS is or may be the cause, returns an error whose message names cause and remedy,
+ * with the original error as its `cause`. Otherwise returns the original error. The decision uses the text of the
+ * message, because grpc-js passes on nothing else.
  */
 export function explainTls(error: ConnectError, security: Security): ConnectError {
   if (error.code !== Code.Unavailable || error.details.length > 0) return error
-  // grpc-js leaves the heading of a note behind that is mostly empty, and the moment.
+  // Removes the timestamp and the empty resolution note that grpc-js appends.
   const said = error.rawMessage.replace(/( \(\d{4}-[^)]*\))?\.?( Resolution note: ?)?\.?$/, "")
   const fault = faultOf(said, security)
   return fault === undefined ? error : new ConnectError(fault, error.code, error.metadata, undefined, error)
 }
 
 function faultOf(said: string, { secure, hasCertificate, advice }: Security): string | undefined {
-  // Later it may have been anything.
+  // A later disconnection may have any cause.
   const early = /No connection established|fetch failed/.test(said)
   const closed =
     early && /Failed to connect|ECONNRESET|EPIPE|socket hang up|other side closed|disconnected before secure/.test(said)
   if (!secure) {
-    // What a server of TLS answers is none of HTTP, or it says nothing and closes.
+    // A TLS server responds to plaintext with bytes that are not HTTP, or closes the connection without a response.
     const foreign = early && /NGHTTP2_|Protocol error|Parse Error|Response does not match/.test(said)
     if (!closed && !foreign) return undefined
     const why = closed ? `${said}; ${turnedAway}` : said
@@ -86,7 +87,7 @@ const turnedAway = "the connection was closed at once, as the service does when 
 
 const oldProtocol = "the service speaks only versions before 1.2, which are not safe; it must be changed there"
 
-/** What the other side says when it ends the handshake (RFC 8446, section 6.2). */
+/** Returns the message for the TLS alert with which the service ended the handshake (RFC 8446, section 6.2). */
 function rejectionOf(said: string, hasCertificate: boolean, advice: Advice): string {
   if (/protocol version/i.test(said)) return oldProtocol
   if (/no application protocol/i.test(said)) return `what listens there does not speak HTTP/2; ${advice.address}`

@@ -59,7 +59,7 @@ describe("with an SDK", () => {
     })
   })
 
-  test("what the application keeps beside the trace stays with it", () => {
+  test("baggage of the application is not propagated", () => {
     const baggage = propagation.createBaggage({ user: { value: "ada@example.com" } })
     const carrier = {}
     const active = propagation.setBaggage(ROOT_CONTEXT, baggage)

@@ -13,18 +13,21 @@ import {
 } from "@opentelemetry/api"
 import { statusNames } from "../error.js"
 
-/** A call in the trace of the application. */
+/** The span of a call in a trace of the application. */
 export interface CallTrace {
-  /** What tells the service of the trace (W3C Trace Context). */
+  /** The headers that propagate the trace to the service (W3C Trace Context). */
   readonly header: Readonly<Record<string, string>>
-  /** Ends the span of the call with its outcome, and returns that. */
+  /** Ends the span with the outcome of the call, and returns that outcome. */
   end<T>(outcome: Promise<T>): Promise<T>
 }
 
-/** Undefined for a call that belongs to no trace, as where the application has no SDK of OpenTelemetry. */
+/**
+ * Starts the span of a call. Returns undefined if the call belongs to no trace, for example without an OpenTelemetry
+ * SDK.
+ */
 export type TraceCall = (method: DescMethod) => CallTrace | undefined
 
-/** Of what a propagator knows, only the trace: baggage is the application's own, and may say whom it is about. */
+/** Propagates only the trace. Baggage belongs to the application and may contain personal data. */
 const setter: TextMapSetter<Record<string, string>> = {
   set(header, name, value) {
     if (name === "traceparent" || name === "tracestate") header[name] = value
@@ -32,10 +35,10 @@ const setter: TextMapSetter<Record<string, string>> = {
 }
 
 /**
- * Makes a span for each call by the SDK of OpenTelemetry that the application has registered, inside of the span that is
- * active there.
+ * Creates a function that starts a span for each call, as a child of the active span, with the OpenTelemetry SDK that
+ * the application has registered.
  *
- * @param system - The protocol, as the semantic conventions call it.
+ * @param system - The name of the protocol in the semantic conventions.
  * @param address - Host and port of the service, if they are known.
  */
 export function callTracer(system: "grpc" | "connectrpc", address?: string): TraceCall {
@@ -44,7 +47,8 @@ export function callTracer(system: "grpc" | "connectrpc", address?: string): Tra
   return (method) => {
     const active = context.active()
     const name = `${method.parent.typeName}/${method.name}`
-    // Asked for each time: the SDK may be registered later than this module is loaded, and by another copy of the API.
+    // The tracer is looked up for each call, because the SDK may be registered after this module is loaded, and by
+    // another copy of the API.
     const span = trace.getTracer("@authwire/client").startSpan(name, { kind: SpanKind.CLIENT }, active)
     if (!isSpanContextValid(span.spanContext())) return undefined
     const header: Record<string, string> = {}
@@ -62,7 +66,7 @@ export function callTracer(system: "grpc" | "connectrpc", address?: string): Tra
           () => end(span, statusOf(undefined)),
           (error: unknown) => {
             const { code } = ConnectError.from(error)
-            // That there is no such thing is an answer.
+            // NOT_FOUND is a regular response and not an error.
             end(span, statusOf(code), code !== Code.NotFound)
           },
         )

@@ -1,10 +1,10 @@
 import type { Transport } from "@connectrpc/connect"
 import type { TraceCall } from "./trace.js"
 
-/** A transport whose unary calls are traced. */
+/** Creates a transport whose unary calls are traced. */
 export function tracedTransport(inner: Transport, traceCall: TraceCall): Transport {
   return {
-    // Not an async function: the promise that it would add is one more turn for every call.
+    // Not an async function, because its additional promise would delay every call by one microtask.
     unary(method, signal, timeoutMs, header, input, contextValues) {
       const trace = traceCall(method)
       if (trace === undefined) return inner.unary(method, signal, timeoutMs, header, input, contextValues)
@@ -15,7 +15,7 @@ export function tracedTransport(inner: Transport, traceCall: TraceCall): Transpo
   }
 }
 
-/** A header with more in it. */
+/** Returns a copy of a header with additional entries. */
 export function withHeader(header: HeadersInit | undefined, more: Readonly<Record<string, string>>): Headers {
   const whole = new Headers(header)
   for (const [name, value] of Object.entries(more)) whole.set(name, value)

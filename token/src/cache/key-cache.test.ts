@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
 import { keyCache } from "./key-cache.js"
 
-/** A derivation that says what it was called with, and how often. */
+/** Creates a derivation that records its calls. */
 function counting() {
   const calls: string[] = []
   const derive = async (secret: string, salt: string, enc: string) => {
@@ -19,7 +19,7 @@ describe("keyCache", () => {
     expect(calls).toHaveLength(1)
   })
 
-  test("keeps apart secrets, salts and encryptions, wherever the boundaries are", async () => {
+  test("distinguishes secrets, salts and encryptions, even if their concatenations are equal", async () => {
     const { derive } = counting()
     const key = keyCache(derive)
     const parts = ["", "a", "b", "ab", "ba", "1", ":", "1:", "1:a", "2:ab", "a1:b", "\0", "\u0000a", "é", "e\u0301"]
@@ -32,7 +32,7 @@ describe("keyCache", () => {
     }
   })
 
-  test("callers at the same time share one derivation", async () => {
+  test("concurrent callers share one derivation", async () => {
     const { calls, derive } = counting()
     const key = keyCache(derive)
     const keys = await Promise.all(Array.from({ length: 50 }, () => key("secret", "salt", "A")))
@@ -40,7 +40,7 @@ describe("keyCache", () => {
     expect(calls).toHaveLength(1)
   })
 
-  test("does not remember a failure, which all who wait for it see", async () => {
+  test("does not cache a failure, which all waiting callers receive", async () => {
     let fails = true
     const key = keyCache(async () => {
       if (fails) throw new Error("no")
@@ -74,7 +74,7 @@ describe("keyCache", () => {
     expect(calls).toBe(2)
   })
 
-  test("holds 32 keys, and lets the one go that was not used for longest", async () => {
+  test("holds 32 keys, and evicts the least recently used one", async () => {
     const { calls, derive } = counting()
     const key = keyCache(derive)
     for (let n = 0; n < 32; n++) await key(`${n}`, "salt", "A")
@@ -88,7 +88,7 @@ describe("keyCache", () => {
     expect(calls).toEqual(['["1","salt","A"]'])
   })
 
-  test("lets go of keys that were not used for an hour", async () => {
+  test("removes keys that were not used for an hour", async () => {
     const { calls, derive } = counting()
     let time = 0
     const key = keyCache(derive, { now: () => time })

@@ -5,7 +5,7 @@ import { lru } from "./lru.js"
 const forever = { maxIdleMs: Number.POSITIVE_INFINITY }
 
 describe("lru", () => {
-  test("drops the value that was not used for longest; peek is no use", () => {
+  test("evicts the least recently used value; peek does not count as a use", () => {
     const cache = lru<number>({ maxEntries: 3, ...forever })
     for (const key of ["a", "b", "c"]) cache.set(key, key.charCodeAt(0))
     cache.get("a")
@@ -16,7 +16,7 @@ describe("lru", () => {
     expect(["a", "c", "d", "e"].filter((key) => cache.peek(key) !== undefined)).toEqual(["a", "d", "e"])
   })
 
-  test("drops what was not used for too long, at the next call", () => {
+  test("removes expired values at the next call", () => {
     let time = 0
     const cache = lru<string>({ maxEntries: 10, maxIdleMs: 100, now: () => time })
     cache.set("idle", "1")
@@ -33,14 +33,14 @@ describe("lru", () => {
     expect(cache.get("busy")).toBeUndefined()
   })
 
-  test("does not keep what is larger than all values may be, nor what it had under that key", () => {
+  test("does not store a value larger than maxSize, and removes the old value of its key", () => {
     const cache = lru<string>({ maxEntries: 10, maxSize: 10, ...forever })
     cache.set("a", "small", 10)
     cache.set("a", "large", 11)
     expect([cache.peek("a"), cache.count, cache.size]).toEqual([undefined, 0, 0])
   })
 
-  test("delete drops only the value that is meant", () => {
+  test("delete removes only the given value", () => {
     const cache = lru<object>({ maxEntries: 10, ...forever })
     const [one, other] = [{}, {}]
     cache.set("a", one)
@@ -52,7 +52,7 @@ describe("lru", () => {
     expect(cache.count).toBe(0)
   })
 
-  test("does, in any order of calls, what a list in the order of use would do", () => {
+  test("behaves like a list in the order of use, for any order of calls", () => {
     const key = fc.constantFrom("a", "b", "c", "d", "e", "f")
     const call = fc.oneof(
       fc.record({ call: fc.constant("set" as const), key, size: fc.nat(6) }),

@@ -1,29 +1,29 @@
-/** What a cache may hold. */
+/** The limits of a cache. */
 export interface Bounds {
-  /** How many values are kept. Beyond that the one that was not used for longest goes. */
+  /** The maximum number of values. The least recently used value is evicted first. */
   maxEntries: number
-  /** The largest sum of the sizes of the values, in whatever unit `set` is told. Default: no bound. */
+  /** The maximum sum of the sizes of the values, in the unit of the sizes that `set` receives. Default: no limit. */
   maxSize?: number
-  /** A value that was not used for so long goes at the next call, in milliseconds. */
+  /** The idle time after which a value expires, in milliseconds. Expired values are removed at the next call. */
   maxIdleMs: number
   /** The clock, in milliseconds. Default: Date. */
   now?: (() => number) | undefined
 }
 
 /**
- * A cache that drops the value that was not used for longest. Every call takes constant time, whatever its bounds are. (Of
- * the packages for this, none drops what has become too old without being asked for it, in constant time.)
+ * A cache that evicts the least recently used value. Every call takes constant time, whatever the limits are. (No
+ * existing package removes expired values that are not looked up in constant time.)
  */
 export interface Lru<Value> {
-  /** The value of a key. This does not count as a use. */
+  /** Returns the value of a key. This does not count as a use. */
   peek(key: string): Value | undefined
-  /** The value of a key. This counts as a use. */
+  /** Returns the value of a key. This counts as a use. */
   get(key: string): Value | undefined
-  /** Keeps a value. One that is larger than all values together may be is not kept. */
+  /** Stores a value. A value that is larger than the maximum sum of sizes is not stored. */
   set(key: string, value: Value, size?: number): void
-  /** Drops the value of a key, if it still is this one. */
+  /** Removes the value of a key, if it is still the given value. */
   delete(key: string, value: Value): void
-  /** How many values there are, and the sum of their sizes. */
+  /** The number of values, and the sum of their sizes. */
   readonly count: number
   readonly size: number
 }
@@ -40,8 +40,8 @@ interface Entry<Value> {
 export function lru<Value>(bounds: Bounds): Lru<Value> {
   const { maxEntries, maxSize = Number.POSITIVE_INFINITY, maxIdleMs, now = () => Date.now() } = bounds
   const entries = new Map<string, Entry<Value>>()
-  // The order of use is a linked list. A Map's own order would do, but finding its first entry takes longer the more were
-  // removed before it.
+  // A linked list holds the order of use. The order of a Map would suffice, but finding its first entry takes longer
+  // the more entries were removed before it.
   let oldest: Entry<Value> | undefined
   let newest: Entry<Value> | undefined
   let total = 0

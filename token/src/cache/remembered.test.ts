@@ -5,7 +5,7 @@ import { byJose } from "../../vectors/issue.js"
 import { otherFirst, withPart } from "../../vectors/tamper.js"
 import { createTokenModule, decode, encode, TokenError } from "../index.js"
 
-// A token that is decoded again is not decrypted again, and nothing else is different.
+// A token that is decoded again is not decrypted again. Apart from that, caching changes no result.
 
 const now = 1_800_000_000
 const salt = "salt"
@@ -24,7 +24,7 @@ afterEach(() => {
 const noMatch = { code: "NO_MATCHING_SECRET" }
 
 describe("a token that was decoded before", () => {
-  test("is not decrypted again, whichever of the given secrets is its own", async () => {
+  test("is not decrypted again, whichever of the given secrets belongs to it", async () => {
     const tokens = createTokenModule()
     const token = await encode({ ...from, token: { sub: "1" } })
     for (const secret of ["secret", ["secret"], ["new", "secret"], ["secret", "old"], ["", "secret"]]) {
@@ -45,7 +45,7 @@ describe("a token that was decoded before", () => {
     expect(decrypted).toHaveBeenCalledTimes(calls)
   })
 
-  test("is not decrypted again by getToken, nor by the functions of the package", async () => {
+  test("is not decrypted again by getToken, nor by the exported functions of the package", async () => {
     const tokens = createTokenModule()
     const token = await encode({ secret: "secret", salt: "authjs.session-token", token: { sub: "1" } })
     const req = { headers: { authorization: `Bearer ${token}` } }
@@ -57,7 +57,7 @@ describe("a token that was decoded before", () => {
     expect(decrypted).toHaveBeenCalledTimes(2)
   })
 
-  test("is nothing to a tenant with other secrets, or with another salt", async () => {
+  test("is not available to a tenant with other secrets or another salt", async () => {
     const tokens = createTokenModule()
     const token = await encode({ ...from, token: { sub: "1" } })
     for (let count = 0; count < 3; count++) {
@@ -65,13 +65,13 @@ describe("a token that was decoded before", () => {
       await expect(tokens.decode({ token, secret: "of another tenant", salt })).rejects.toMatchObject(noMatch)
       await expect(tokens.decode({ token, secret: ["a", "b", "secret "], salt })).rejects.toMatchObject(noMatch)
       await expect(tokens.decode({ token, secret: "secret", salt: "other" })).rejects.toMatchObject(noMatch)
-      // The same characters with the boundary elsewhere.
+      // The concatenation of secret and salt is the same.
       await expect(tokens.decode({ token, secret: "secrets", salt: "alt" })).rejects.toMatchObject(noMatch)
       await expect(tokens.decode({ token, secret: "", salt })).rejects.toMatchObject({ code: "MISSING_SECRET" })
     }
   })
 
-  test("is not read any more once its secret was taken away, and is again once it is back", async () => {
+  test("is rejected after its secret was removed, and accepted again after it was restored", async () => {
     const tokens = createTokenModule()
     const token = await encode({ secret: "old", salt, token: { sub: "1" } })
     expect(await tokens.decode({ token, secret: ["new", "old"], salt })).toMatchObject({ sub: "1" })
@@ -80,7 +80,7 @@ describe("a token that was decoded before", () => {
     expect(await tokens.decode({ token, secret: ["newest", "old"], salt })).toMatchObject({ sub: "1" })
   })
 
-  test("ends when it ends: 15 seconds after exp, to the second", async () => {
+  test("expires exactly 15 seconds after exp", async () => {
     const tokens = createTokenModule()
     const token = await encode({ ...from, token: { sub: "1" }, maxAge: 100 })
     for (const seconds of [0, 99, 100, 114]) {
@@ -92,11 +92,11 @@ describe("a token that was decoded before", () => {
       freeze(now + seconds)
       await expect(tokens.decode({ ...from, token })).rejects.toMatchObject({ code: "TOKEN_EXPIRED" })
     }
-    // It was forgotten when it was seen to have ended.
+    // The token was removed from the cache when it was found to have expired.
     expect(decrypted).toHaveBeenCalledTimes(3)
   })
 
-  test("is not valid before nbf, also when the clock is set back", async () => {
+  test("is not valid before nbf, even after the clock was set back", async () => {
     const tokens = createTokenModule()
     const token = await encode({ ...from, token: { nbf: now } })
     await tokens.decode({ ...from, token })
@@ -109,7 +109,7 @@ describe("a token that was decoded before", () => {
     expect(await tokens.decode({ ...from, token })).toMatchObject({ nbf: now })
   })
 
-  test("gives each caller an object of his own", async () => {
+  test("returns a new object to each caller", async () => {
     const tokens = createTokenModule()
     const token = await encode({ ...from, token: { sub: "1", groups: ["a", { b: 1 }] } })
     const expected = structuredClone(await tokens.decode({ ...from, token }))
@@ -125,7 +125,7 @@ describe("a token that was decoded before", () => {
     expect(decrypted).toHaveBeenCalledTimes(1)
   })
 
-  test("does not make what differs from it in one character known", async () => {
+  test("does not make a token valid that differs from it in one character", async () => {
     const tokens = createTokenModule()
     const token = await encode({ ...from, token: { sub: "1" } })
     await tokens.decode({ ...from, token })
@@ -135,7 +135,7 @@ describe("a token that was decoded before", () => {
   })
 })
 
-describe("what is not remembered", () => {
+describe("tokens that are not cached", () => {
   test("a token that was rejected", async () => {
     const tokens = createTokenModule()
     const expired = await encode({ ...from, maxAge: -100 })
@@ -175,12 +175,12 @@ describe("what is not remembered", () => {
     expect(decrypted).toHaveBeenCalledTimes(4)
   })
 
-  test.each([-1, 1.5, Number.NaN, "1"])("createTokenModule wants a whole number, not %p", (cacheSize) => {
+  test.each([-1, 1.5, Number.NaN, "1"])("createTokenModule requires a whole number, not %p", (cacheSize) => {
     expect(() => createTokenModule({ cacheSize: cacheSize as number })).toThrow(TypeError)
   })
 })
 
-test("whatever is decoded, in any order and at any time: the same with a memory as without", async () => {
+test("decoding gives the same results with and without a cache, in any order and at any time", async () => {
   const secrets = ["a", "b", "ab", "secret", "c"]
   const salts = ["", "a", "b", "salt"]
   const pool = await Promise.all(

@@ -6,16 +6,16 @@ import { type Remembered, tokenCache } from "./token-cache.js"
 const enc = "A256CBC-HS512"
 const kid = "k".repeat(86)
 const remembered = (content: string): Remembered => ({ enc, kid, content })
-/** A text in one piece, as it is after decryption. */
+/** Creates a string that is not a concatenation, like the string after decryption. */
 const decoded = (content: string) => new TextDecoder().decode(new TextEncoder().encode(content))
 
-/** A text in the form of a token, of so many characters, that no other number has. */
+/** Creates a text in the form of a token, with the given length, that is unique for its number. */
 const tokenOf = (serial: number, length = 600) => `AAAA..AAAA.${`${serial}`.padStart(length - 16, "A")}.AAAA`
 
 setFlagsFromString("--expose-gc")
 const collect = runInNewContext("gc") as () => void
 
-/** By how much the memory that is in use grows, in bytes. What the work returns counts as used. */
+/** Returns the growth of the memory in use, in bytes. The result of the work counts as in use. */
 function growth(work: () => unknown): number {
   collect()
   collect()
@@ -29,7 +29,7 @@ function growth(work: () => unknown): number {
 }
 
 describe("tokenCache", () => {
-  test("remembers 1,000 tokens by default, and lets the one go that was not used for longest", () => {
+  test("caches 1,000 tokens by default, and evicts the least recently used one", () => {
     const cache = tokenCache()
     for (let serial = 0; serial < 1000; serial++) cache.set(tokenOf(serial), remembered("{}"))
     cache.use(tokenOf(0))
@@ -41,7 +41,7 @@ describe("tokenCache", () => {
     expect(cache.peek(tokenOf(1000))).toEqual(remembered("{}"))
   })
 
-  test("takes 4 KiB for each token at most, however large they are", () => {
+  test("needs at most 4 KiB times its size, however large the tokens are", () => {
     const cache = tokenCache(100)
     for (let serial = 0; serial < 200; serial++) {
       cache.set(tokenOf(serial, 40_000), remembered("é".repeat(30_000)))
@@ -53,7 +53,7 @@ describe("tokenCache", () => {
     expect(cache.count).toBe(4)
   })
 
-  test("forgets a token that was not used for an hour", () => {
+  test("removes a token that was not used for an hour", () => {
     let time = 0
     const cache = tokenCache(10, () => time)
     cache.set(tokenOf(1), remembered("{}"))
@@ -64,13 +64,13 @@ describe("tokenCache", () => {
     expect([cache.count, cache.bytes]).toEqual([0, 0])
   })
 
-  test("remembers nothing with size 0", () => {
+  test("caches nothing with size 0", () => {
     const cache = tokenCache(0)
     cache.set(tokenOf(1), remembered("{}"))
     expect([cache.peek(tokenOf(1)), cache.count, cache.bytes]).toEqual([undefined, 0, 0])
   })
 
-  test("remembers a token in its canonical form only", () => {
+  test("caches a token only in its canonical form", () => {
     const cache = tokenCache()
     for (const token of ["AA..AA.AA.AB", "AA..AA.AA.AA=", "AA..AA.A A.AA", "AA..AA.AA.AA\n"]) {
       cache.set(token, remembered("{}"))
@@ -80,11 +80,11 @@ describe("tokenCache", () => {
     expect(cache.count).toBe(1)
   })
 
-  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, "10", null])("wants a whole number, not %p", (size) => {
+  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, "10", null])("requires a whole number, not %p", (size) => {
     expect(() => tokenCache(size as number)).toThrow(TypeError)
   })
 
-  test("takes no more memory after 1,000,000 different tokens than its bound", () => {
+  test("does not exceed its memory limit after 1,000,000 different tokens", () => {
     const cache = tokenCache()
     const bytes = growth(() => {
       for (let serial = 0; serial < 1_000_000; serial++) {
@@ -98,7 +98,7 @@ describe("tokenCache", () => {
     expect(bytes).toBeLessThan(1000 * 4096)
   })
 
-  test("takes as much memory as it counts", () => {
+  test("does not need more memory than it counts", () => {
     const cache = tokenCache(10_000)
     const bytes = growth(() => {
       for (let serial = 0; serial < 10_000; serial++)
@@ -110,14 +110,14 @@ describe("tokenCache", () => {
     expect(bytes).toBeGreaterThan(0.5 * cache.bytes)
   })
 
-  test("does not keep the message that a token was cut from", () => {
+  test("does not retain the message that a token was cut from", () => {
     const cache = tokenCache()
     const bytes = growth(() => {
       for (let serial = 0; serial < 100; serial++) {
         const message = `${"x".repeat(1_000_000)}${tokenOf(serial)}${serial}`
         cache.set(message.slice(1_000_000, 1_000_600), remembered("{}"))
       }
-      // A use must not take the text of who asks in place of its own.
+      // A use must not replace the stored text by that of the caller.
       for (let serial = 0; serial < 100; serial++) {
         const message = `${"y".repeat(1_000_000)}${tokenOf(serial)}${serial}`
         cache.use(message.slice(1_000_000, 1_000_600))

@@ -2,44 +2,52 @@ import { isCanonical } from "../canonical.js"
 import type { Decrypted } from "../decrypt.js"
 import { lru } from "./lru.js"
 
-/** What is remembered of a token: what was in it, and the name of the key that decrypted it. No secret, and no key. */
+/**
+ * The cached data of a token: its content, its encryption and the identifier of the key that decrypted it. It contains
+ * neither a secret nor a key.
+ */
 export type Remembered = Pick<Decrypted, "enc" | "kid" | "content">
 
-/** How many tokens are remembered by default. */
+/** The default of the maximum number of cached tokens. */
 export const defaultCacheSize = 1000
 
-/** How many bytes a token may take on average. That of an ordinary sign-in takes about 1,500. */
+/** The average memory limit of a token, in bytes. The token of an ordinary sign-in takes about 1,500. */
 const bytesPerToken = 4096
 
-/** What an entry takes beside its two texts: objects, a slot of the Map and the heads of the texts. */
+/**
+ * The memory of an entry beyond its two strings, in bytes: objects, a slot of the Map and the headers of the strings.
+ */
 const entryBytes = 384
 
 const maxIdleMs = 3_600_000
 
-/** The decrypted tokens that are remembered, by the whole text of the token. */
+/** A cache of decrypted tokens. Its key is the whole text of the token. */
 export interface TokenCache {
-  /** What is remembered of a token. This does not count as a use: nobody without its secret changes what is remembered. */
+  /**
+   * Returns the cached data of a token. This does not count as a use, so that a caller without the token's secret has
+   * no influence on what is cached.
+   */
   peek(token: string): Remembered | undefined
-  /** Counts as a use of it. */
+  /** Marks a token as used. */
   use(token: string): void
   /**
-   * Remembers a token that was decrypted and is valid, if it is in its canonical form: in others somebody with one token
-   * could push out those of everybody else.
+   * Caches a decrypted, valid token if it is in its canonical form. Other forms are not cached, because a client with
+   * one token could create many of them and so evict the tokens of all other clients.
    */
   set(token: string, decrypted: Remembered): void
-  /** Forgets a token, if this is still what is remembered of it. */
+  /** Removes a token, if its cached data is still the given object. */
   delete(token: string, remembered: Remembered): void
-  /** How many tokens are remembered, and how many bytes they take. */
+  /** The number of cached tokens, and their memory in bytes. */
   readonly count: number
   readonly bytes: number
 }
 
 /**
- * A cache of at most `size` tokens and 4 KiB for each. The least recently used go first, and at the next call those that
- * were not used for an hour.
+ * Creates a cache of at most `size` tokens and 4 KiB times `size`. The least recently used tokens are evicted first.
+ * Tokens that were not used for an hour are removed at the next call.
  *
- * The text of a token alone does not open an entry: whoever finds one has to show that one of his secrets makes the key
- * that the entry names.
+ * The text of a token alone does not give access to its entry: the caller must have a secret that derives the key that
+ * the entry names.
  *
  * @throws TypeError if the size is not a whole number from 0.
  */
@@ -66,14 +74,17 @@ export function tokenCache(size: number = defaultCacheSize, now?: () => number):
 const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder() }
 
 /**
- * The same text in memory of its own. A part of a text may be kept as a reference to the whole of it: a token would keep
- * the header or the message that it was cut from.
+ * Copies a string into its own memory. A substring may be stored as a reference to the whole string, so a token would
+ * retain the header or the message that it was cut from.
  */
 function copyOf(token: string): string {
   return utf8.decoder.decode(utf8.encoder.encode(token))
 }
 
-/** A token is ASCII, one byte for each character. Its claims may hold any character, and then each takes two. */
+/**
+ * Returns the memory of an entry, in bytes. A token is ASCII and takes one byte per character. Its claims may contain
+ * any character, so two bytes are counted for each.
+ */
 function bytesOf(token: string, content: string): number {
   return token.length + 2 * content.length + entryBytes
 }

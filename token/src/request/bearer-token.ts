@@ -1,6 +1,6 @@
 /**
- * The token of an Authorization header `Bearer <token>`, percent-decoded as Auth.js does it, or undefined. The scheme is
- * written exactly so and one space follows: Auth.js accepts no other form.
+ * Returns the token of an Authorization header `Bearer <token>`, percent-decoded as in Auth.js, or undefined. The
+ * scheme must have exactly this case and be followed by one space, because Auth.js accepts no other form.
  */
 export function bearerToken(authorization: string): string | undefined {
   const [scheme, credentials] = authorization.split(" ", 2)

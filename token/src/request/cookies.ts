@@ -1,11 +1,12 @@
 import { trim } from "../trim.js"
 
-// String.prototype.trim takes away more.
+// String.prototype.trim would remove more characters.
 const blanks = " \t"
 
 /**
- * The cookies of a Cookie header by name, read as Auth.js reads them: of several with one name the first counts, quotes
- * belong to the value, percent-encoding is decoded, and a value in which it is malformed stays as it is.
+ * Parses a Cookie header into a map from names to values, as Auth.js does. Of several cookies with the same name the
+ * first counts. Quotes are part of the value. Percent-encoding is decoded, but a value with malformed percent-encoding
+ * is left unchanged.
  */
 export function parseCookies(header: string): Map<string, string> {
   const cookies = new Map<string, string>()

@@ -1,19 +1,19 @@
 import { trim } from "../trim.js"
 
-/** What getToken reads of a request; an empty string where a header is missing. */
+/** The headers that getToken reads. A missing header is an empty string. */
 type TokenHeaders = { cookie: string; authorization: string }
 
 // RFC 9113, section 8.2.3: several Cookie fields "MUST be concatenated into a single octet string using the two-octet
 // delimiter of 0x3b, 0x20". RFC 9110, section 5.3, has the comma for all others.
 const delimiters: TokenHeaders = { cookie: "; ", authorization: ", " }
 
-// What Headers takes away around a value.
+// The white space that the class Headers removes around a value.
 const whiteSpace = " \t\r\n"
 
 /**
- * The headers of a request for getToken, from a list of names and values, as HTTP libraries give raw headers and gRPC
- * carries them: names in any case, a name several times, in any order. Only `Cookie` and `Authorization` are kept.
- * No value makes it throw, unlike the constructor of Headers.
+ * Converts a list of header names and values to the headers that getToken accepts. HTTP libraries represent raw
+ * headers, and gRPC its metadata, as such a list. Names may have any case, repeat, and be in any order. Only `Cookie`
+ * and `Authorization` are kept. Unlike the constructor of Headers, this function accepts every value without an error.
  *
  * @example
  * ```ts
@@ -33,12 +33,12 @@ export function requestHeaders(pairs: Iterable<readonly [name: string, value: st
   }
 }
 
-/** The two headers of a Headers object or of a record. */
+/** Returns the two headers of a Headers object or of a record. */
 export function readHeaders(headers: Headers | Record<string, unknown> | null | undefined): TokenHeaders {
   if (hasGet(headers)) {
     return { cookie: headers.get("cookie") ?? "", authorization: headers.get("authorization") ?? "" }
   }
-  // A record may be of another make than its type says: Node's has lists of strings and undefined among the values.
+  // A record may differ from its type: Node's has lists of strings and undefined among the values.
   const pairs = Object.entries(headers ?? {}).flatMap(([name, value]) =>
     [value]
       .flat()
@@ -48,7 +48,10 @@ export function readHeaders(headers: Headers | Record<string, unknown> | null | 
   return requestHeaders(pairs)
 }
 
-/** Whether these are Headers, by what they can do: those of another realm or library are of another class. */
+/**
+ * Returns whether these are Headers, which it recognizes by their method `get`, because those of another realm or
+ * library are of another class.
+ */
 function hasGet(headers: object | null | undefined): headers is Headers {
   return typeof headers === "object" && headers !== null && "get" in headers && typeof headers.get === "function"
 }

@@ -1,7 +1,7 @@
 /**
- * The name that Auth.js gives to the session cookie by default, which is also the default salt of its tokens.
+ * Returns the default name of Auth.js's session cookie, which is also the default salt of its tokens.
  *
- * @param secure - Whether it has the prefix `__Secure-`, with which browsers take it only over HTTPS.
+ * @param secure - Whether the name has the prefix `__Secure-`. Browsers accept such a cookie only over HTTPS.
  * @example
  * ```ts
  * sessionCookieName(true) // "__Secure-authjs.session-token"
@@ -12,20 +12,20 @@ export function sessionCookieName(secure: boolean): string {
 }
 
 /**
- * What the session token may be, by the cookies: nothing, one thing nearly always, several when cookies of an earlier
- * session were left over.
+ * Returns the candidates for the session token in the cookies. There is usually one candidate, none without a session
+ * cookie, and several if cookies of an earlier session are left over.
  *
- * Auth.js puts a token of up to 3936 characters into the cookie `name`, and cuts a longer one into `name.0`, `name.1`, …,
- * each of that length but the last. So a token is
+ * Auth.js stores a token of up to 3936 characters in the cookie `name`. It splits a longer token into the chunks
+ * `name.0`, `name.1`, …, which all have that length except the last. The candidates are
  * - the cookie `name`;
- * - the chunks from 0 on, up to the first that is shorter than the one before: what follows is left over from a longer
+ * - the chunks from 0 to the first that is shorter than the one before, because later ones are left over from a longer
  *   token;
- * - all the chunks from 0 on up to a gap, should something else than Auth.js have cut them.
+ * - all chunks from 0 to a gap, in case other software than Auth.js split the token.
  *
- * Other cookies whose names only begin alike, `name-other`, `name.x`, `name.1.2` or `name.01`, are not chunks. Auth.js
- * appends them, and all chunks beyond gaps, to the token.
+ * Cookies such as `name-other`, `name.x`, `name.1.2` or `name.01` only have the same prefix and are not chunks. Auth.js
+ * appends them to the token, and also all chunks after a gap.
  *
- * @returns The candidates, without empty or equal ones, the likeliest first.
+ * @returns The candidates, without empty values and duplicates, the most likely first.
  */
 export function sessionTokens(cookies: ReadonlyMap<string, string>, name: string): string[] {
   const chunks: string[] = []

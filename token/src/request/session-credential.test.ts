@@ -4,7 +4,7 @@ import { findSessionCredential } from "./session-credential.js"
 const names = ["__Secure-s", "s"]
 
 describe("findSessionCredential", () => {
-  test("the first of the names that the request has", () => {
+  test("uses the first name that the request has", () => {
     expect(findSessionCredential({ cookie: "s=plain; __Secure-s=secure" }, names)).toEqual({
       from: "cookie",
       cookieName: "__Secure-s",
@@ -14,7 +14,7 @@ describe("findSessionCredential", () => {
     expect(findSessionCredential({ cookie: "s=plain; __Secure-s=" }, names)).toMatchObject({ cookieName: "s" })
   })
 
-  test("chunks, and what may be the token beside them", () => {
+  test("returns all candidates of chunks and a whole cookie", () => {
     expect(findSessionCredential({ cookie: "s.1=b; s.0=aa; s.2=c" }, names)).toEqual({
       from: "cookie",
       cookieName: "s",
@@ -29,7 +29,7 @@ describe("findSessionCredential", () => {
     })
   })
 
-  test("Bearer where there is no cookie of these names", () => {
+  test("uses Bearer if there is no cookie with these names", () => {
     const authorization = "Bearer a%20b"
     expect(findSessionCredential({ authorization, cookie: "theme=dark" }, names)).toEqual({
       from: "bearer",
@@ -45,7 +45,7 @@ describe("findSessionCredential", () => {
     [{ authorization: "Bearer" }],
     [{ authorization: "Bearer %zz" }],
     [{ cookie: "s.1=b; t=x; __Secure-s.x=y" }],
-  ])("%j: nothing", (headers) => {
+  ])("%j: undefined", (headers) => {
     expect(findSessionCredential(headers as Record<string, string>, names)).toBeUndefined()
   })
 })

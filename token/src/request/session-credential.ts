@@ -4,28 +4,29 @@ import { readHeaders } from "./request-headers.js"
 import { sessionTokens } from "./session-cookie.js"
 
 /**
- * What a request has to show for a session: the session cookie, or else the header `Authorization: Bearer`.
+ * The credential of a session in a request: the session cookie, or else the header `Authorization: Bearer`.
  *
- * The `tokens` are what the session's token may be, the likeliest first, never none: one nearly always, several when cookies
- * of an earlier session were left over beside those of this one.
+ * `tokens` holds the candidates for the session token, the most likely first. It is never empty. It usually has one
+ * element, and several if cookies of an earlier session are left over.
  */
 export type SessionCredential =
   | {
       from: "cookie"
-      /** The name of the cookie, without the number of a chunk. */
+      /** The name of the cookie, without a chunk number. */
       cookieName: string
-      /** Whether the first token is the cookie that is not a chunk. */
+      /** Whether the first token comes from the cookie `cookieName` itself and not from chunks. */
       isWhole: boolean
       tokens: string[]
     }
   | { from: "bearer"; tokens: string[] }
 
 /**
- * Finds what a request has to show for a session, and reads nothing of it: what it finds may be the token of a session in
- * a database, a JWT, or anything that somebody made up. Undefined if there is nothing. No header makes it throw.
+ * Finds the session credential of a request without decoding it. It may be the token of a database session, a JWT, or
+ * any text that a client made up. Returns undefined if the request has no credential. No header makes it throw.
  *
- * @param headers - See GetTokenParams.req. Only `Cookie` and `Authorization` are looked at.
- * @param cookieNames - Names of the session cookie. The first of them that the request has counts, and the others do not.
+ * @param headers - See GetTokenParams.req. Only `Cookie` and `Authorization` are read.
+ * @param cookieNames - The possible names of the session cookie. The first name that the request has is used, the
+ * others are ignored.
  * @example
  * ```ts
  * const credential = findSessionCredential(request.headers, [sessionCookieName(true), sessionCookieName(false)])
