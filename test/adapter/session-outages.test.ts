@@ -24,7 +24,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
   let server: ServerProcess
   let address: string
   let url: string
-  /** The cookie of somebody who is signed in. */
+  /** The cookie of a user who is signed in. */
   let cookie: string
 
   const start = (args: string[] = []) =>
@@ -70,7 +70,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     await database.drop()
   })
 
-  test("somebody is signed in", async () => {
+  test("the user is signed in", async () => {
     expect(await name(await ask())).toBe("Ada")
   })
 
@@ -83,7 +83,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     expect([response.status, await response.json()]).toEqual([200, null])
   })
 
-  test("a key that the service does not take says nothing about who is signed in", async () => {
+  test("an API key that the service rejects throws an error and does not sign the user out", async () => {
     const wrong = config(staticKey(["all"]).text)
     await expect(ask(cookie, wrong)).rejects.toMatchObject({
       name: "SessionUnavailable",
@@ -91,7 +91,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     })
   })
 
-  test("while the service is down it is thrown, with what the call threw; afterwards the same cookie is good", async () => {
+  test("an outage of the service is thrown, with its cause; afterwards the same cookie is still valid", async () => {
     await server.stop()
     const error = await ask().catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(SessionUnavailable)
@@ -105,7 +105,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     expect(await name(await ask())).toBe("Ada")
   })
 
-  test("an outage that a callback of the application meets is one too, and takes no cookie", async () => {
+  test("an outage in a callback of the application is thrown as well, and deletes no cookie", async () => {
     const { users, close } = createAuthwireClient({ url: `http://127.0.0.1:${await freePort()}`, timeoutMs: 20_000 })
     const asking = async <Given>(given: Given): Promise<Given> => {
       await users.getUser({ id: "x" })
@@ -123,7 +123,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     close()
   })
 
-  test("while the service hangs, asking five times takes about one sessionTimeoutMs", async () => {
+  test("while the service hangs, five reads take about one sessionTimeoutMs", async () => {
     const auth = config()
     expect(await name(await ask(cookie, auth))).toBe("Ada")
     process.kill(server.pid, "SIGSTOP")
@@ -136,7 +136,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
         })
       const took = performance.now() - started
       expect(took).toBeGreaterThanOrEqual(sessionTimeoutMs - 10)
-      // Five time-outs of a session are 5 s, and of the client 25 s.
+      // Five session timeouts would take 5 s, and five timeouts of the client 25 s.
       expect(took).toBeLessThan(4 * sessionTimeoutMs)
     } finally {
       process.kill(server.pid, "SIGCONT")
@@ -150,11 +150,13 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
   })
 })
 
-describe("somebody who is signed in with a JWT links an account of another address", () => {
+describe("a user signed in with a JWT links an account with another address", () => {
   let database: TestDatabase
   let server: ServerProcess
   let token: string
   let fails: "decode" | "getUser" | undefined
+  /** While it is set, calls of `decode` wait until it is resolved, and then all fail in the same turn of the event loop. */
+  let failsTogether: { readonly moment: Promise<void>; waiting: number } | undefined
   const outage = () => new AuthwireError({ code: "UNAVAILABLE", detail: "gone" })
   const options = () => {
     const adapter = AuthwireAdapter({ url: server.grpcUrl })
@@ -162,6 +164,11 @@ describe("somebody who is signed in with a JWT links an account of another addre
     const failing =
       <In, Out>(name: typeof fails, call: (given: In) => Promise<Out>) =>
       async (given: In): Promise<Out> => {
+        if (name === "decode" && failsTogether !== undefined) {
+          failsTogether.waiting++
+          await failsTogether.moment
+          throw outage()
+        }
         if (fails !== name) return call(given)
         fails = undefined
         throw outage()
@@ -202,7 +209,7 @@ describe("somebody who is signed in with a JWT links an account of another addre
     await database.drop()
   })
 
-  test("it is linked to the same user", async () => {
+  test("the account is linked to the same user", async () => {
     expect(await signIn(newEmail(), options())).toMatchObject({ user: { id: "ada" }, isNewUser: false })
   })
 
@@ -211,7 +218,7 @@ describe("somebody who is signed in with a JWT links an account of another addre
     fails = method
     await expect(signIn(email, auth)).rejects.toMatchObject({ code: "UNAVAILABLE" })
     expect(await userOf(email)).toBeNull()
-    // And nothing of it is left.
+    // No trace of the failed sign-in is left.
     expect(await signIn(email, auth)).toMatchObject({ user: { id: "ada" }, isNewUser: false })
   })
 
@@ -228,7 +235,28 @@ describe("somebody who is signed in with a JWT links an account of another addre
     },
   )
 
-  test("an outage that was met when a session was read keeps nobody from signing in", async () => {
+  test("when other requests fail to read a session at the same moment, no second user is created", async () => {
+    const [email, auth] = [newEmail(), options()]
+    const { promise: moment, resolve: fail } = Promise.withResolvers<void>()
+    const failing = { moment, waiting: 0 }
+    failsTogether = failing
+    const headers = { cookie: `${sessionCookie}=${token}` }
+    const readSession = () => Auth(new Request("http://localhost/auth/session", { headers }), auth)
+    const requests: Promise<unknown>[] = []
+    // The reads fail in the order of these requests.
+    for (const request of [readSession, readSession, () => signIn(email, auth), readSession]) {
+      requests.push(request())
+      await until(() => failing.waiting === requests.length)
+    }
+    const outcomes = Promise.allSettled(requests)
+    failsTogether = undefined
+    fail()
+    expect((await outcomes).map(({ status }) => status)).toEqual(requests.map(() => "rejected"))
+    expect(await userOf(email)).toBeNull()
+    expect(await signIn(email, auth)).toMatchObject({ user: { id: "ada" }, isNewUser: false })
+  })
+
+  test("an outage during the read of a session does not prevent a later sign-in", async () => {
     const [email, auth] = [newEmail(), options()]
     fails = "decode"
     const request = new Request("http://localhost/auth/session", { headers: { cookie: `${sessionCookie}=${token}` } })

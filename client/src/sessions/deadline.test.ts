@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals"
 import { AuthwireError } from "../error.js"
 import { sessionDeadline } from "./deadline.js"
 
-/** A bounded call under a clock of the test's own, and a session that the service does not answer for. */
+/** Makes a call that times out. Returns the bounded function, its clock and the error. */
 async function timedOut() {
   const clock = { now: 0 }
   const bounded = sessionDeadline(20, () => clock.now)
@@ -13,13 +13,13 @@ async function timedOut() {
   return { clock, bounded, error }
 }
 
-test("who asks again for the same session gets the same answer, and the service is not asked", async () => {
+test("another call for the same session fails with the same error, without a call to the service", async () => {
   const { clock, bounded, error } = await timedOut()
   clock.now = 19
   await expect(bounded("decode", "Ada's", () => Promise.reject(new Error("asked")))).rejects.toBe(error)
 })
 
-test("the service is asked for another session, and for the same when the time is over", async () => {
+test("calls for another session, and for the same session after the timeout, reach the service", async () => {
   const { clock, bounded } = await timedOut()
   expect(await bounded("getSessionAndUser", "Grace's", () => "Grace")).toBe("Grace")
   expect(await bounded("encode", undefined, () => "a token")).toBe("a token")
@@ -27,14 +27,14 @@ test("the service is asked for another session, and for the same when the time i
   expect(await bounded("getSessionAndUser", "Ada's", () => "Ada")).toBe("Ada")
 })
 
-test("other failures are not kept", async () => {
+test("other errors are not remembered", async () => {
   const bounded = sessionDeadline(1_000)
   const unavailable = new AuthwireError({ code: "UNAVAILABLE", detail: "gone" })
   await expect(bounded("getSessionAndUser", "Ada's", () => Promise.reject(unavailable))).rejects.toBe(unavailable)
   expect(await bounded("getSessionAndUser", "Ada's", () => "Ada")).toBe("Ada")
 })
 
-test("a deadline of the client that comes first is kept too", async () => {
+test("an earlier DEADLINE_EXCEEDED of the client is remembered too", async () => {
   const bounded = sessionDeadline(1_000)
   const late = new AuthwireError({ code: "DEADLINE_EXCEEDED", detail: "late" })
   await expect(bounded("getSessionAndUser", "Ada's", () => Promise.reject(late))).rejects.toBe(late)

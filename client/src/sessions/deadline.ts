@@ -1,17 +1,18 @@
 import type { Awaitable } from "@auth/core/types"
 import { AuthwireError } from "../error.js"
 
-/** Makes one call that is about a session. `token` is the session's, if the call has it. */
+/** Makes one call about a session, with a timeout. `token` is the session token, if the call has one. */
 export type Bounded = <T>(method: string, token: string | undefined, call: () => Awaitable<T>) => Promise<T>
 
 /**
- * Bounds the calls that are about sessions: each ends after `timeoutMs` with DEADLINE_EXCEEDED. Who asks again for the same
- * session within that time gets the same answer at once, because one page asks several times, one after the other.
+ * Limits the duration of calls about sessions: each call ends after `timeoutMs` with DEADLINE_EXCEEDED. For the same
+ * time after a timeout, further calls for the same session fail at once with the same error, because one page often
+ * reads its session several times in a row.
  *
  * @param now - A monotonic clock, in milliseconds.
  */
 export function sessionDeadline(timeoutMs: number, now: () => number = () => performance.now()): Bounded {
-  // In the order in which they end, since all last equally long.
+  // Ordered by expiry, because all entries have the same lifetime.
   const timeouts = new Map<string, { error: AuthwireError; until: number }>()
 
   function forget() {

@@ -1,4 +1,4 @@
-/** Writes an error as Auth.js does where an application has no logger of its own. */
+/** Writes an error to the console in the format of Auth.js's default logger. */
 export function logError(error: Error): void {
   console.error("[auth][error]", error)
 }

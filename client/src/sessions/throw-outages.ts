@@ -3,33 +3,33 @@ import type { Adapter } from "@auth/core/adapters"
 import type { JWTOptions } from "@auth/core/jwt"
 import { wrongOption } from "../error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
+import { type FailedReads, failedReads } from "./failed-reads.js"
 import { logError } from "./log.js"
 import { SessionUnavailable, unavailableBy } from "./unavailable.js"
-import { type UnreadSession, unreadSession } from "./unread-sessions.js"
 
-/** How long sessions are waited for. */
+/** Options for the timeout of session calls. */
 export interface SessionOptions {
   /**
-   * How long a call that reads or extends a session may take, in milliseconds. Who asks again for a session within that time
-   * of such a timeout gets the same answer at once: so a page that asks several times waits once. Calls that issue tokens
-   * are bounded too. Sane range: 500 to 5,000. Default: 2,000.
+   * The timeout of a call that reads or extends a session, or that issues or decodes a token, in milliseconds. For the
+   * same time after a timeout, further calls for that session fail at once with the same error, so that a page with
+   * several calls waits only once. Sensible range: 500 to 5,000. Default: 2,000.
    */
   sessionTimeoutMs?: number | undefined
 }
 
-/** What is changed of a configuration of Auth.js. */
+/** The properties of an Auth.js configuration that are changed here. */
 export type SessionConfig = Pick<AuthConfig, "adapter" | "jwt" | "logger">
 
-/** The longest that a timer of JavaScript can wait, in milliseconds. */
+/** The longest delay of a JavaScript timer, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1
 
 /**
- * A configuration of Auth.js under which an outage is thrown. By itself Auth.js logs a failure of the adapter, or of
- * RemoteJwt, when it reads a session, and answers as if nobody were signed in; it even removes the cookie of a JWT session.
- * With what this function returns, it throws SessionUnavailable then, and sets no cookie. A sign-in that could not read
- * who is signed in already fails too: it would create a second user.
+ * Returns an Auth.js configuration that reports outages as errors. By default Auth.js logs a failure of the adapter, or
+ * of RemoteJwt, while it reads a session, and continues as if no user were signed in. It even removes the cookie of a
+ * JWT session. With the returned configuration Auth.js throws SessionUnavailable instead and sets no cookie. A sign-in
+ * during which the current session cannot be read also fails, because it would create a second user.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  * @example
  * ```ts
  * const auth = throwOutages({ adapter: AuthwireAdapter({ url }), providers })
@@ -42,30 +42,31 @@ export function throwOutages<Config extends SessionConfig>(config: Config, optio
 }
 
 /**
- * What does that to each configuration of an application that makes a new one for each request: the time-outs of sessions are
- * known to all of them.
+ * Creates a function that changes configurations as throwOutages does. It is for applications that create a
+ * configuration for each request: all of these configurations share the recorded timeouts of sessions.
  *
- * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
 export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {}) {
   if (!(typeof sessionTimeoutMs === "number" && sessionTimeoutMs >= 1 && sessionTimeoutMs <= maxTimeoutMs))
     throw wrongOption("sessionTimeoutMs", `must be a number of milliseconds from 1 to ${maxTimeoutMs}`)
   const bounded = sessionDeadline(sessionTimeoutMs)
-  const unread = unreadSession()
+  const failures = failedReads()
   return <Config extends SessionConfig>(config: Config): Config => {
     const { adapter, jwt, logger } = config
     const log = logger?.error ?? logError
     return {
       ...config,
-      ...(adapter && { adapter: boundAdapter(adapter, bounded, unread) }),
-      ...(jwt && { jwt: boundJwt(jwt, bounded, unread) }),
+      ...(adapter && { adapter: boundAdapter(adapter, bounded, failures) }),
+      ...(jwt && { jwt: boundJwt(jwt, bounded, failures) }),
       logger: {
         ...logger,
-        // Auth.js tells the logger before it answers "nobody". What is thrown here comes back as an error of the whole request.
+        // Auth.js calls the logger before it reports that no user is signed in. An error that is thrown here becomes
+        // the error of the whole request.
         error(error: Error) {
           const unavailable = unavailableBy(error)
           if (unavailable !== undefined) {
-            unread.forget()
+            failures.remove(unavailable.cause)
             throw unavailable
           }
           log(error)
@@ -76,7 +77,7 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
   }
 }
 
-function boundAdapter(adapter: Adapter, bounded: Bounded, unread: UnreadSession): Adapter {
+function boundAdapter(adapter: Adapter, bounded: Bounded, failures: FailedReads): Adapter {
   const { getSessionAndUser, updateSession, getUser, getUserByAccount, getUserByEmail } = adapter
   return {
     ...adapter,
@@ -88,32 +89,32 @@ function boundAdapter(adapter: Adapter, bounded: Bounded, unread: UnreadSession)
       updateSession: (session: Parameters<typeof updateSession>[0]) =>
         bounded("updateSession", session.sessionToken, () => updateSession(session)),
     }),
-    ...(getUser && { getUser: (id: string) => noting(unread, async () => getUser(id)) }),
+    ...(getUser && { getUser: (id: string) => recording(failures, async () => getUser(id)) }),
     ...(getUserByAccount && {
       getUserByAccount: async (account: Parameters<typeof getUserByAccount>[0]) => {
-        unread.throwIfUnread()
+        failures.throwIfAny()
         return getUserByAccount(account)
       },
     }),
     ...(getUserByEmail && {
       getUserByEmail: async (email: string) => {
-        unread.throwIfUnread()
+        failures.throwIfAny()
         return getUserByEmail(email)
       },
     }),
   }
 }
 
-async function noting<T>(unread: UnreadSession, read: () => Promise<T>): Promise<T> {
+async function recording<T>(failures: FailedReads, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (error) {
-    unread.note(error)
+    failures.record(error)
     throw error
   }
 }
 
-function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded, unread: UnreadSession): Partial<JWTOptions> {
+function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded, failures: FailedReads): Partial<JWTOptions> {
   const { encode, decode } = jwt
   return {
     ...jwt,
@@ -122,7 +123,7 @@ function boundJwt(jwt: Partial<JWTOptions>, bounded: Bounded, unread: UnreadSess
     }),
     ...(decode && {
       decode: (params: Parameters<typeof decode>[0]) =>
-        noting(unread, () => bounded("decode", params.token, () => decode(params))),
+        recording(failures, () => bounded("decode", params.token, () => decode(params))),
     }),
   }
 }

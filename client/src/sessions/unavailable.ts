@@ -1,23 +1,23 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import { AuthwireError, callError } from "../error.js"
 
-/** How long to wait where the service does not say, in seconds. */
+/** The retry delay if the service gives none, in seconds. */
 const defaultRetryAfterSeconds = 2
 
-/** The types of the errors that Auth.js logs where it reads a session. */
+/** The types of the errors that Auth.js logs when it cannot read a session. */
 const readErrors = new Set<unknown>(["SessionTokenError", "JWTSessionError"])
 
 /**
- * It cannot be told who is signed in, because the service could not be asked. Nobody has been signed out. The cause is the
- * AuthwireError of the call.
+ * The error of a session that cannot be read because the call to the service failed. It does not mean that a user was
+ * signed out. The cause is the AuthwireError of the call.
  */
 export class SessionUnavailable extends Error {
   override readonly name = "SessionUnavailable"
   override readonly cause: AuthwireError
-  /** When to ask again, in seconds, for the header `Retry-After`. */
+  /** The delay before a retry, in seconds, for the header `Retry-After`. */
   readonly retryAfterSeconds: number
 
-  /** By its name: a process may have several copies of this package, whose errors are the same. */
+  /** Recognizes the class by its name, because a process may load several copies of this package. */
   static override [Symbol.hasInstance](value: unknown): value is SessionUnavailable {
     return value instanceof Error && value.name === "SessionUnavailable" && "retryAfterSeconds" in value
   }
@@ -31,22 +31,23 @@ export class SessionUnavailable extends Error {
 }
 
 /**
- * What Auth.js logs when it could not read a session, as the error that it should have thrown. Undefined if the session
- * token was read and rejected, because it has expired, say: then nobody is signed in.
+ * Converts an error that Auth.js logs when it cannot read a session into the error to throw instead. Returns undefined
+ * for other errors, and if the session token was read and rejected, for example because it has expired: then no user is
+ * signed in.
  */
 export function unavailableBy(error: unknown): SessionUnavailable | undefined {
-  // By its type: a bundler that minifies changes the names of classes, and so those of Auth.js's errors.
+  // Compares the type, because minifying bundlers rename classes, and with them the errors of Auth.js.
   if (!(error instanceof Error && "type" in error && readErrors.has(error.type))) return undefined
   for (let cause: unknown = error; cause instanceof Error; cause = innerCause(cause)) {
     if (cause instanceof AuthwireError) return isOutage(cause) ? new SessionUnavailable(cause) : undefined
-    // Of a typed client, in a callback of the application.
+    // An error of a typed client that a callback of the application has used.
     if (cause instanceof ConnectError && tellsOfOutage(cause))
       return new SessionUnavailable(callError("callback", "the service", cause))
   }
   return undefined
 }
 
-/** Whether a call about a session failed although nobody has said that the session is not good. */
+/** Returns whether a call about a session failed without a rejection of the session itself. */
 export function isOutage(error: unknown): error is AuthwireError {
   return error instanceof AuthwireError && !rejectsToken(error)
 }
@@ -65,13 +66,13 @@ function tellsOfOutage(error: ConnectError): boolean {
   return callError("callback", "the service", error).reason?.startsWith("API_KEY_") === true
 }
 
-/** The errors of Auth.js hold their cause as `cause.err`. */
+/** Returns the cause of an error. The errors of Auth.js hold it in `cause.err`. */
 function innerCause({ cause }: Error): unknown {
   return cause && typeof cause === "object" && "err" in cause ? cause.err : cause
 }
 
 function rejectsToken({ code, reason, fieldViolations }: AuthwireError): boolean {
   if (code === "UNAUTHENTICATED") return reason !== undefined && !reason.startsWith("API_KEY_")
-  // What stands in the cookie is not even a token.
+  // The value of the cookie does not have the form of a token.
   return code === "INVALID_ARGUMENT" && fieldViolations.some(({ field }) => /^(token|session_?token)$/i.test(field))
 }
