@@ -12,7 +12,7 @@ import { causeOf } from "./database.js"
 import { readGiven } from "./given-file.js"
 import { StartError } from "./start-error.js"
 
-/** Opens the keys of the database and of the configuration. Throws StartError when a file cannot be read. */
+/** Opens the API keys of the database and of the configuration. Throws StartError if a file cannot be read. */
 export async function openAccess(
   configuration: Configuration,
   { store, log }: { store: Store; log: Logger },
@@ -36,8 +36,9 @@ export async function openAccess(
 }
 
 /**
- * A service that asks for keys and has none can be of no use. On loopback it starts all the same, and says in the log
- * how to make one. Throws StartError where others can reach it, and when a file of keys cannot be read.
+ * Checks that there is an API key, because a service that requires keys and has none is useless. If all addresses are
+ * loopback, it only logs how to create a key. Throws StartError if an address is reachable from elsewhere, or if a file
+ * of keys cannot be read.
  */
 export async function requireKeys(
   configuration: Configuration,
@@ -61,7 +62,7 @@ export async function requireKeys(
   log.warn(`there is no API key, so no call is let in: ${advice}; or use --dev`)
 }
 
-/** The list of keys as it was given or stands in its file; undefined if there is none. */
+/** Returns the list of keys from the configuration or from its file; undefined if there is none. */
 function givenText({ apiKeys, apiKeysFile }: Configuration): string | undefined {
   if (apiKeysFile === undefined) return apiKeys
   return readGiven("--api-keys-file", apiKeysFile, parseStaticKeys)

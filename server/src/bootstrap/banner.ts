@@ -1,11 +1,11 @@
 import type { Logger } from "pino"
 import { type Address, formatAddress, isLoopback } from "../transport/address.js"
 
-/** Where the listeners are; undefined for one that is closed. */
+/** The addresses of the listeners; undefined for a closed listener. */
 export interface Addresses {
   grpc?: Address | undefined
   http?: Address | undefined
-  /** Of `/metrics`; the workers have none. */
+  /** The address of `/metrics`. Undefined in workers. */
   metrics?: Address | undefined
 }
 
@@ -13,11 +13,11 @@ interface AnnounceOptions {
   print: (text: string) => void
   log: Logger
   dev: boolean
-  /** Whether the listeners speak TLS. */
+  /** Whether the listeners use TLS. */
   tls: boolean
 }
 
-/** Says, once, that all is ready for callers: one line for each listener, and with `--dev` what to try. */
+/** Prints once that the service is ready: one line for each listener, and with `--dev` example commands. */
 export function announce(addresses: Addresses, options: AnnounceOptions) {
   const { print, log, dev, tls } = options
   const [grpc, http] = [addresses.grpc, addresses.http].map((address) => address && formatAddress(address))
@@ -29,7 +29,7 @@ export function announce(addresses: Addresses, options: AnnounceOptions) {
       (addresses.metrics === undefined
         ? ""
         : `authwire: metrics at http://${formatAddress(addresses.metrics)}/metrics\n`) +
-      (dev && !tls ? whatToTry(grpc, http) : ""),
+      (dev && !tls ? examples(grpc, http) : ""),
   )
 }
 
@@ -41,7 +41,7 @@ function warnIfOpen(address: Address, tls: boolean, log: Logger): void {
   )
 }
 
-function whatToTry(grpc: string | undefined, http: string | undefined): string {
+function examples(grpc: string | undefined, http: string | undefined): string {
   const lines = ["", "Try it, in another terminal:"]
   if (grpc !== undefined) {
     lines.push(

@@ -16,7 +16,7 @@ import { makeFolder } from "./folder.js"
 import type { Instruments } from "./instruments.js"
 import { StartError } from "./start-error.js"
 
-/** What is asked of those who open the database; where a command has no option for it, the default of the store holds. */
+/** The configuration for opening the database. If a command lacks an option, the default of the store applies. */
 export type DatabaseConfiguration = Configuration<"migrate up"> &
   Partial<
     Pick<
@@ -25,7 +25,7 @@ export type DatabaseConfiguration = Configuration<"migrate up"> &
     >
   >
 
-/** Opens the configured database. Throws StartError when it cannot be reached. */
+/** Opens the configured database. Throws StartError if it cannot be reached. */
 export async function openConfiguredDatabase(
   configuration: DatabaseConfiguration,
   log: Logger,
@@ -77,7 +77,10 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
   [/ER_BAD_DB|^3D000$/, "create the database first, or mend --database-url"],
 ]
 
-/** Opens the store, with pending migrations applied where the configuration says so. Throws StartError otherwise. */
+/**
+ * Opens the store, and applies pending migrations if the configuration says so. Throws StartError if the database
+ * cannot be opened or migrations are pending.
+ */
 export async function openMigratedStore(
   configuration: Configuration,
   log: Logger,
@@ -87,7 +90,7 @@ export async function openMigratedStore(
   return sqlStore(database, storeOptions(configuration))
 }
 
-/** Opens the database, as openMigratedStore does. */
+/** Opens the database in the same way as openMigratedStore. */
 export async function openMigratedDatabase(
   configuration: DatabaseConfiguration,
   log: Logger,
@@ -117,7 +120,10 @@ export async function openMigratedDatabase(
   }
 }
 
-/** Opens the store as it is, where another process has seen to the migrations. Throws StartError. */
+/**
+ * Opens the store without checking migrations, because another process has done that. Throws StartError if it cannot be
+ * reached.
+ */
 export async function openStore(configuration: Configuration, log: Logger, instruments?: Instruments): Promise<Store> {
   return sqlStore(await openConfiguredDatabase(configuration, log, instruments), storeOptions(configuration))
 }
@@ -130,7 +136,7 @@ function storeOptions(configuration: Configuration) {
   }
 }
 
-/** What encrypts what is stored: the keys that were given, else one derived from each secret. */
+/** Returns the keys that encrypt stored data: the configured ones, else one derived from each secret. */
 export function encryptionKeys({
   encryptionKeys: given = [],
   secrets,
@@ -139,8 +145,9 @@ export function encryptionKeys({
 }
 
 /**
- * What went wrong at the bottom, in a word of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. Of a statement
- * that is at fault, as of a migration whose table somebody else has, what the database says of it, which quotes no value.
+ * Returns the root cause of an error as a code of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. If
+ * the statement itself is at fault, as in a migration whose table has another owner, it returns the database's message,
+ * which quotes no value.
  */
 export function causeOf(error: unknown): string {
   let cause = error
@@ -151,9 +158,9 @@ export function causeOf(error: unknown): string {
   return failsBy(cause, "fault") ? `${message} (${cause.code})` : String(cause.code)
 }
 
-/** A database URL that can be shown: without its password and parameters. */
+/** Returns a database URL without its password and parameters, so that it can be shown. */
 function withoutSecrets(databaseUrl: string): string {
   if (databaseUrl.startsWith("sqlite:")) return databaseUrl
-  // To the last @ first: a password that is not escaped may have any character in it.
+  // The password is removed up to the last @ first, because an unescaped password may contain any character.
   return databaseUrl.replace(/^(\w+:\/\/[^/:@]*):.*@/s, "$1@").replace(/\?.*$/s, "")
 }

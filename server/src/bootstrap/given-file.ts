@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { InvalidValueError } from "../util/invalid-value-error.js"
 import { StartError } from "./start-error.js"
 
-/** The text of a file that `check` finds well formed. Throws StartError. */
+/** Returns the text of a file. Throws StartError if the file cannot be read or `check` rejects its text. */
 export function readGiven(flag: string, path: string, check: (text: string) => unknown): string {
   try {
     const text = readFileSync(path, "utf8")

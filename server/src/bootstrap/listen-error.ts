@@ -1,7 +1,7 @@
 import { type Address, formatAddress } from "../transport/address.js"
 import { StartError } from "./start-error.js"
 
-/** What is to be said of a listener that cannot listen. */
+/** Converts the error of a listener that cannot listen into a StartError with advice. */
 export function listenError(flag: string, address: Address, error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : ""
   const place = formatAddress(address)

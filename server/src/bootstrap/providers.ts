@@ -7,8 +7,8 @@ import { parseProviders } from "../provider-tokens/providers-file.js"
 import { readGiven } from "./given-file.js"
 
 /**
- * The providers whose tokens are refreshed: none without a file. Throws StartError when the file, or one of a secret, cannot
- * be read.
+ * Opens the providers whose tokens are refreshed; there are none without a file. Throws StartError if the file, or the
+ * file of a secret, cannot be read.
  */
 export function openProviders(
   { providersFile: path }: Configuration,

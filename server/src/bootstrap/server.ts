@@ -33,14 +33,14 @@ import { StartError } from "./start-error.js"
 import { openTenantSecrets } from "./tenant-secrets.js"
 
 export interface ServeOptions {
-  /** Closed at the end. */
+  /** The store. It is closed at the end. */
   store: Store
   log: Logger
-  /** Hear of calls and of the database. The metrics are shown at the address for them, if this process has one. */
+  /** Record calls and the state of the database. The metrics are exposed at their address if this process has one. */
   instruments: Instruments
-  /** What health and probes answer. Not ready, for good, from `stopped` on. */
+  /** The readiness that health and probes report. From `stopped` on it is permanently not ready. */
   readiness: ReadinessSwitch
-  /** Hears whether the database answers and takes writes, before the listeners open and at every change. */
+  /** Called with whether the database answers and accepts writes, before the listeners open and at every change. */
   onDatabase: (answers: boolean) => void
   /** Called once, when every listener is open. */
   onListening: (addresses: Addresses) => void
@@ -48,8 +48,8 @@ export interface ServeOptions {
 }
 
 /**
- * Serves in this process until `stopped` resolves, then lets the active calls finish, within the grace. Throws
- * StartError when something outside is in the way.
+ * Serves in this process until `stopped` resolves, then lets the active calls finish within the grace period. Throws
+ * StartError if an external problem prevents the start.
  */
 export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, readiness, instruments } = options
@@ -154,11 +154,11 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     audit?.flush()
   } finally {
     for (const listener of listeners) listener.stopAccepting()
-    // The calls are over; a second is plenty for their last bytes to leave.
+    // The calls are over. One second is enough to send their last bytes.
     await Promise.all(listeners.map((listener) => listener.closed(1000)))
     certificate?.stop()
     providers?.stop()
-    // What a provider has answered is stored, even if nobody waits for it any more.
+    // The answer of a provider is stored even if no call waits for it any more.
     await refreshes?.stop(configuration.shutdownGraceMs)
     await cleaner?.stop(configuration.shutdownGraceMs)
     await feed?.stop()

@@ -59,26 +59,26 @@ export interface ServiceOptions {
   /** Reads the events of the store. */
   feed: EventFeed
   log: Logger
-  /** Names users that come without an id. */
+  /** Creates ids for users that are created without one. */
   newId: () => string
   /** A clock for durations, in milliseconds. */
   clock: () => number
-  /** Lets calls in. */
+  /** Authenticates and authorizes calls. */
   access: Interceptor
   audit: Audit | undefined
   metrics: Metrics | undefined
   tracing: Tracing | undefined
   reflection: boolean
   health: boolean
-  /** What encrypts and decrypts the tokens of a tenant, the newest first. */
+  /** Returns the secrets that encrypt and decrypt the tokens of a tenant, the newest first. */
   secretsOf: (tenant: string) => readonly string[]
   /** Whether the session cookies of the applications have the secure prefix. */
   secureCookie: boolean
-  /** How many decrypted tokens are remembered; 0 for none. */
+  /** The size of the cache of decrypted tokens; 0 disables it. */
   tokenCacheSize: number
   maxDeadlineMs: number
   accessTokens: AccessTokens
-  /** The largest request that a listener takes, in bytes. */
+  /** The largest request that a listener accepts, in bytes. */
   maxMessageBytes: number
   /** See ConcurrencyLimitOptions. */
   maxActiveCalls: number
@@ -87,11 +87,14 @@ export interface ServiceOptions {
   rateLimitOverrides: Readonly<Record<string, number>>
 }
 
-/** How many calls of one pipeline may be active, and what a message of it may hold beside one call's, in bytes. */
+/**
+ * The maximum number of active calls of one pipeline, and the space in a pipeline message in addition to a call's
+ * request, in bytes.
+ */
 export const maxInFlight = 1024
 const frameExtraBytes = 64 * 1024
 
-/** Everything that Authwire serves, behind one router. */
+/** Creates the router of all services. */
 export function createService(options: ServiceOptions): Router {
   const { store, readiness, newId, secretsOf, secureCookie, log, clock } = options
   const { sessions, users } = store
@@ -146,7 +149,8 @@ export function createService(options: ServiceOptions): Router {
     },
   }
   const limitOptions = { maxCalls: options.maxActiveCalls, now: options.clock }
-  // Tokens do not need the database: calls that wait for it do not stand in their way.
+  // Tokens do not need the database, so their calls have a separate limit and are not blocked by calls that wait for
+  // the database.
   const concurrency = { store: concurrencyLimit(limitOptions), tokens: concurrencyLimit(limitOptions) }
   metrics?.limits({ store: concurrency.store.load, tokens: concurrency.tokens.load })
   metrics?.sessionCaches(() => caches.hubs.load)
@@ -185,7 +189,7 @@ export function createService(options: ServiceOptions): Router {
     ],
     maxDeadlineMs: options.maxDeadlineMs,
     pauseAfter,
-    // Whatever the load is, the service can be watched.
+    // Only Authwire's own methods are limited, so that the service can be monitored under any load.
     limitOf(method) {
       if (!isOwnMethod(method)) return undefined
       return method.parent === TokenService ? concurrency.tokens : concurrency.store

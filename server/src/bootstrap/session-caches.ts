@@ -14,12 +14,18 @@ export interface SessionCaches {
   readonly confirmed: Confirmed
 }
 
-/** How long a row may take to be written, in milliseconds: another try is better then. */
+/** The timeout for writing a row, in milliseconds. After it a new attempt is better. */
 const writeMs = 5_000
-/** How long all who wait for the caches of a tenant wait for one read of its rows, in milliseconds: the next may be answered. */
+/**
+ * The timeout of one read of a tenant's rows, in milliseconds. All calls that wait for the caches of the tenant share
+ * the read. The next read may succeed.
+ */
 const readMs = 2_000
 
-/** What this process knows of clients that keep sessions in memory, and what it tells others of them. */
+/**
+ * Creates the state of the clients that keep sessions in memory: the caches connected to this process, and the rows by
+ * which processes inform each other.
+ */
 export function sessionCaches(deps: {
   store: Pick<Store, "caches" | "events">
   feed: EventFeed

@@ -1,4 +1,4 @@
-/** Something outside of Authwire is in the way of starting. The message says what, and what to do. */
+/** The error for an external problem that prevents the start. The message says what is wrong and how to fix it. */
 export class StartError extends Error {
   override readonly name = "StartError"
 }

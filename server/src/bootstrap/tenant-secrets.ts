@@ -5,9 +5,9 @@ import type { Configuration } from "../cli/config/configuration.js"
 import { readGiven } from "./given-file.js"
 
 /**
- * The secrets of every tenant: those of the default one are in the environment, those of the others in a file, and none
- * in the database. A tenant that has none of its own never gets those of another. Throws StartError when the file cannot
- * be read.
+ * Opens the secrets of all tenants. Those of the default tenant come from the environment, those of other tenants from
+ * a file, and none from the database. A tenant without a secret of its own never gets those of another tenant. Throws
+ * StartError if the file cannot be read.
  */
 export function openTenantSecrets(
   { secrets, tenantSecretsFile: path, dev }: Configuration,

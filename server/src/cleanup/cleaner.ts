@@ -5,15 +5,15 @@ import type { Store } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
 import { cleanupRound } from "./round.js"
 
-/** Hears what a cleaner does. */
+/** Observes a cleaner. */
 export interface CleanupObserver {
-  /** Whether this process is the one that cleans. */
+  /** Called with whether this process holds the cleanup lease. */
   lease(isHeld: boolean): void
-  /** Rows of a table were deleted. */
+  /** Called when rows of a table were deleted. */
   deleted(table: string, count: number): void
-  /** How long the oldest row of a table had been there after its time when it was deleted, in milliseconds. */
+  /** Called with how long the oldest deleted row of a table had been expired, in milliseconds. */
   oldest(table: string, ms: number): void
-  /** A round is over. */
+  /** Called when a round has ended. */
   ended(ms: number): void
 }
 
@@ -21,7 +21,7 @@ export interface CleanerOptions {
   store: Pick<Store, "expired" | "leases">
   log: Logger
   observer: CleanupObserver | undefined
-  /** The time between two rounds, in milliseconds; the first one comes after it. */
+  /** The time between two rounds, in milliseconds. The first round starts after this time. */
   intervalMs: number
   /** See RoundOptions. */
   keepMs: number
@@ -29,18 +29,21 @@ export interface CleanerOptions {
 
 export interface Cleaner {
   /**
-   * Ends after the statement that is active, or after so many milliseconds if that takes longer, and lets another process
-   * follow. Never throws, and may be called again.
+   * Stops after the active statement, or after `graceMs` milliseconds if that takes longer, and releases the lease for
+   * another process. Never throws, and may be called repeatedly.
    */
   stop(graceMs: number): Promise<void>
 }
 
 const lease = "cleanup"
 const limit = 200
-/** How long the end may take to give the lease back. */
+/** The timeout for releasing the lease at the end, in milliseconds. */
 const releaseMs = 1_000
 
-/** Deletes what has expired, while no other process does: whoever holds the lease, which outlasts the next round's begin. */
+/**
+ * Starts the regular deletion of expired rows. Only the process that holds the lease deletes. The lease lasts beyond
+ * the start of the next round.
+ */
 export function startCleaner({ store, log, observer, intervalMs, keepMs }: CleanerOptions): Cleaner {
   const holder = randomUUID()
   const stopping = new AbortController()
@@ -95,7 +98,7 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
     stopping.abort()
     await orAborted(ended, AbortSignal.timeout(graceMs)).catch(() => {})
     if (!isHeld) return
-    // Where that cannot be, it runs out.
+    // If the release fails, the lease expires.
     const released = store.leases.release({}, { name: lease, holder })
     await orAborted(released, AbortSignal.timeout(releaseMs)).catch(() => {})
   }

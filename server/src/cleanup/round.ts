@@ -2,29 +2,32 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { ExpiredStore } from "../store/store.js"
 
 export interface RoundOptions {
-  /** How long rows are kept after their time, where the table does not say it itself, in milliseconds. */
+  /** How long rows are kept after their expiry, in milliseconds, unless the table has its own time. */
   keepMs: number
-  /** How many rows a batch has at the most. */
+  /** The maximum number of rows in a batch. */
   limit: number
   signal?: AbortSignal
-  /** Hears of each batch: how many rows of a table it deleted, and how long after its time the oldest one of them. */
+  /**
+   * Called after each batch with the table, the number of deleted rows, and how long the oldest of them had been
+   * expired, in milliseconds.
+   */
   onBatch?: (table: string, count: number, oldestMs: number) => void
-  /** Asked after each batch; false ends the round. */
+  /** Called after each batch. False ends the round. */
   mayGoOn?: () => Promise<boolean>
 }
 
-// Before all that the engines can hold as a moment.
+// Earlier than any time that the database engines can store.
 const earliest = new Date("1000-01-01T00:00:00.000Z")
 
 /**
- * How many times as long as a batch took it rests before the next one, so that calls have the database for most of the
- * time, and the more of it the busier it is.
+ * The pause after a batch, as a multiple of the batch's duration. Calls therefore have the database for most of the
+ * time, and for longer the busier it is.
  */
 const restFactor = 4
 
 /**
- * Deletes what has expired, in one batch after the other. Each begins where the one before it ended: the index still has
- * the entries of rows that are deleted, and reading over all of them would take longer every time.
+ * Deletes expired rows in consecutive batches. Each batch begins where the previous one ended, because the index still
+ * has the entries of deleted rows. Reading over all of them would take longer every time.
  */
 export async function cleanupRound(expired: ExpiredStore, options: RoundOptions): Promise<void> {
   const { limit, signal, onBatch, mayGoOn } = options

@@ -1,4 +1,4 @@
-// As much of cli-progress as is used: it comes without types.
+// The part of cli-progress that is used. The package has no types.
 declare module "cli-progress" {
   export class SingleBar {
     constructor(options: {

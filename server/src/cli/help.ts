@@ -3,10 +3,11 @@ import type { Option } from "./config/option.js"
 import { options, optionsOf } from "./config/options.js"
 import { shown } from "./config/values.js"
 
-/** The rest of the help: commander lays out what it knows, and then the variables that have no flag. */
+/** The layout of the help: commander's own part, followed by the variables that have no flag. */
 export const helpConfiguration: HelpConfiguration = {
   showGlobalOptions: true,
-  // Those of `keys` are shown with `keys create`, but not those of `authwire`.
+  // Options of a group such as `keys` are shown with its commands, such as `keys create`. Options of `authwire` itself
+  // are not.
   visibleGlobalOptions: ({ parent }) => (parent?.parent ? [...parent.options] : []),
   formatHelp(command, helper) {
     const width = helper.padWidth(command, helper)
@@ -20,12 +21,12 @@ export const helpConfiguration: HelpConfiguration = {
   },
 }
 
-/** The words that make a command, without `authwire`. */
+/** Returns the words of a command, without `authwire`. */
 export function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : ""
 }
 
-/** What the help says of an option. */
+/** Returns the help text of an option. */
 export function describe(option: Option): string {
   const { flag, variable, help, default: preset, devDefault, value } = option
   const facts = [
@@ -38,7 +39,7 @@ export function describe(option: Option): string {
     .join(" ")
 }
 
-/** docs/configuration.md, written by scripts/gen. */
+/** Returns the text of docs/configuration.md, which scripts/gen writes. */
 export function configurationPage(): string {
   const code = (text: string | undefined, prefix = "") => (text === undefined ? [] : [`${prefix}\`${text}\``])
   const row = (option: Option): string => {

@@ -4,14 +4,14 @@ import { ConfigurationError } from "./config/error.js"
 import { runProgram } from "./program.js"
 
 /**
- * Runs the command `authwire`. Resolves to the exit code: 0 when all is well, 1 when something outside is in the way
- * (one line on standard error says what to do), 2 for a wrong option.
+ * Runs the command `authwire`. Resolves to the exit code: 0 for success, 1 for an external problem (one line on
+ * standard error says what to do), 2 for an invalid option.
  */
 export async function main(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  // Whoever reads this may go away. That ends nothing.
+  // The reader of the output may close it. That must not end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
   const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
   const output = {

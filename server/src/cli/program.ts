@@ -7,7 +7,7 @@ import { optionsOf } from "./config/options.js"
 import { shown } from "./config/values.js"
 import { describe, helpConfiguration, pathOf } from "./help.js"
 
-/** Does what a command was told. Returns the exit code, 0 if nothing. */
+/** Runs a command. Returns the exit code; undefined means 0. */
 type Work<C extends Command> = (
   configuration: Configuration<C>,
   output: CommandOutput,
@@ -17,7 +17,7 @@ type Work<C extends Command> = (
 /**
  * Runs the command that the arguments name.
  *
- * @returns the exit code. Throws ConfigurationError and StartError.
+ * @returns The exit code. Throws ConfigurationError and StartError.
  */
 export async function runProgram(args: readonly string[], { environment, version, output }: Program): Promise<number> {
   let exitCode: number | undefined
@@ -26,7 +26,7 @@ export async function runProgram(args: readonly string[], { environment, version
       .description("A gRPC identity data service for Auth.js.")
       .version(`authwire ${version}`, "-v, --version")
       .helpCommand(true)
-      .addHelpText("after", whatToTry)
+      .addHelpText("after", examples)
       .configureOutput({ writeOut: output.print, outputError() {} })
       .configureHelp(helpConfiguration),
   )
@@ -36,7 +36,7 @@ export async function runProgram(args: readonly string[], { environment, version
     const parent = program.commands.find((one) => one.name() === first) ?? program
     const command = parent.command(`${second} ${argument}`.trim()).description(description).allowExcessArguments(false)
     addOptions(command)
-    inOurWords(command)
+    throwConfigurationErrors(command)
     command.action(async () => {
       const configuration = await readConfiguration(path, command.optsWithGlobals(), environment)
       const work = await load()
@@ -44,7 +44,7 @@ export async function runProgram(args: readonly string[], { environment, version
     })
   }
 
-  // Each is loaded when it runs: most of the time that a command takes is that of loading what it needs.
+  // Each command is loaded only when it runs, because most of a command's time is spent on loading modules.
   add("serve", "Serve until SIGTERM or SIGINT.", async () => (await import("./commands/serve.js")).serve)
   addGroup("migrate", "Migrate the database: up, down or status.")
   add("migrate up", "Apply the pending migrations.", async () => (await import("./commands/migrate.js")).migrateUp)
@@ -96,7 +96,7 @@ export async function runProgram(args: readonly string[], { environment, version
   try {
     await program.parseAsync([...args], { from: "user" })
   } catch (error) {
-    // The help or the version was shown.
+    // The help or the version was printed.
     if (!(error instanceof CommanderError)) throw error
   }
   return exitCode ?? 0
@@ -108,22 +108,22 @@ interface Program {
   output: CommandOutput
 }
 
-const whatToTry = `
+const examples = `
 The options of a command: authwire COMMAND --help
 
 Try it:
   authwire serve --dev
   grpcurl -plaintext 127.0.0.1:50051 list`
 
-/** Has a command do nothing but name those below it. */
+/** Makes a command a group, which only lists its subcommands in an error. */
 function group(command: CommanderCommand): CommanderCommand {
   addOptions(command)
-  inOurWords(command)
+  throwConfigurationErrors(command)
   return command
     .allowUnknownOption()
     .allowExcessArguments()
     .action(() => {
-      throw new ConfigurationError(`${mustBeOneOf(command)}; ${whereHelpIs(command)}`)
+      throw new ConfigurationError(`${mustBeOneOf(command)}; ${helpHint(command)}`)
     })
 }
 
@@ -134,7 +134,7 @@ function mustBeOneOf(group: CommanderCommand): string {
   return `${path}: must be one of ${names.join(", ")}`
 }
 
-/** Adds the options of a command that have a flag. Those of its group are there already. */
+/** Adds the options of a command that have a flag, except those that its group already has. */
 function addOptions(command: CommanderCommand): void {
   const path = pathOf(command)
   for (const [, option] of optionsOf(path)) {
@@ -145,8 +145,8 @@ function addOptions(command: CommanderCommand): void {
     const commanderOption = new CommanderOption(flags, describe(option))
     if (placeholder !== undefined) {
       commanderOption.argParser((text) => {
-        // It is the next flag, and the value was forgotten.
-        if (text.startsWith("--")) throw new ConfigurationError(`--${flag}: needs a value; ${whereHelpIs(command)}`)
+        // The text is the next flag, so the value is missing.
+        if (text.startsWith("--")) throw new ConfigurationError(`--${flag}: needs a value; ${helpHint(command)}`)
         return text
       })
     }
@@ -154,14 +154,17 @@ function addOptions(command: CommanderCommand): void {
   }
 }
 
-/** Has a command throw ConfigurationError for what commander finds wrong. */
-function inOurWords(command: CommanderCommand): void {
+/** Makes a command throw ConfigurationError for errors that commander finds. */
+function throwConfigurationErrors(command: CommanderCommand): void {
   command.exitOverride((error) => {
-    throw error.exitCode === 0 ? error : new ConfigurationError(`${ruleOf(error, command)}; ${whereHelpIs(command)}`)
+    throw error.exitCode === 0 ? error : new ConfigurationError(`${ruleOf(error, command)}; ${helpHint(command)}`)
   })
 }
 
-/** What commander says has the whole argument, and that may have a secret in it. */
+/**
+ * Returns the violated rule. commander's own message is not used, because it quotes the whole argument, which may
+ * contain a secret.
+ */
 function ruleOf({ code, message }: CommanderError, command: CommanderCommand): string {
   const flag = /'(--[\w-]+|-\w)/.exec(message)?.[1]
   if (code === "commander.optionMissingArgument") return `${flag}: needs a value`
@@ -176,6 +179,6 @@ function ruleOf({ code, message }: CommanderError, command: CommanderCommand): s
   return `there is no option ${flag}${similar === undefined ? "" : ` (perhaps ${similar}?)`}`
 }
 
-function whereHelpIs(command: CommanderCommand): string {
+function helpHint(command: CommanderCommand): string {
   return `see ${["authwire", pathOf(command), "--help"].filter((word) => word !== "").join(" ")}`
 }

@@ -2,7 +2,7 @@ import { migrations } from "../store/sql/index.js"
 
 const section = /(?<=<!-- Migrations\. [^>]*-->\n\n)[\s\S]*?(?=\n\n<!-- End of the migrations\. -->)/
 
-/** docs/upgrading.md with its table of the migrations written anew, by scripts/gen. */
+/** Returns docs/upgrading.md with an updated table of migrations. Called by scripts/gen. */
 export function withMigrations(page: string): string {
   if (!section.test(page)) throw new Error("the page has no section of migrations")
   const rows = migrations.map((Each) => {

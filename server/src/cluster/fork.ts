@@ -3,13 +3,13 @@ import { fileURLToPath } from "node:url"
 import type { ToPrimary, ToWorker } from "./messages.js"
 import { closeUntaken } from "./untaken-connections.js"
 
-/** A worker's process, as the primary sees it. */
+/** The primary's handle of a worker process. */
 export interface WorkerProcess {
-  /** Undefined: it could not be started. */
+  /** The process id. Undefined if the process could not be started. */
   readonly pid: number | undefined
-  /** Does nothing once the process has ended. */
+  /** Sends a message. Does nothing once the process has ended. */
   send(message: ToWorker): void
-  /** Ends it at once. */
+  /** Kills the process with SIGKILL. */
   kill(): void
   /** Resolves when the process has ended. */
   readonly ended: Promise<WorkerEnd>
@@ -18,11 +18,14 @@ export interface WorkerProcess {
 export interface WorkerEnd {
   code: number | null
   signal: string | null
-  /** Why there was no process at all. */
+  /** The error that prevented the process from starting. */
   error?: Error
 }
 
-/** Starts a process that runs `worker()`. Connections are dealt out in turn among those that listen. */
+/**
+ * Starts a process that runs `worker()`. Node's cluster distributes connections round-robin among the listening
+ * workers.
+ */
 export function forkWorker(onMessage: (message: ToPrimary) => void): WorkerProcess {
   cluster.schedulingPolicy = cluster.SCHED_RR
   cluster.setupPrimary({ exec: fileURLToPath(new URL("../../bin/worker.js", import.meta.url)), args: [] })
@@ -37,7 +40,7 @@ export function forkWorker(onMessage: (message: ToPrimary) => void): WorkerProce
   worker.on("message", onMessage)
   const ended = new Promise<WorkerEnd>((resolve) => {
     worker.once("exit", (code: number | null, signal: string | null) => resolve({ code, signal }))
-    // Beside that, a message that a dying worker could not be given: its end will be seen.
+    // Also emitted when a message could not be sent to a dying worker. Its "exit" event follows in that case.
     worker.on("error", (error) => {
       if (worker.process.pid === undefined) resolve({ code: null, signal: null, error })
     })

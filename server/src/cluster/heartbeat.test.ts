@@ -15,7 +15,7 @@ function setUp(answers: () => boolean) {
   return { beat, silent, seconds: (count: number) => jest.advanceTimersByTime(count * 1_000) }
 }
 
-test("who does not answer ten questions is silent, at the next", () => {
+test("a process that does not answer ten pings is reported as silent at the next one", () => {
   let answers = true
   const { beat, silent, seconds } = setUp(() => answers)
   seconds(100)
@@ -29,7 +29,7 @@ test("who does not answer ten questions is silent, at the next", () => {
   expect(silent).toHaveLength(1)
 })
 
-test("whoever answers in between is not", () => {
+test("a process that answers one of ten pings is not reported", () => {
   let asked = 0
   const { beat, silent, seconds } = setUp(() => ++asked % 10 === 0)
   seconds(1_000)
@@ -37,7 +37,7 @@ test("whoever answers in between is not", () => {
   beat.stop()
 })
 
-test("who was not heard of yet may take a minute", () => {
+test("a process may take a minute until its first message", () => {
   const { beat, silent, seconds } = setUp(() => false)
   seconds(60)
   expect(silent).toEqual([])

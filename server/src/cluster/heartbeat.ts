@@ -1,20 +1,21 @@
-/** Questions to a process whether it still runs. */
+/** Regular checks whether a process still runs. */
 export interface Heartbeat {
-  /** Something was heard of it. */
+  /** Records that a message from the process was received. */
   heard(): void
   stop(): void
 }
 
 export const everyMs = 1_000
 
-// Far more than a worker is ever busy with a single thing, such as the collection of its heap; what it loads before it is
-// first heard of may take longer on a busy machine.
+// Far more than a worker ever needs for a single task, such as a garbage collection. Loading its code before the first
+// message can take longer on a busy machine.
 export const maxUnanswered = 10
 const maxUnansweredAtFirst = 60
 
 /**
- * Asks a process every second, and calls `onSilent` when it has not answered ten times in a row. Questions are counted
- * and not time: who asks asks nothing while it stands still itself, and must not blame others for that.
+ * Pings a process every second, and calls `onSilent` when ten consecutive pings were not answered (60 before the first
+ * message). It counts pings instead of time, because the pinging process sends none while it is blocked itself. Its own
+ * pause must not be blamed on the worker.
  */
 export function heartbeat(ask: () => void, onSilent: (reason: string) => void): Heartbeat {
   let unanswered = 0

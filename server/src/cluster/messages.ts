@@ -2,30 +2,33 @@ import type { Addresses } from "../bootstrap/banner.js"
 import type { Configuration } from "../cli/config/configuration.js"
 import type { MetricValues } from "../metrics/metrics.js"
 
-/** What the primary says to a worker, as JSON. Nothing else passes between them but the connections. */
+/** The messages of the primary to a worker, as JSON. Apart from connections nothing else is passed between them. */
 export type ToWorker =
-  /** The first message. `worker` is its number, from 1; whoever replaces it has the same. */
+  /**
+   * The first message. `worker` is its number, from 1. A replacement has the same number as the worker that it
+   * replaces.
+   */
   | { type: "start"; worker: number; configuration: Configuration; ready: boolean }
-  /** What every worker answers about its health from now on. */
+  /** The readiness that every worker reports from now on. */
   | { type: "readiness"; ready: boolean }
-  /** Say that you can: PONG. */
+  /** Requests a PONG. */
   | { type: "ping" }
-  /** Say what you have measured. */
+  /** Requests the worker's metrics. */
   | { type: "metrics"; id: number }
-  /** Answer that you are not ready, for good, and say that you do: STOPPING. */
+  /** Tells the worker to report itself as not ready permanently, and to confirm with STOPPING. */
   | { type: "stop" }
-  /** Take no more connections, finish the active calls, and end. */
+  /** Tells the worker to stop accepting connections, finish the active calls and exit. */
   | { type: "drain" }
 
-/** What a worker says to the primary. */
+/** The messages of a worker to the primary. */
 export type ToPrimary =
-  /** Whether the worker's database answers: the first time, and at every change. */
+  /** Whether the worker's database answers. Sent once at the start and at every change. */
   | { type: "database"; answers: boolean }
-  /** Every listener is open. */
+  /** All listeners of the worker are open. */
   | { type: "listening"; addresses: Addresses }
-  /** The answer to the question with this id. */
+  /** The answer to the metrics request with this id. */
   | { type: "metrics"; id: number; values: MetricValues }
   | { type: "stopping" }
   | { type: "pong" }
-  /** It cannot start, for a reason outside; the last message. */
+  /** The worker cannot start for an external reason. This is its last message. */
   | { type: "failed"; message: string }

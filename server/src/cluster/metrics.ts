@@ -1,11 +1,11 @@
 import type { MetricValues } from "../metrics/metrics.js"
 import type { WorkerProcess } from "./fork.js"
 
-/** Asks workers for what they have measured. */
+/** Collects the metrics of workers. */
 export interface MetricsGatherer {
-  /** What each answers. One that does not within a second is left out. */
+  /** Returns the metrics of each process. A process that does not answer within a second is omitted. */
   ask(processes: readonly WorkerProcess[]): Promise<MetricValues[]>
-  /** An answer has come. */
+  /** Records the answer to a request. */
   hear(id: number, values: MetricValues): void
 }
 

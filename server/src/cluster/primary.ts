@@ -24,37 +24,41 @@ interface Worker {
   number: number
   process: WorkerProcess
   heartbeat: Heartbeat
-  /** When every listener of it was open, in milliseconds; undefined as long as one is not. */
+  /** The time when all of the worker's listeners were open, in milliseconds. Undefined until then. */
   listeningSince: number | undefined
-  /** Whether its database answers; undefined until that is known. */
+  /** Whether its database answers. Undefined until that is known. */
   answers: boolean | undefined
   stopping: boolean
-  /** Why it could not start, in its own words, or why it was ended. */
+  /** The reason why the worker could not start, from its own message, or why it was killed. */
   failure?: string
 }
 
-/** A worker that has not listened for so long when it ends has ended early; one that has starts the count again. */
+/**
+ * A worker that ends before it has listened for this time has ended early. A worker that has listened longer resets the
+ * count of early ends.
+ */
 const earlyMs = 10_000
 const maxDelayMs = 30_000
-/** How long workers may take to hear of the end, and, beyond the grace, to come to theirs. */
+/** How long workers may take to confirm the stop, and how long they may take to exit after the grace period. */
 const hearMs = 1_000
 const closeMs = 5_000
 
 /**
- * Serves in `configuration.workers` processes, as the primary of Node's cluster: it holds the ports, and deals the
- * connections out in turn. It speaks to no database; migrations and secrets are seen to before.
+ * Serves in `configuration.workers` processes, as the primary of Node's cluster. The primary holds the ports and
+ * distributes the connections round-robin. It does not use the database; migrations and secrets are handled before.
  *
- * Health is one truth: all workers answer that they are ready while each of those that listen reaches its database. A
- * worker that has died takes no connections, so it is no reason to take the others out of a balancer: it does not count
- * until its replacement listens and knows of its database.
+ * Health is shared: all workers report ready while every listening worker reaches its database. A dead worker accepts
+ * no connections, so it is no reason to remove the replica from a load balancer. It does not count until its
+ * replacement listens and knows the state of its database.
  *
- * One that does not answer the primary any more, because it is stopped or in an endless loop, is ended, which closes its
+ * A worker that no longer answers the primary, because it is stopped or in an endless loop, is killed, which closes its
  * connections, and replaced.
  *
- * At the start every worker must come up, else StartError is thrown with what the first said. Later a worker that ends
- * is replaced, at once, and ever later when it keeps ending soon after its start.
+ * At the start every worker must come up. Otherwise StartError is thrown with the message of the first worker that
+ * failed. A worker that ends later is replaced at once, and with an increasing delay if it keeps ending soon after its
+ * start.
  *
- * @returns whether every worker ended well
+ * @returns Whether every worker ended successfully.
  */
 export async function serveWithWorkers(configuration: Configuration, options: WorkersOptions): Promise<boolean> {
   const { log } = options
@@ -70,7 +74,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
   let phase: "starting" | "serving" | "stopping" = "starting"
   let endedWell = true
   let ready = false
-  /** Where workers are told to listen, and where they do once one has. */
+  /** The addresses that workers are told to listen at, and the bound addresses once a worker listens. */
   let wanted: Addresses = { grpc: configuration.grpcAddr, http: configuration.httpAddr }
   let bound: Addresses | undefined
 
@@ -87,7 +91,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     for (const { process } of living.values()) process.send({ type: "readiness", ready })
   }
 
-  // Node's primary cannot open a port for two workers at once: the first opens it alone, the others join.
+  // Node's primary cannot open a port for two workers at once. The first worker opens it alone, and the others join it.
   const fill = (): void => {
     for (const number of vacant) {
       const first = listening().length === 0
@@ -132,7 +136,8 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
         tellReadiness()
         break
       case "listening":
-        // With port 0, after all the others have ended: it would have another port than the one announced.
+        // With port 0, a worker that starts after all other workers have ended would get a different port than the
+        // announced one.
         bound ??= message.addresses
         if (!isDeepStrictEqual(bound, message.addresses)) {
           worker.process.kill()
@@ -186,7 +191,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
       fill()
     }, delayMs)
     timers.add(timer)
-    // It may have been the one that the others waited for.
+    // The other workers may have been waiting for this one.
     fill()
   }
 
@@ -201,7 +206,8 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     phase = "stopping"
     for (const timer of timers) clearTimeout(timer)
     for (const { process } of living.values()) process.send({ type: "stop" })
-    // No worker turns callers away before all say that they are not ready; one that does not listen is not waited for.
+    // Workers start rejecting calls only after all of them report not ready. Workers that do not confirm in time are
+    // not waited for.
     const heard = setTimeout(() => {
       for (const worker of living.values()) worker.stopping = true
       progress()

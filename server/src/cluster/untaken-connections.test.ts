@@ -3,7 +3,7 @@ import { EventEmitter } from "node:events"
 import { expect, test } from "@jest/globals"
 import { closeUntaken } from "./untaken-connections.js"
 
-/** A worker whose messages the test writes itself, as those of another version of Node: no real one has them. */
+/** A fake worker that sends the messages of another version of Node. No real worker can send them. */
 function workerOfAnotherNode() {
   const sent: unknown[] = []
   const send = (message: unknown) => sent.push(message) > 0
@@ -17,7 +17,7 @@ function workerOfAnotherNode() {
     isWatched: () => process.send !== send,
     give: (message: unknown) => process.send(message, connection),
     acknowledge: (message: unknown) => process.emit("internalMessage", message),
-    /** Ends it. How many connections were closed for that. */
+    /** Ends the worker. Returns the number of connections that were closed because of that. */
     end() {
       worker.emit("exit")
       return closed
@@ -25,7 +25,7 @@ function workerOfAnotherNode() {
   }
 }
 
-test("connections are closed that have no acknowledgement when the worker ends", () => {
+test("connections without an acknowledgement are closed when the worker ends", () => {
   const worker = workerOfAnotherNode()
   for (let round = 0; round < 1_000; round++) {
     worker.give({ seq: round })
@@ -42,7 +42,7 @@ test.each<[string, (number: number) => unknown, (number: number) => unknown]>([
   ["acknowledges nothing", (seq) => ({ seq }), () => undefined],
   ["acknowledges by another name", (seq) => ({ seq }), (reply) => ({ reply })],
   ["acknowledges by a text", (seq) => ({ seq }), (ack) => ({ ack: String(ack) })],
-])("a version of Node that %s: messages pass as ever, and no connection is kept or closed", (_, message, reply) => {
+])("a version of Node that %s: messages pass unchanged, and no connection is kept or closed", (_, message, reply) => {
   const worker = workerOfAnotherNode()
   for (let round = 0; round < 1_000; round++) {
     worker.give(message(round))
@@ -56,7 +56,7 @@ test.each<[string, (number: number) => unknown, (number: number) => unknown]>([
 test.each<[string, (number: number) => unknown]>([
   ["does not number its messages", () => ({})],
   ["has other messages", (number) => `${number}`],
-])("a version of Node that %s: the same", (_, message) => {
+])("a version of Node that %s: messages pass unchanged, and no connection is closed", (_, message) => {
   const worker = workerOfAnotherNode()
   for (let round = 0; round < 1_000; round++) worker.give(message(round))
   expect(worker.sent).toHaveLength(1_000)

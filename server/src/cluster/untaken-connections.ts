@@ -5,24 +5,25 @@ interface Connection {
 }
 
 /**
- * How many connections may be on their way to one worker. Node's primary sends the next connection of a listener when the
- * worker has acknowledged the one before, so there is one for each listener at the most.
+ * The maximum number of connections in transit to one worker. Node's primary sends the next connection of a listener
+ * only after the worker has acknowledged the previous one. So there is at most one per listener.
  */
 const maxUntaken = 16
 
 /**
- * Closes the connections that were sent to a worker which ends before it takes them.
+ * Closes the connections that were sent to a worker which ends before it accepts them.
  *
- * Node's primary forgets them: nobody would ever answer or close them, and their clients would wait. So each is kept until
- * the worker's acknowledgement, by the number of the message that carried it, and closed if there will be none.
+ * Node's primary forgets such connections. They would never be answered or closed, and their clients would wait.
+ * Therefore each connection is kept, by the number of the message that carried it, until the worker acknowledges it. It
+ * is closed if the worker ends before.
  *
- * Node has no public way to hear of either. This reads the messages that its cluster sends (`seq`, `ack`). With a version
- * that numbers or acknowledges them differently it keeps nothing, and what Node forgets stays forgotten; a test with a
- * worker that is killed (test/workers/workers-ends.test.ts) fails then.
+ * Node has no public interface for this, so the function reads the messages of Node's cluster module (`seq`, `ack`). If
+ * a version of Node numbers or acknowledges them differently, no connection is kept, and forgotten connections stay
+ * open. A test that kills a worker (test/workers/workers-ends.test.ts) fails in that case.
  */
 export function closeUntaken(worker: Worker): void {
   const { process } = worker
-  // Undefined where the process could not be started.
+  // Undefined if the process could not be started.
   const send = process.send as ((...args: unknown[]) => boolean) | undefined
   if (typeof send !== "function") return
   const untaken = new Map<number, Connection>()

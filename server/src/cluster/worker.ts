@@ -10,11 +10,12 @@ import type { Metrics } from "../metrics/metrics.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
 
 /**
- * One of several serving processes: serves as the primary says (see `serveWithWorkers`), and resolves once it has let go
- * of the primary. If the primary dies, the active calls finish and the worker ends.
+ * Runs one of several serving processes. It serves as the primary says (see `serveWithWorkers`), and resolves once it
+ * has disconnected from the primary. If the primary dies, the worker finishes its active calls and ends.
  */
 export async function worker(): Promise<void> {
-  // Whoever signals the whole group, as Ctrl-C does, signals the primary too, and that says when to stop.
+  // A signal to the whole process group, as from Ctrl-C, also reaches the primary, which tells the workers when to
+  // stop.
   for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => {})
   const readiness = readinessSwitch()
   const started = Promise.withResolvers<ToWorker & { type: "start" }>()
@@ -47,10 +48,11 @@ export async function worker(): Promise<void> {
     }
   })
   cluster.worker?.once("disconnect", () => {
-    // Node's own answer to a lost primary is to end at once.
+    // By default Node ends a worker at once when it loses its primary.
     if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
     if (phase === "serving") stopped.resolve("primary gone")
-    // No call is active yet; or the primary was ended while it stopped, and that means now.
+    // Either no call is active yet, or the primary was killed during the shutdown, which means that the worker should
+    // end now.
     else if (phase !== "ended") process.exit(1)
   })
 
@@ -59,7 +61,7 @@ export async function worker(): Promise<void> {
   const instruments = await openInstruments(configuration, { log, worker: number })
   metrics = instruments.metrics
   try {
-    // The primary shows what all have measured, and waits before it says that the workers are to drain.
+    // The primary exposes the metrics of all workers, and waits itself before it tells the workers to drain.
     const own = { ...configuration, metricsAddr: undefined, drainDelayMs: 0 }
     await runServer(own, {
       instruments,
@@ -87,7 +89,7 @@ export async function worker(): Promise<void> {
   endEvenUnread()
 }
 
-/** Resolves once the message is on its way, or cannot be because the primary is gone. */
+/** Sends a message to the primary. Resolves once it is sent, or cannot be sent because the primary has ended. */
 function tell(message: ToPrimary): Promise<void> {
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, undefined, () => resolve())

@@ -10,14 +10,14 @@ import {
 import type { Diagnosis } from "./finding.js"
 import { diagnoseSignUps } from "./sign-ups.js"
 
-/** The oldest versions that are tested. */
+/** The oldest database versions that are tested. */
 const oldest = { mysql: [8, 4], mariadb: [10, 11], postgres: [15, 0] } as const
 
 const maxClockSkewMs = 1000
-/** The largest row: three tokens of 128 KiB, sealed, and what is beside them. */
+/** The size of the largest row: three encrypted tokens of 128 KiB, and the other columns. */
 const minPacketBytes = 4 * 1024 * 1024
 
-/** Looks at an open database. Throws StoreError when it does not answer. */
+/** Checks an open database. Throws StoreError if it does not answer. */
 export async function diagnoseDatabase(
   database: Database,
   { encryptionKeys, poolSize = 10 }: { encryptionKeys: readonly Buffer[] } & Pick<SqlDatabaseOptions, "poolSize">,
@@ -135,7 +135,7 @@ async function diagnoseMigrations(database: Database): Promise<Diagnosis> {
   return { state: "ok", what, detail: `${all.length} applied, none pending` }
 }
 
-/** Whether the first accounts of every tenant can be decrypted. */
+/** Checks whether the first accounts of every tenant can be decrypted. */
 async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[]): Promise<Diagnosis[]> {
   const what = "encryption keys"
   const tenants = await tenantStore(database).list({})

@@ -1,7 +1,7 @@
-/** What was looked at, and how it is. */
+/** The result of one check. */
 export interface Diagnosis {
   state: "ok" | "warning" | "wrong"
   what: string
-  /** How it is and, if it is not well, what to do. */
+  /** The observed state and, if there is a problem, what to do. */
   detail: string
 }

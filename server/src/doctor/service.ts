@@ -20,7 +20,10 @@ export interface AdapterOptions {
 
 const timeoutMs = 5000
 
-/** For each scope that the adapter needs a method, whose rules an empty request breaks: the service does nothing then. */
+/**
+ * One method for each scope that the adapter needs. An empty request violates the rules of each method, so the service
+ * does nothing.
+ */
 const methods: readonly DescMethodUnary[] = [
   UserService.method.getUser,
   UserService.method.deleteUser,
@@ -33,7 +36,7 @@ const methods: readonly DescMethodUnary[] = [
   AuthenticatorService.method.updateAuthenticatorCounter,
 ]
 
-/** Asks a running service, as the adapter would, whether it is there and takes the key. Writes nothing. */
+/** Checks as the adapter would whether a service is running and accepts the API key. Writes nothing. */
 export async function diagnoseService(options: AdapterOptions): Promise<Diagnosis[]> {
   const what = "url of the adapter"
   if (!/^https?:\/\//.test(options.url) || !URL.canParse(options.url)) {
@@ -74,7 +77,10 @@ async function diagnoseKey(transport: Transport, apiKey: string | undefined): Pr
   }
 }
 
-/** The reason that the service gives for its rejection, or what came in between. */
+/**
+ * Calls a method with an empty request. Returns the reason of the service's rejection, or the failure that prevented an
+ * answer.
+ */
 async function ask(
   transport: Transport,
   method: DescMethodUnary,
@@ -90,7 +96,7 @@ async function ask(
   }
 }
 
-/** The code of the system or of TLS at the bottom, else the message. */
+/** Returns the system or TLS code of the root cause, else its message. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if ("code" in error && typeof error.code === "string") return error.code

@@ -3,10 +3,13 @@ import { type Database, tenantStore, unfinishedSignUps } from "../store/sql/inde
 import type { Diagnosis } from "./finding.js"
 
 const days = 7
-/** How many of a tenant's are named. */
+/** How many users of a tenant are listed. */
 const shown = 5
 
-/** Which users of the last days nobody can sign in as, because their sign-up broke off. Needs the tables of this version. */
+/**
+ * Reports users of the last days whose sign-up was not completed, so that no sign-in as them is possible. Requires the
+ * tables of this version.
+ */
 export async function diagnoseSignUps(database: Database, now: number): Promise<Diagnosis> {
   const what = "sign-ups"
   const found: string[] = []

@@ -7,7 +7,7 @@ import type { Diagnosis } from "./finding.js"
 const dayMs = 86_400_000
 const soonDays = 14
 
-/** Looks at the TLS files as the listeners would. */
+/** Checks the TLS files in the same way as the listeners. */
 export function diagnoseTls(files: CertificateFiles | undefined, now: number): Diagnosis[] {
   const what = "TLS"
   if (files === undefined) {

@@ -7,8 +7,8 @@ import { boundedLines } from "./bounded-lines.js"
 import { fileSink, standardError } from "./line-sink.js"
 
 /**
- * Opens the audit log; undefined where there is none. Lines are whole and at the end of the file, whoever else writes
- * there. Throws StartError when the file cannot be opened.
+ * Opens the audit log; returns undefined if it is off. Each line is written whole at the end of the file, even if other
+ * processes write to it. Throws StartError if the file cannot be opened.
  */
 export function openAudit({ auditLog, auditLogFailure }: Configuration, log: Logger): Audit | undefined {
   if (auditLog === "off") return undefined
@@ -30,7 +30,7 @@ export function openAudit({ auditLog, auditLogFailure }: Configuration, log: Log
   return record
 }
 
-// Without O_NONBLOCK, a pipe would keep the service waiting for a reader.
+// Without O_NONBLOCK, opening or writing a pipe would block the service until a process reads it.
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
 
 function open(file: string): number {

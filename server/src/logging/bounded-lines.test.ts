@@ -46,14 +46,14 @@ describe.each(sinks)("boundedLines, to a pipe %s", (_, make) => {
     expect(writes).toEqual(["a\nb\nc\n", "d\n"])
   })
 
-  test("an urgent line is written at once, with what waited before it", () => {
+  test("an urgent line is written at once, together with the lines before it", () => {
     const { writes, lines } = setUp()
     lines.write("a\n")
     lines.write("b\n", true)
     expect(writes).toEqual(["a\nb\n"])
   })
 
-  test("no write has more bytes than a pipe takes whole, unless a line has, and no line is cut or lost", async () => {
+  test("no write exceeds the atomic size of a pipe, except for a single longer line, and no line is split or lost", async () => {
     const { pipe, writes, lines } = setUp()
     const all = Array.from({ length: 500 }, (_, index) => `${index} ${"é".repeat((index * 37) % 300)}\n`)
     all.splice(250, 0, `${"x".repeat(100_000)}\n`)
@@ -64,7 +64,7 @@ describe.each(sinks)("boundedLines, to a pipe %s", (_, make) => {
     expect(new Set(writes).size).toBeLessThan(70)
   })
 
-  test("while nobody reads up to 1 MiB waits; the rest is lost, and counted where it would stand", async () => {
+  test("while the sink is not read, up to 1 MiB is buffered; further lines are lost and counted in their place", async () => {
     const { pipe, losses, lines } = setUp()
     const count = 20_000
     const line = (index: number) => `${String(index).padStart(99)}\n`

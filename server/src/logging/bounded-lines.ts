@@ -1,32 +1,38 @@
 import type { LineSink } from "./line-sink.js"
 
-/** Lines on their way to a sink that may stand still. */
+/** A buffer of lines for a sink that may block. */
 export interface BoundedLines {
   /**
-   * @param line with its line break. It is lost if too much waits already.
-   * @param isUrgent whether it does not wait for the end of the turn. Default: false.
+   * Writes a line.
+   *
+   * @param line The line, including its line break. It is lost if the buffer is full.
+   * @param isUrgent Whether the line is written before the end of the turn of the event loop. Default: false.
    */
   write(line: string, isUrgent?: boolean): void
-  /** The same for a line that is not to be lost: who writes it sees to it that there are not too many. */
+  /** Writes a line that must not be lost. The caller must limit the number of such lines. */
   keep(line: string): void
-  /** Whether the sink fails, or half of what may wait does. */
+  /** Whether the sink fails, or the buffer is more than half full. */
   readonly isBlocked: boolean
 }
 
 export interface BoundedLinesOptions {
-  /** Called when there is space again, where lines were lost. What it writes stands where they would. */
+  /**
+   * Called with the number of lost lines when there is space again. Lines that it writes take the place of the lost
+   * ones.
+   */
   onLost: (count: number) => void
-  /** Called when the sink begins to fail, and with undefined when it takes lines again. */
+  /** Called with the error when the sink starts to fail, and with undefined when it accepts lines again. */
   onFailure?: (error: Error | undefined) => void
 }
 
-/** How much may wait, in bytes. */
+/** The size of the buffer, in bytes. */
 export const maxWaitingBytes = 1024 * 1024
 
-// What a pipe takes whole (PIPE_BUF of POSIX), so that processes that share it do not cut each other's lines.
+// The largest atomic write to a pipe (PIPE_BUF of POSIX). Processes that share a pipe therefore do not split each
+// other's lines.
 const maxChunkBytes = 4096
 
-/** When a write is tried again: into what is full, and after a failure. */
+/** The time until a write is retried, in milliseconds: if the sink is full, and after a failure. */
 const fullRetryMs = 50
 const failureRetryMs = 1_000
 
@@ -36,12 +42,13 @@ interface Chunk {
 }
 
 /**
- * Writes lines in their order, and those of one turn of the event loop together, at its end: to write costs far more than
- * to make a line. While the sink stands still up to 1 MiB waits; further lines are lost, and counted, until half of that
- * is free. What waits when the process exits is written as far as the sink takes it at once.
+ * Writes lines in order. The lines of one turn of the event loop are written together at its end, because writing costs
+ * far more than formatting a line. While the sink blocks, up to 1 MiB is buffered. Further lines are lost and counted
+ * until half of the buffer is free. When the process exits, the buffer is written as far as the sink accepts it at
+ * once.
  */
 export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLinesOptions): BoundedLines {
-  /** The first is being written if `isWriting`. */
+  /** The buffered chunks. The first is being written if `isWriting`. */
   const waiting: Chunk[] = []
   let bytes = 0
   let lost = 0

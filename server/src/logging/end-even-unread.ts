@@ -1,9 +1,9 @@
-/** How long lines may take that are still to be written when the process has nothing else to do, in milliseconds. */
+/** How long the process waits for unwritten lines when it has nothing else to do, in milliseconds. */
 export const lastLinesMs = 1_000
 
 /**
- * Lets this process end, with its exit code, when only lines that nobody reads keep it. Until then it ends by itself as
- * soon as they are written.
+ * Ends this process, with its exit code, if only unwritten lines without a reader keep it running. The process ends
+ * earlier as soon as they are written.
  */
 export function endEvenUnread(): void {
   setTimeout(() => process.exit(), lastLinesMs).unref()

@@ -1,10 +1,10 @@
 import { constants, fstatSync, openSync, write, writeSync } from "node:fs"
 
-/** Where text goes, without keeping anybody waiting. */
+/** A destination for text that never blocks the event loop. */
 export interface LineSink {
   /**
-   * Writes a text, and calls back when all of it is written, or with an error. After an error the same text comes again;
-   * what was written of it is not repeated.
+   * Writes a text, and calls back when all of it is written, or with an error. After an error the caller passes the
+   * same text again. The part that was already written is not repeated.
    */
   write(text: string, done: (error: Error | null | undefined) => void): void
   /** Writes as much of a text as can be written at once, because the process ends. */
@@ -12,8 +12,8 @@ export interface LineSink {
 }
 
 /**
- * Standard error. Node writes to a pipe or a socket as far as the reader has read, and to the rest when it has; for a file
- * or a terminal it would wait.
+ * Returns the sink for standard error. Node writes to a pipe or a socket without blocking and continues when the reader
+ * has read. For a file or a terminal it would block.
  */
 export function standardError(): LineSink {
   const about = fstatSync(2)
@@ -22,15 +22,15 @@ export function standardError(): LineSink {
     try {
       return fileSink(openSync("/dev/stderr", constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY))
     } catch {
-      // The terminal belongs to somebody else. Then it is waited for.
+      // The terminal belongs to another user. Writes to it may block.
     }
   }
   return streamSink(process.stderr)
 }
 
-/** @param stream which does not end when a write fails, as those of the process do not. */
+/** @param stream A stream that is not destroyed when a write fails, such as those of the process. */
 export function streamSink(stream: NodeJS.WritableStream): LineSink {
-  // Each write is told of its own error.
+  // Each write receives its own error.
   stream.on("error", () => {})
   return {
     write: (text, done) => void stream.write(text, done),
@@ -38,7 +38,7 @@ export function streamSink(stream: NodeJS.WritableStream): LineSink {
   }
 }
 
-/** @param fd of a file, or open with O_NONBLOCK. */
+/** @param fd A descriptor of a file, or one that was opened with O_NONBLOCK. */
 export function fileSink(fd: number): LineSink {
   let left = Buffer.alloc(0)
   return {
@@ -56,7 +56,7 @@ export function fileSink(fd: number): LineSink {
       try {
         writeSync(fd, text)
       } catch {
-        // There is nobody left to tell.
+        // The process ends, so the error cannot be reported.
       }
     },
   }

@@ -4,18 +4,19 @@ import type PinoPretty from "pino-pretty"
 import { boundedLines } from "./bounded-lines.js"
 import { standardError } from "./line-sink.js"
 
-// What pino looks for in a destination that wants to know of levels.
+// The property by which pino recognizes a destination that needs the level of each line.
 const metadata: unique symbol = Symbol.for("pino.metadata") as never
 
-/** pino's number for `warn`: from there on a line does not wait. */
+/** pino's number for `warn`. Lines from this level on are written at once. */
 const warn = 40
 
 /**
- * The log, on standard error: one JSON object a line, or text for people. Lines are whole, so that several
- * processes can share the output. Nobody waits for whoever reads it: see boundedLines. Not by pino's own destination: beside a
- * pipe that nobody reads its process never ends, and of 30,000 lines a second it loses 7 of 100 where somebody does.
+ * Creates the log, on standard error: one JSON object per line, or text for people. Lines are written whole, so that
+ * several processes can share the output. A slow reader never blocks the service: see boundedLines. pino's own
+ * destination is not used: its process never ends if a pipe is not read, and of 30,000 lines a second it loses 7 of 100
+ * even if the pipe is read.
  *
- * @param options.worker the number of this worker, where there are several: a field of every line
+ * @param options.worker The number of this worker if there are several. It becomes a field of every line.
  */
 export function createLog(options: { level: string; format: "json" | "text"; worker?: number }): Logger {
   const base = options.worker === undefined ? null : { worker: options.worker }
@@ -32,7 +33,10 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
   return log
 }
 
-/** Makes text of a line of JSON. Loaded when it is wanted, which in production it is not. */
+/**
+ * Returns a function that formats a JSON line as text. The formatter is loaded only when needed, because production
+ * does not use it.
+ */
 function prettyLine() {
   const { prettyFactory }: typeof PinoPretty = createRequire(import.meta.url)("pino-pretty")
   return prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
@@ -41,7 +45,7 @@ function prettyLine() {
 let time = 0
 let text = ""
 
-// As pino's isoTime, made once for all lines of a millisecond.
+// The same as pino's isoTime, but formatted only once per millisecond.
 function timestamp(): string {
   const now = Date.now()
   if (now !== time) {

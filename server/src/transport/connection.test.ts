@@ -42,7 +42,7 @@ function connect() {
   return { session, socket, open, known }
 }
 
-test("a connection is closed when it has had no stream for a while, and cut if its client does not read that", () => {
+test("an idle connection is closed, and its socket is destroyed if the client does not react", () => {
   const { session, socket, open } = connect()
   jest.advanceTimersByTime(idleMs - 1)
   const stream = open()
@@ -56,7 +56,7 @@ test("a connection is closed when it has had no stream for a while, and cut if i
   expect(jest.getTimerCount()).toBe(0)
 })
 
-test("of a connection that is gone no timer is left, though its streams end after it", () => {
+test("a closed connection leaves no timer, even if its streams end after it", () => {
   const { socket, open } = connect()
   const stream = open()
   socket.destroy()
@@ -64,7 +64,7 @@ test("of a connection that is gone no timer is left, though its streams end afte
   expect(jest.getTimerCount()).toBe(0)
 })
 
-test("whoever has no valid key is told after a few calls to connect again, closed after more, and cut if it sends on", () => {
+test("a client without a valid key is told to reconnect, then closed, then destroyed if it keeps sending", () => {
   const { session, socket, open, known } = connect()
   const calls = () => [session.goaway.mock.calls.length, session.close.mock.calls.length]
   const stream = open()
@@ -81,7 +81,7 @@ test("whoever has no valid key is told after a few calls to connect again, close
   expect(jest.getTimerCount()).toBe(0)
 })
 
-test("a connection that has made a call with a valid key stays, whatever follows", () => {
+test("a connection that has made a call with a valid key stays open, whatever follows", () => {
   const { session, known } = connect()
   for (let call = 1; call < limits.strangerRequests; call++) known.turnAway()
   known.letIn(identity, new EventEmitter())
@@ -90,7 +90,7 @@ test("a connection that has made a call with a valid key stays, whatever follows
   expect(session.close).not.toHaveBeenCalled()
 })
 
-test("a call by a valid key that came before the client has gone is not cut", () => {
+test("a call with a valid key that arrives before the client has disconnected is not aborted", () => {
   const { socket, open, known } = connect()
   for (let call = 0; call < limits.strangerRequests; call++) known.turnAway()
   const stream = open()

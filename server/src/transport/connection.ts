@@ -11,21 +11,21 @@ import { limits } from "./limits.js"
 
 const now = () => performance.now()
 
-/** What is known of a connection, and what it may hold. */
+/** The state and the limits of one connection. */
 export class Connection implements CallConnection {
   readonly requests: Budget
   readonly answers: Budget
-  /** For the unary calls of methods that need a key. */
+  /** Slots for unary calls of methods that require a key. */
   readonly slots = new Slots(limits.streamsAtWork)
-  /** For the pipelines. */
+  /** Slots for pipelines. */
   readonly pipelines = new Slots(limits.pipelines)
-  /** Whom the client's certificate names, see Incoming. */
+  /** The names in the client's certificate, see Incoming. */
   readonly certificateNames: readonly string[] | undefined
   readonly #takeHealth = bucket(limits.healthPerSecond, now)
   readonly #takeHealthOfStranger = bucket(limits.strangerHealthPerSecond, now, limits.strangerHealthAtOnce)
   #isKnown = false
   #turnedAway = 0
-  /** Called when the client becomes unwelcome, and at each further request that is turned away: for HTTP/2. */
+  /** Called when the client becomes unwelcome and at each further rejected request. Used for HTTP/2. */
   onUnwelcome: (() => void) | undefined
 
   readonly #keys: KeyBudgets | undefined
@@ -38,22 +38,25 @@ export class Connection implements CallConnection {
     this.#keys = keys
   }
 
-  /** Whether a call that came over it was let in. */
+  /** Whether a call over this connection was admitted. */
   get isKnown(): boolean {
     return this.#isKnown
   }
 
-  /** Whether the client has made nothing but requests that were turned away, and is to connect again. */
+  /** Whether so many requests were rejected, and none admitted, that the client should reconnect. */
   get isUnwelcome(): boolean {
     return !this.#isKnown && this.#turnedAway >= limits.strangerRequests
   }
 
-  /** Whether it has gone on, although it was told so. */
+  /** Whether the client kept sending rejected requests after it was told to reconnect. */
   get hasGoneOn(): boolean {
     return !this.#isKnown && this.#turnedAway >= limits.strangerRequestsAtMost
   }
 
-  /** Takes one of the requests for health that it may make; 0, or for how many milliseconds there is none. */
+  /**
+   * Takes one request from the rate limit for health. Returns 0 if one was available, else the milliseconds until the
+   * next one is.
+   */
   takeHealthRequest(): number {
     return this.#isKnown ? this.#takeHealth() : this.#takeHealthOfStranger()
   }
@@ -64,10 +67,10 @@ export class Connection implements CallConnection {
   }
 
   /**
-   * A call that came over it was let in: its stream counts with those of its key, and what the connection holds counts with
-   * what the first key holds.
+   * Records that a call was admitted. Its stream counts against the streams of its key. The first admitted key is also
+   * charged for what the connection holds.
    *
-   * @returns Whether the key may have a further stream.
+   * @returns Whether the key may have another stream.
    */
   letIn({ keyId }: Identity, stream: EventEmitter): boolean {
     const key = keyId === undefined ? undefined : this.#keys?.of(keyId)
@@ -82,12 +85,12 @@ export class Connection implements CallConnection {
   }
 }
 
-// Two of the largest messages, with what is around them; the second may begin when the first is there.
+// Room for two of the largest messages with their overhead. The second may begin once the first has arrived.
 function requestBudget(maxMessageBytes: number, bytes: number, forMore: number): Budget {
   return new Budget(Math.max(bytes, 2.5 * maxMessageBytes), Math.max(forMore, 1.5 * maxMessageBytes))
 }
 
-/** What one key may hold, over all connections to a process. */
+/** The limits of one API key, over all connections to a process. */
 export interface KeyBudget extends Budgets {
   readonly streams: Slots
 }
@@ -98,7 +101,7 @@ export interface KeyBudgets {
 
 /** @param maxMessageBytes The largest request, in bytes. */
 export function keyBudgets(maxMessageBytes: number): KeyBudgets {
-  // As many as there are keys.
+  // Bounded by the number of keys.
   const known = new Map<string, KeyBudget>()
   return {
     of(keyId) {
@@ -115,9 +118,10 @@ export function keyBudgets(maxMessageBytes: number): KeyBudgets {
 }
 
 /**
- * Waits until a call that was let in may be at work. A stream may be open for hours, so nobody waits for one to end.
+ * Waits until an admitted unary call has a slot. Throws OVERLOADED if the key has too many streams or the connection
+ * too many pipelines. A pipeline does not wait for another one to end, because that could take hours.
  *
- * @param stream The stream of the call, whose signal aborts when the stream closes.
+ * @param stream The stream of the call. The call's signal aborts when it closes.
  */
 export function turnOf(
   connection: Connection,
@@ -137,31 +141,31 @@ function tooMany(whose: string, what: string): Failure {
   })
 }
 
-/** How long a client may take to read that its connection is closed, in milliseconds. */
-const farewellMs = 5_000
+/** How long a client may take to react to a GOAWAY before its socket is destroyed, in milliseconds. */
+const goawayMs = 5_000
 
-/** The last stream that there can be: a GOAWAY with it refuses none (RFC 9113, section 6.8). */
+/** The highest possible stream id: a GOAWAY with it refuses no stream (RFC 9113, section 6.8). */
 const lastStreamId = 2 ** 31 - 1
 
 /**
- * Closes a connection of HTTP/2 that has had no stream for `idleMs`, or whose client shows no valid key, with a GOAWAY: it may
- * connect again. Who shows no key is told so first, for what is on its way is answered; what comes after the connection was closed
- * is refused by Node, before anything is made of it.
+ * Closes an HTTP/2 connection that has had no stream for `idleMs`, or whose client sends no valid key, with a GOAWAY.
+ * The client may reconnect. A client without a valid key first gets a GOAWAY that refuses nothing, so that requests in
+ * transit are answered. After the connection is closed, Node refuses further requests before they are processed.
  */
 export function closeUnneeded(session: ServerHttp2Session, socket: Socket, known: Connection, idleMs: number): void {
   let streams = 0
   let timer: NodeJS.Timeout
   let isEnding = false
   const cut = () => {
-    // A proxy may have sent calls of somebody who has a key over the same connection.
-    if (known.isKnown && streams > 0) timer = setTimeout(cut, farewellMs).unref()
+    // A proxy may also have sent calls with a valid key over this connection.
+    if (known.isKnown && streams > 0) timer = setTimeout(cut, goawayMs).unref()
     else socket.destroy()
   }
   const cutLater = () => {
     if (isEnding) return
     isEnding = true
     clearTimeout(timer)
-    timer = setTimeout(cut, farewellMs).unref()
+    timer = setTimeout(cut, goawayMs).unref()
   }
   const close = () => {
     if (!session.closed) session.close()
@@ -176,7 +180,7 @@ export function closeUnneeded(session: ServerHttp2Session, socket: Socket, known
     if (streams === 0) close()
   }
   const wait = () => {
-    // The streams of a connection that is gone end after it.
+    // The streams of a closed connection end after it.
     if (isEnding || socket.destroyed) return
     clearTimeout(timer)
     timer = setTimeout(closeIdle, known.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()

@@ -1,87 +1,101 @@
 /**
- * What one connection may hold, at both listeners. SECURITY.md has the same as a table. Beyond these, HTTP/2 of Node
- * bounds a connection by itself: header fields (128 in a request), streams reset by the client (a burst of 1,000 and 33 a
- * second after it, against rapid reset), invalid frames (1,000), and answers to settings and pings that the client does
- * not read (1,000).
+ * Limits of one connection, at both listeners. SECURITY.md has them as a table. In addition Node's HTTP/2 itself bounds
+ * a connection: header fields (128 in a request), streams reset by the client (a burst of 1,000, then 33 a second,
+ * against rapid reset), invalid frames (1,000), and answers to settings and pings that the client does not read
+ * (1,000).
  */
 export const limits = {
   /**
-   * Streams of HTTP/2 that are open at the same time. Not fewer: Node counts those that are over until it comes to them, and
-   * resets new ones of a client that keeps to the limit.
+   * The maximum number of concurrently open HTTP/2 streams. It is not lower because Node counts finished streams until
+   * it processes their end, and would reset new streams of a client that keeps to the limit.
    */
   maxConcurrentStreams: 1_000,
-  /** Of them, the unary calls whose requests are read and answered; others wait. */
+  /** Among them, unary calls whose requests are being read and answered. Further calls wait. */
   streamsAtWork: 100,
-  /** Of them, the pipelines; others are rejected. A client needs one, which carries any number of calls. */
+  /** Among them, pipelines. Further ones are rejected. A client needs only one, which carries any number of calls. */
   pipelines: 8,
-  /** Of them, those that were answered and whose clients send on; others are closed at once. */
+  /** Among them, streams that were answered while their clients still send. Further ones are closed at once. */
   lingeringStreams: 64,
-  /** The header of a request, in bytes. Until a client of HTTP/2 has acknowledged that, it is 64 KiB. */
+  /** The largest header of a request, in bytes. It is 64 KiB until an HTTP/2 client has acknowledged this setting. */
   maxHeaderBytes: 16 * 1024,
-  /** Bytes of requests that are not whole, or whose calls are not over; more where `--max-message-bytes` needs it. */
+  /**
+   * Bytes of requests that are incomplete or whose calls are still active. More if `--max-message-bytes` requires it.
+   */
   requestBytes: 10 * 1024 * 1024,
-  /** With so many bytes of them no further request is read; more where `--max-message-bytes` needs it. */
+  /** From this number of such bytes on no further request is read. More if `--max-message-bytes` requires it. */
   requestBytesForMore: 6 * 1024 * 1024,
-  /** What each chunk of them counts beside its bytes: about what Node needs for it. */
+  /** The overhead that is counted for each chunk of them, in bytes: about the memory that Node needs for a chunk. */
   chunkBytes: 512,
-  /** Bytes of answers that the client has not taken. */
+  /** Bytes of answers that the client has not received yet. */
   answerBytes: 16 * 1024 * 1024,
-  /** With so many bytes of them no further call is made. */
+  /** From this number of such bytes on no further call is made. */
   answerBytesForMore: 4 * 1024 * 1024,
-  /** The same four of one key, over all of its connections. */
+  /** The same four limits for one API key, over all of its connections. */
   keyRequestBytes: 16 * 1024 * 1024,
   keyRequestBytesForMore: 8 * 1024 * 1024,
   keyAnswerBytes: 64 * 1024 * 1024,
   keyAnswerBytesForMore: 32 * 1024 * 1024,
-  /** Streams of one key that are open at the same time, over all of its connections. Each takes about 8 KiB of memory. */
+  /** Concurrently open streams of one API key, over all of its connections. Each takes about 8 KiB of memory. */
   keyStreams: 2_048,
-  /** Streams of health, which needs no key: of one connection, and of all. */
+  /** Streams of the health service, which requires no key: of one connection, and in total. */
   openStreams: 16,
   openStreamsInAll: 1_024,
-  /** The same of reflection. */
+  /** The same two limits for reflection. */
   reflectionStreams: 4,
   reflectionStreamsInAll: 16,
-  /** Requests to reflection in a second, of all connections. */
+  /** Requests to reflection per second, over all connections. */
   reflectionPerSecondInAll: 50,
-  /** Bytes of a request to one of these, also in a stream. */
+  /** The largest request to health or reflection, in bytes. For a stream it applies to each message. */
   openRequestBytes: 16 * 1024,
-  /** Requests for health that a connection may make in a second; as many at once after a pause. Those of HTTP are answered beyond it. */
+  /**
+   * Health requests that a connection may make per second, and in a burst after a pause. The probes `GET /healthz` and
+   * `GET /readyz` are answered beyond this rate.
+   */
   healthPerSecond: 100,
-  /** The same of a connection that has not made a call with a valid key, and how many at once after a pause. */
+  /** The same rate, and the burst after a pause, for a connection that has not made a call with a valid key. */
   strangerHealthPerSecond: 10,
   strangerHealthAtOnce: 20,
   /**
-   * How long a message of a stream may take to arrive whole, and how long the client may take to take one, in
-   * milliseconds. For unary calls it is `closeMs` that counts.
+   * The longest time in which one message of a stream must arrive completely, and in which the client must receive one,
+   * in milliseconds. Unary calls are limited by `closeMs` instead.
    */
   messageMs: 20_000,
-  /** How long a client may take to take the answer to a call that was rejected, in milliseconds. */
+  /** The longest time in which a client must receive the answer to a rejected call, in milliseconds. */
   rejectionMs: 500,
-  /** How long the stream of a unary call may be open when `--max-deadline-ms` has passed, in milliseconds. */
+  /** How long the stream of a unary call may stay open after `--max-deadline-ms`, in milliseconds. */
   closeMs: 5_000,
-  /** How long a stream stays open that was answered before its request was whole, in milliseconds. */
+  /** How long a stream stays open if it was answered before its request was complete, in milliseconds. */
   lingerMs: 200,
-  /** The same of a connection of HTTP/1.1. Longer: all that the client sends on it would be lost. */
+  /**
+   * The same for an HTTP/1.1 connection. Longer, because closing it loses everything else that the client sends over
+   * it.
+   */
   lingerHttp1Ms: 1_000,
-  /** Bytes that are read and thrown away of what comes over HTTP/2 meanwhile. */
+  /** Bytes of such a request that are still read and discarded over HTTP/2. */
   lingerBytes: 8 * 1024,
-  /** The same over HTTP/1.1, where the connection goes on only if the request comes to its end. */
+  /** The same over HTTP/1.1, where the connection can be used again only if the request is read to its end. */
   lingerHttp1Bytes: 32 * 1024,
-  /** How long a connection stays open without a stream that has not made a call with a valid key, in milliseconds. */
+  /**
+   * The idle timeout of an HTTP/2 connection that has no stream and has made no call with a valid key, in milliseconds.
+   */
   strangerIdleMs: 30_000,
   /**
-   * Requests without a valid key, for no method, that cannot be read, or beyond the rate of methods that need no key, after which
-   * the client of a connection that has made no call with a valid key is told to connect again: who has none does so for each few.
+   * The number of rejected requests after which a client is told to reconnect, if its connection has made no call with
+   * a valid key. Counted are requests without a valid key, for no method, that cannot be read, or beyond the rate of
+   * methods that need no key. A client without a key must therefore reconnect after every few requests.
    */
   strangerRequests: 20,
-  /** After so many a connection of HTTP/2 is closed, whether its client has heard that or not. */
+  /** After this number of them an HTTP/2 connection is closed, whether or not the client has reacted. */
   strangerRequestsAtMost: 100,
-  /** Requests of HTTP/1.1 that a connection may send before the first of them is answered. */
+  /** HTTP/1.1 requests that a connection may send before the first of them is answered. */
   pipelinedRequests: 16,
-  /** How long a connection of HTTP/1.1 stays open between two requests, in milliseconds. */
+  /** The keep-alive timeout of an HTTP/1.1 connection between two requests, in milliseconds. */
   keepAliveMs: 75_000,
-  /** How long a client of HTTP/2 may take to answer a PING, in milliseconds. It gets one at a time while it has streams. */
+  /**
+   * The timeout for the answer to a PING over HTTP/2, in milliseconds. A client gets one PING at a time while it has
+   * streams.
+   */
   pingMs: 10_000,
-  /** How long a socket may take nothing of what waits for it, in milliseconds. */
+  /** How long a socket may make no progress while data is queued for it, in milliseconds. */
   socketMs: 20_000,
 } as const

@@ -3,30 +3,30 @@ import { type Address, formatAddress } from "./address.js"
 import { cutStalled } from "./cut/cut-stalled.js"
 import type { ListenerOptions } from "./transport.js"
 
-/** A port that takes connections. */
+/** A port that accepts connections. */
 export interface OpenPort {
-  /** The address in use, with the port that was picked. */
+  /** The bound address, with the actual port if a free one was picked. */
   readonly address: Address
-  /** Takes no more connections; those that are open stay. */
+  /** Stops accepting connections. Open connections stay open. */
   stop(): void
-  /** Resolves once every connection is closed; those still open after `graceMs` are cut. */
+  /** Resolves once every connection is closed. Connections that are still open after `graceMs` are destroyed. */
   closed(graceMs: number): Promise<void>
 }
 
-/** How often it is logged at the most that connections are turned away, in milliseconds. */
+/** The shortest time between two log lines about rejected connections, in milliseconds. */
 const fullLogMs = 10_000
 
 /**
- * Lets a server listen at an address, for `maxConnections` at the same time. Rejects with the system's error (`code` EADDRINUSE, EACCES, EADDRNOTAVAIL,
- * ENOTFOUND).
+ * Lets a server listen at an address with at most `maxConnections` concurrent connections. Rejects with the system's
+ * error (`code` EADDRINUSE, EACCES, EADDRNOTAVAIL, ENOTFOUND).
  */
 export async function listen(
   server: Server,
   { address, maxConnections, log }: Pick<ListenerOptions, "address" | "maxConnections" | "log">,
 ): Promise<OpenPort> {
   server.maxConnections = maxConnections
-  // Or in a worker the primary of Node's cluster would offer it to the others, for ever if all are full. Node's types
-  // do not know it yet.
+  // Without this, the primary of Node's cluster would offer a connection that a worker drops to the other workers,
+  // endlessly if all are full. Node's types do not have the option yet.
   Object.assign(server, { dropMaxConnection: true })
   let loggedAt = Number.NEGATIVE_INFINITY
   server.on("drop", () => {
@@ -55,7 +55,7 @@ export async function listen(
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port
   return {
     address: { host: address.host, port },
-    // That of net, also for a server of HTTP, whose own closes idle connections too.
+    // Calls the `close` of net.Server, because that of an HTTP server also closes idle connections.
     stop: () => Server.prototype.close.call(server),
     async closed(graceMs) {
       if (sockets.size === 0) return

@@ -7,24 +7,25 @@ import type { Listener, ListenerOptions } from "./transport.js"
 
 export interface MetricsListenerOptions
   extends Pick<ListenerOptions, "address" | "maxConnections" | "handshakeTimeoutMs" | "log"> {
-  /** The text of now. */
+  /** Returns the current metrics as text. */
   read: () => Promise<string>
 }
 
-/** Opens the listener for Prometheus: `GET /metrics`, without TLS or a key. Rejects as `listen` does. */
+/** Opens the Prometheus listener: `GET /metrics`, without TLS or a key. Rejects as `listen` does. */
 export async function openMetricsListener(options: MetricsListenerOptions): Promise<Listener> {
   const { read, handshakeTimeoutMs, log } = options
   const server = http.createServer({
     headersTimeout: handshakeTimeoutMs,
     requestTimeout: handshakeTimeoutMs,
-    // Node looks every 30 s by default.
+    // Node checks every 30 s by default.
     connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),
-    // Who asks all the time has to connect again each time: Node accepts one connection in a turn of the event loop.
+    // Tells the client to close the connection after each answer. A client that polls without pause must then reconnect
+    // each time, and Node accepts only one connection per turn of the event loop.
     ServerResponse: http1Response(securityHeaders, () => true),
   })
   answerClientErrors(server, securityHeaders)
   rejectExpectations(server)
-  // Anybody may ask, as often as they like: who asks at the same time gets the same text.
+  // Requests need no key and have no rate limit, so concurrent requests share one reading.
   let reading: Promise<string> | undefined
   const readOnce = () => {
     reading ??= read().finally(() => {

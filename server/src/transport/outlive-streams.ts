@@ -1,27 +1,30 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2"
 
-/** What every stream of a connection refers to, and nothing else does. */
+/**
+ * The property of a stream that holds an object shared by all streams of its connection. Only those streams refer to
+ * the object.
+ */
 const ofConnection = Symbol("streams of one connection")
 
 const kept = new FinalizationRegistry<object>(() => {})
 
 /**
- * Keeps what Node itself has of a connection of HTTP/2 until all of its streams are collected.
+ * Keeps Node's native handle of an HTTP/2 connection alive until all of its streams are garbage-collected.
  *
- * A stream that is destroyed while the socket takes nothing of its answer is left to the garbage collector, with the part
- * of its trailers that was received. Node 24 ends the process (`~Http2Session: current_nghttp2_memory_ == 0`) if the
- * connection is collected first, and a client can bring that about. Where Node keeps the connection elsewhere, this does
- * nothing.
+ * A stream that is destroyed while the socket accepts none of its answer is left to the garbage collector, together
+ * with the part of its trailers that was received. If the connection is collected first, Node 24 ends the process
+ * (`~Http2Session: current_nghttp2_memory_ == 0`), and a client can cause that. If Node keeps the handle under another
+ * name, this function does nothing.
  */
 export function outliveStreams(session: ServerHttp2Session): void {
   const handle = handleOf(session)
   if (handle === undefined) return
   const streams = {}
-  // Holds the handle until the object is collected, which is when none of the streams is left.
+  // The registry holds the handle until `streams` is collected, which happens when no stream refers to it any more.
   kept.register(streams, handle)
   const mark = (stream: ServerHttp2Stream) => Object.assign(stream, { [ofConnection]: streams })
   session.on("stream", mark)
-  // The handle has the session: with the listener neither would ever be collected.
+  // The handle refers to the session. If the listener stayed, neither could ever be collected.
   session.once("close", () => session.off("stream", mark))
 }
 

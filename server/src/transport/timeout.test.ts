@@ -8,22 +8,22 @@ test.each([
   ["250m", 250],
   ["1500u", 1.5],
   ["99999999n", 99.999999],
-  // Beyond what a timer of Node can hold.
+  // Longer than a Node timer can hold.
   ["99999999H", 99_999_999],
   ["2147484000m", 99_999_999],
 ])("grpc-timeout: %s is %d ms", (text, ms) => {
   expect(grpcTimeout({ "grpc-timeout": text })).toBeCloseTo(ms)
 })
 
-test.each(["", "1", "S", "-1S", "1.5S", "1s", "1S ", " 1S"])("grpc-timeout: %p is none", (text) => {
+test.each(["", "1", "S", "-1S", "1.5S", "1s", "1S ", " 1S"])("grpc-timeout: %p is rejected as malformed", (text) => {
   expect(grpcTimeout({ "grpc-timeout": text })).toBeUndefined()
 })
 
-test("no header is no time-out", () => {
+test("without a header there is no timeout", () => {
   expect(grpcTimeout({})).toBeUndefined()
 })
 
-test("what is too long is cut before others read it, and nothing else is", () => {
+test("only a timeout that is too long is reduced", () => {
   const headers = { "grpc-timeout": "99999999H", "connect-timeout-ms": "9999999999" }
   clampTimeouts(headers)
   expect(headers).toEqual({ "grpc-timeout": "99999999m", "connect-timeout-ms": "99999999" })

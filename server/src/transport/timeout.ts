@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from "node:http"
 
-/** The longest time-out that is understood, in milliseconds: what a timer of Node can hold, in eight digits. */
+/** The longest timeout that is accepted, in milliseconds. A Node timer can hold it, and it has eight digits. */
 const longest = 99_999_999
 
 const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 }
 
-/** How long the caller waits, in milliseconds, as `grpc-timeout` says; undefined if it does not say, or not well. */
+/** Returns the timeout in `grpc-timeout`, in milliseconds; undefined if the header is missing or malformed. */
 export function grpcTimeout(headers: IncomingHttpHeaders): number | undefined {
   const [, value, unit = ""] = /^(\d{1,15})([HMSmun])$/.exec(first(headers["grpc-timeout"])) ?? []
   return value === undefined ? undefined : Math.min(Number(value) * (unitMs[unit] ?? 1), longest)
 }
 
-/** Cuts time-outs beyond what a timer of Node can hold: the call would end at once. */
+/** Reduces timeouts that a Node timer cannot hold. Otherwise the call would end at once. */
 export function clampTimeouts(headers: IncomingHttpHeaders): void {
   if (grpcTimeout(headers) === longest) headers["grpc-timeout"] = `${longest}m`
   if (/^\d{9,}$/.test(first(headers["connect-timeout-ms"]))) headers["connect-timeout-ms"] = String(longest)

@@ -5,31 +5,31 @@ import type { OpenMethods } from "./budgets/open-methods.js"
 import type { KeyBudgets } from "./connection.js"
 import type { CertificateSource } from "./tls/certificate.js"
 
-/** A way into the router. */
+/** A listener that passes calls to the router. */
 export interface Listener {
   readonly address: Address
-  /** Takes no more connections, and asks the clients of those that are open to go elsewhere. */
+  /** Stops accepting connections and asks the clients of open connections to reconnect elsewhere. */
   stopAccepting(): void
-  /** Resolves once every connection is closed; those still open after `graceMs` are cut. */
+  /** Resolves once every connection is closed. Connections that are still open after `graceMs` are destroyed. */
   closed(graceMs: number): Promise<void>
 }
 
 export interface ListenerOptions {
   router: Router
   address: Address
-  /** The largest request, in bytes. A larger one is RESOURCE_EXHAUSTED. */
+  /** The largest request, in bytes. A larger one is rejected with RESOURCE_EXHAUSTED. */
   maxMessageBytes: number
-  /** Undefined: the listener speaks without TLS. */
+  /** The TLS certificate. Undefined: the listener does not use TLS. */
   certificate: CertificateSource | undefined
-  /** Connections at the same time; one more is closed at once. */
+  /** The maximum number of concurrent connections. Further ones are closed at once. */
   maxConnections: number
-  /** How long a client may take for the TLS handshake, the preface of HTTP/2 or the header of HTTP/1.1. */
+  /** The timeout for the TLS handshake, the HTTP/2 preface or the HTTP/1.1 header, in milliseconds. */
   handshakeTimeoutMs: number
-  /** How long a connection of HTTP/2 without streams stays open. */
+  /** The idle timeout of an HTTP/2 connection without streams, in milliseconds. */
   idleTimeoutMs: number
-  /** Bounds the streams of methods that need no key, of all listeners of the process. */
+  /** Limits the streams of methods that require no key, over all listeners of the process. */
   openMethods: OpenMethods
-  /** Bounds what one key holds, over all listeners of the process. */
+  /** Limits the memory and the streams of one API key, over all listeners of the process. */
   keyBudgets: KeyBudgets
   log: Logger
 }

@@ -7,8 +7,8 @@ import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
 /**
- * `authwire cleanup`: deletes what has expired, once, for a cron job in place of `--cleanup-interval`. It takes no lease:
- * two that delete at the same time pass over each other's rows. Throws StartError when the database cannot be reached.
+ * `authwire cleanup`: deletes expired rows once, for example in a cron job instead of `--cleanup-interval`. It takes no
+ * lease, because concurrent runs skip each other's rows. Throws StartError if the database cannot be reached.
  */
 export async function cleanup(configuration: Configuration<"cleanup">, { print }: CommandOutput): Promise<undefined> {
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })

@@ -11,15 +11,14 @@ import { checkOrigin, openOrigin, whatIsInTheWay } from "./import-source.js"
 import { type CommandOutput, table } from "./output.js"
 
 /**
- * `authwire doctor`: says of an installation what is well and what is not, and of a peer's database, where `--from` names
- * one, what a dry run of the import finds. Changes nothing. Throws ConfigurationError, and StartError for a peer that
- * cannot be read.
+ * `authwire doctor`: checks an installation. With `--from` it also reports what a dry run of the import finds in that
+ * database. Changes nothing. Throws ConfigurationError, and StartError if the source database cannot be read.
  *
- * @returns the exit code: 1 if something is wrong
+ * @returns The exit code: 1 if something is wrong.
  */
 export async function doctor(configuration: Configuration<"doctor">, { print }: CommandOutput): Promise<number> {
   const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa } = configuration
-  // What --dev would make, nobody makes here.
+  // Without --dev, which would create files and a database.
   const complete = { ...configuration, dev: false }
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }

@@ -10,10 +10,10 @@ import type { StoredEvent } from "../../store/types.js"
 import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
-/** How long it rests between two reads, in milliseconds: nobody reads faster. */
+/** The polling interval, in milliseconds. A person does not read faster. */
 const pollMs = 250
 
-/** `authwire events tail`: prints what is written, until it gets a signal. Throws StartError. */
+/** `authwire events tail`: prints events as they are written, until a signal. Throws StartError. */
 export async function tailEvents(
   configuration: Configuration<"events tail">,
   { print }: CommandOutput,
@@ -53,7 +53,10 @@ export async function tailEvents(
   return undefined
 }
 
-/** Ids are what callers made of them: nothing in one can move the cursor of a terminal. */
+/**
+ * Formats an event as one line. Control characters are replaced, because ids are chosen by callers and must not control
+ * the terminal.
+ */
 function lineOf({ created, sequence, kind, userId, sessionId, provider }: StoredEvent): string {
   const ids = { user: userId, session: sessionId, provider }
   const named = Object.entries(ids).flatMap(([name, id]) => (id === undefined ? [] : `${name}=${id}`))

@@ -7,7 +7,7 @@ import { bulk, bulkNames } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import { bulkTimeoutMs, whatIsInTheWay } from "./import-source.js"
 
-/** `authwire export`: everything that a tenant has, as one JSON object a line. Throws StartError. */
+/** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
 export async function exportTenant(configuration: Configuration<"export">): Promise<undefined> {
   const complete = withDevSecret(configuration)
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
@@ -18,7 +18,7 @@ export async function exportTenant(configuration: Configuration<"export">): Prom
       for (const name of bulkNames) {
         for await (const rows of tables[name].pages()) {
           const lines = rows.map((row) => exportLine(name, row, configuration.withSecrets))
-          // Whoever reads may be slower, and what it has not read would pile up here.
+          // Waits for a slow reader. Otherwise unread output would accumulate in memory.
           if (!process.stdout.write(lines.join("")) && !process.stdout.destroyed) await once(process.stdout, "drain")
         }
       }

@@ -5,7 +5,7 @@ import type { Origin } from "../../import/item.js"
 import { bulkNames } from "../../store/sql/index.js"
 import { table } from "./output.js"
 
-/** What a dry run tells: how many rows there are, what was found, and the first rows of each kind. */
+/** Formats the report of a dry run: the number of rows, the findings, and the first rows of each kind of finding. */
 export function checkReport({ notes }: Origin, { findings, accepted }: Check, rows: Record<string, number>): string {
   const counts = table(
     ["", "rows", "go over"],
@@ -28,7 +28,7 @@ export function checkReport({ notes }: Origin, { findings, accepted }: Check, ro
   ].join("")
 }
 
-/** What a copy did, or what a comparison found. */
+/** Formats what a copy changed, or what a comparison found. */
 export function differencesReport(differences: AllDifferences, headings: [string, string, string]): string {
   return table(
     ["", ...headings],
@@ -39,7 +39,7 @@ export function differencesReport(differences: AllDifferences, headings: [string
   )
 }
 
-/** How much of what an earlier run has noted still holds. */
+/** Reports how many of the rows that an earlier run recorded are unchanged. */
 export function rememberedReport(check: Check, total: number): string {
   const copied = bulkNames.flatMap((name) => check.pages(name).filter(({ state }) => state === "copied"))
   const rows = copied.reduce((sum, { facts }) => sum + facts.rows, 0)

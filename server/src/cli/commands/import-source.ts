@@ -16,10 +16,10 @@ import { progressBar } from "./progress.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 
-/** How long a statement may take that counts the rows of a large table. */
+/** The timeout of statements, in milliseconds. Counting the rows of a large table takes long. */
 export const bulkTimeoutMs = 600_000
 
-/** Opens what `--from` and `--url` name. Throws ConfigurationError and StartError. */
+/** Opens the database that `--from` and `--url` name. Throws ConfigurationError and StartError. */
 export async function openOrigin(
   configuration: Pick<SourceConfiguration, "from" | "url" | "mapping" | "tenant"> & DatabaseConfiguration & Keys,
   log: Logger,
@@ -45,7 +45,7 @@ export async function openOrigin(
 
 type Keys = Parameters<typeof encryptionKeys>[0]
 
-/** Runs what may fail by something outside, and says so in a line. */
+/** Runs work that may fail for an external reason, and converts such an error into a StartError with one line. */
 export async function whatIsInTheWay<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -55,7 +55,7 @@ export async function whatIsInTheWay<T>(what: string, work: () => Promise<T>): P
   }
 }
 
-/** Reads all rows of the origin, with a progress bar; every finding goes to the file of `--report` too. */
+/** Reads all rows of the origin, with a progress bar. Every finding is also written to the file of `--report`. */
 export async function checkOrigin(
   origin: Origin,
   report: string | undefined,

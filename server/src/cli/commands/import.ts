@@ -14,10 +14,10 @@ import type { CommandOutput } from "./output.js"
 import { progressBar } from "./progress.js"
 
 /**
- * `authwire import`: reads what an adapter has written, reports, and with `--apply` makes the tenant the same and
- * compares every row. Throws ConfigurationError and StartError.
+ * `authwire import`: reads the data that an adapter has written and reports on it. With `--apply` it makes the tenant's
+ * data the same and compares every row. Throws ConfigurationError and StartError.
  *
- * @returns the exit code: 1 if there are errors that keep rows out, or if the comparison finds a difference
+ * @returns The exit code: 1 if errors keep rows from being imported, or if the comparison finds a difference.
  */
 export async function importPeer(configuration: Configuration<"import">, output: CommandOutput): Promise<number> {
   const complete = withDevSecret(configuration)

@@ -65,7 +65,7 @@ export async function revokeKey(
   { print }: CommandOutput,
   id: string,
 ): Promise<undefined> {
-  // What is no id may be a whole key, which is not to be repeated.
+  // A text that is not an id may be a whole key, so it is not repeated.
   if (!isKeyId(id)) throw new ConfigurationError("keys revoke: must be the id of a key, as authwire keys list shows it")
   const key = await withStore(configuration, ({ apiKeys }) => apiKeys.revoke({}, id, new Date()))
   if (key === null) throw new StartError(`there is no key ${id}; see authwire keys list`)

@@ -15,7 +15,7 @@ type Direction = "up" | "down" | "status"
 
 type MigrateConfiguration = Configuration<`migrate ${Direction}`>
 
-/** `authwire migrate up`. Throws StartError, as the other two do, when the database cannot be reached. */
+/** `authwire migrate up`. Throws StartError if the database cannot be reached, as the other two commands do. */
 export const migrateUp = (configuration: MigrateConfiguration, output: CommandOutput) =>
   migrate("up", configuration, output)
 
@@ -58,7 +58,7 @@ async function run(direction: Direction, database: Database, { print }: CommandO
   }
 }
 
-/** What a pending migration means for the replicas of the last version. */
+/** Describes the effect of a pending migration on replicas of the last version. */
 function effectOf({ compatible, reason }: Compatibility): string {
   return compatible
     ? `the last version runs on it: yes, because ${reason}`

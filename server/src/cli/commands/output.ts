@@ -1,9 +1,9 @@
 import Table from "cli-table3"
 
 export interface CommandOutput {
-  /** Standard output: what was asked for. */
+  /** Writes to standard output: the requested result. */
   print: (text: string) => void
-  /** Standard error: what to know about it. */
+  /** Writes to standard error: remarks about the result. */
   say: (text: string) => void
 }
 
@@ -12,7 +12,7 @@ const noLines = {
   ...{ "bottom-right": "", left: "", "left-mid": "", mid: "", "mid-mid": "", right: "", "right-mid": "", middle: "  " },
 }
 
-/** Text in columns, with a line of headings. Nothing in it can move the cursor of a terminal. */
+/** Formats a table with a heading line. Control characters are replaced, so that no cell can control the terminal. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const style = { head: [], border: [], "padding-left": 0, "padding-right": 0 }
   const text = new Table({ head: [...head], chars: noLines, style })

@@ -1,12 +1,12 @@
 import { SingleBar } from "cli-progress"
 
-/** How far a piece of work is. */
+/** The progress of a task. */
 export interface Progress {
   advance(count: number): void
   stop(): void
 }
 
-/** A bar with an estimate on standard error, where that is a terminal; nothing elsewhere. */
+/** Shows a progress bar with an estimate on standard error if that is a terminal, else nothing. */
 export function progressBar(title: string, total: number): Progress {
   const bar = new SingleBar({
     format: `${title} [{bar}] {percentage}% | {value}/{total} rows | {duration_formatted}, {eta_formatted} left`,
@@ -14,7 +14,7 @@ export function progressBar(title: string, total: number): Progress {
     noTTYOutput: false,
     etaBuffer: 100,
     hideCursor: true,
-    // An estimate is wrong for a while after a pause; the time on the clock is not.
+    // After a pause the estimate is wrong for a while, but the elapsed time stays correct.
     etaAsynchronousUpdate: true,
   })
   bar.start(total, 0)

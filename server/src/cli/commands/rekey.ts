@@ -7,10 +7,10 @@ import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
 /**
- * `authwire rekey`: encrypts everything with the first key, while the service goes on. Throws StartError when the
+ * `authwire rekey`: encrypts everything with the first key, while the service keeps running. Throws StartError if the
  * database cannot be reached.
  *
- * @returns the exit code: 1 if some accounts could not be decrypted
+ * @returns The exit code: 1 if some accounts could not be decrypted.
  */
 export async function rekey(configuration: Configuration<"rekey">, { print }: CommandOutput): Promise<number> {
   const complete = withDevSecret(configuration)

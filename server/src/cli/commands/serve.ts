@@ -12,9 +12,10 @@ import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
 /**
- * `authwire serve`: serves until the process gets a signal. Throws StartError when something outside is in the way.
+ * `authwire serve`: serves until the process gets a signal. Throws StartError if an external problem prevents the
+ * start.
  *
- * @returns the exit code: 1 if a worker had to be ended
+ * @returns The exit code: 1 if a worker did not end successfully.
  */
 export async function serve(configuration: Configuration, { print }: CommandOutput): Promise<number> {
   try {
@@ -24,7 +25,7 @@ export async function serve(configuration: Configuration, { print }: CommandOutp
   }
 }
 
-/** Does what must happen once, then serves until `stopped` resolves, in this process or in several. */
+/** Does the work that must happen only once, then serves until `stopped` resolves, in this process or in several. */
 async function serveUntil(
   configuration: Configuration,
   io: { print: (text: string) => void; stopped: Promise<string> },
@@ -32,7 +33,7 @@ async function serveUntil(
   const { dev, logLevel: level, logFormat: format, workers, tlsCert } = configuration
   const log = createLog({ level, format })
   const complete = withDevSecret(configuration)
-  // Each worker has its own.
+  // Each worker has instruments of its own.
   const instruments =
     workers === 1 ? await openInstruments(complete, { log }) : { metrics: undefined, tracing: undefined }
   const store = await openMigratedStore(complete, log, instruments)
@@ -57,7 +58,7 @@ async function serveUntil(
     const readiness = readinessSwitch()
     await runServer(complete, { ...common, store, readiness, instruments, onDatabase: readiness.set })
   } else {
-    // Each worker opens its own.
+    // Each worker opens a store of its own.
     await store.close()
     endedWell = await serveWithWorkers(complete, common)
   }
@@ -65,7 +66,7 @@ async function serveUntil(
   return endedWell ? 0 : 1
 }
 
-// The first signal of either kind; from then on both end the process at once, as without us.
+// Resolves at the first SIGTERM or SIGINT. Later signals end the process at once, which is Node's default.
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     const signals = ["SIGTERM", "SIGINT"] as const

@@ -6,10 +6,10 @@ import { apiKeyStore, tenantStore } from "../../store/sql/index.js"
 import type { Store } from "../../store/store.js"
 import type { Configuration } from "../config/configuration.js"
 
-/** What commands see of the store: nothing that belongs to a tenant, for which they would need its keys. */
+/** The part of the store that commands use. It has no tenant data, for which the encryption keys would be needed. */
 type Administration = Pick<Store, "tenants" | "apiKeys">
 
-/** Opens the store for one piece of work of a command, whose migrations must be applied. Throws StartError. */
+/** Opens the store for one task of a command. The migrations must be applied. Throws StartError. */
 export async function withStore<T>(
   configuration: Configuration<"keys list" | "tenants list">,
   work: (store: Administration) => Promise<T>,

@@ -1,14 +1,14 @@
 import type { Option } from "./option.js"
 import { duration, integer } from "./values.js"
 
-/** How what has expired is deleted. */
+/** Options for deleting expired rows. */
 export const cleanupOptions = {
   cleanupInterval: {
     flag: "cleanup-interval",
     variable: "AUTHWIRE_CLEANUP_INTERVAL",
     value: duration("1s", "1d"),
     default: "5m",
-    help: "How often what has expired is deleted, in small batches and by one worker of one replica at a time; if that one ends, another follows within three times as long. 0: never, where authwire cleanup does it.",
+    help: "The interval at which expired rows are deleted, in small batches and by one worker of one replica at a time. If that worker ends, another one takes over within three times the interval. 0: never; use authwire cleanup instead.",
     commands: ["serve"],
   },
   cleanupKeep: {
@@ -16,7 +16,7 @@ export const cleanupOptions = {
     variable: "AUTHWIRE_CLEANUP_KEEP",
     value: duration("1s", "365d"),
     default: "7d",
-    help: "How long sessions and verification tokens are kept after they have expired. As long as a token is there, the application can tell whoever opens its link that it has expired.",
+    help: "How long sessions and verification tokens are kept after they have expired. As long as an expired token is kept, the application can tell the user who opens its link that it has expired.",
     commands: ["serve"],
   },
   eventsKeep: {
@@ -24,7 +24,7 @@ export const cleanupOptions = {
     variable: "AUTHWIRE_EVENTS_KEEP",
     value: duration("1m", "30d"),
     default: "24h",
-    help: "How long the events are kept that writes add for EventService.Watch: for so long a watcher that was away can go on where it was. The same on all replicas. 0: writes add none, and there is nothing to watch.",
+    help: "How long the events that writes record for EventService.Watch are kept. A watcher that was disconnected can resume within this time. Must be the same on all replicas. 0: writes record no events, and there is nothing to watch.",
     commands: ["serve", "cleanup"],
   },
   olderThan: {
@@ -38,7 +38,7 @@ export const cleanupOptions = {
     flag: "batch",
     value: integer(1, 10_000),
     default: "200",
-    help: "How many rows one transaction deletes at the most.",
+    help: "The maximum number of rows that one transaction deletes.",
     commands: ["cleanup"],
   },
 } as const satisfies Record<string, Option>

@@ -9,7 +9,7 @@ const secret = "x".repeat(32)
 const environment = { AUTHWIRE_DATABASE_URL: "mysql://h/d", AUTH_SECRET: secret }
 
 describe("readConfiguration", () => {
-  test("a flag wins over its variable, that over the default of --dev, and that over the default", async () => {
+  test("a flag overrides its variable, which overrides the default of --dev, which overrides the default", async () => {
     const variable = { AUTHWIRE_LOG_FORMAT: "json", AUTHWIRE_LOG_LEVEL: "" }
     const read = async (flags: object, more = {}) => {
       const { logFormat, logLevel } = await readConfiguration("serve", flags, { ...environment, ...more })
@@ -21,7 +21,7 @@ describe("readConfiguration", () => {
     expect(await read({ dev: true, logFormat: "text", logLevel: "warn" }, variable)).toEqual(["text", "warn"])
   })
 
-  test("every kind of value", async () => {
+  test("reads every kind of value", async () => {
     const given = {
       AUTHWIRE_MIGRATE: "1",
       AUTHWIRE_HTTP_ADDR: "off",
@@ -57,7 +57,7 @@ describe("readConfiguration", () => {
     expect((expires as Date).getTime() - Date.now()).toBeGreaterThan(2 * 86_400_000 - 60_000)
   })
 
-  test("a command has its own options, and none of the others'", async () => {
+  test("a command reads only its own options", async () => {
     const wrong = { ...environment, AUTHWIRE_GRPC_ADDR: "nonsense", AUTHWIRE_API_KEYS: "nonsense" }
     const configuration = await readConfiguration("migrate up", {}, wrong)
     expect(configuration).toMatchObject({ databaseUrl: "mysql://h/d", databaseConnectTimeoutMs: 5000, secrets: [] })
@@ -102,7 +102,7 @@ describe("readConfiguration", () => {
     await expect(reading).rejects.toThrow(message)
   })
 
-  test("what is given and cannot be read is never repeated: it may be a secret in the wrong place", async () => {
+  test("an error never repeats an invalid value, because it may be a misplaced secret", async () => {
     const nonsense = "hunter2 \n hunter2"
     let count = 0
     for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
@@ -128,7 +128,7 @@ describe("readConfiguration", () => {
     await expect(reading).rejects.not.toThrow("hunter2")
   })
 
-  test("variables that all programs of a platform share count for nothing while nobody asks for traces", async () => {
+  test("tracing variables that all programs of a platform share are ignored unless traces are enabled", async () => {
     const shared = {
       OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317",
       OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
@@ -148,7 +148,7 @@ describe("readConfiguration", () => {
     await expect(readConfiguration("serve", {}, asked)).rejects.toThrow(/^OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL/)
   })
 
-  test("--dev needs no secret, and takes a short one", async () => {
+  test("--dev needs no secret, and accepts a short one", async () => {
     expect(await readConfiguration("serve", { dev: true }, {})).toMatchObject({
       databaseUrl: "sqlite:.authwire/authwire.db",
       secrets: [],
@@ -157,19 +157,19 @@ describe("readConfiguration", () => {
   })
 })
 
-test("an option has one name: that of its flag in camel case, and of its variable in capitals", () => {
+test("the name of an option is its flag in camel case, and its variable is the flag in capitals", () => {
   for (const [name, option] of Object.entries<Option>(options)) {
     const { flag, variable } = option
     if (flag === undefined) continue
     expect(flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())).toBe(name)
     if (variable === undefined) continue
-    // AUTHWIRE_URL is by custom where applications find the service.
+    // By convention AUTHWIRE_URL tells applications the address of the service.
     const words = name === "url" ? "source-url" : flag
     expect(variable).toBe(`AUTHWIRE_${words.replaceAll("-", "_").toUpperCase()}`)
   }
 })
 
-test("every default is one that may be given", async () => {
+test("every default is a valid value", async () => {
   for (const { value, default: preset, devDefault } of Object.values<Option>(options)) {
     for (const text of [preset, devDefault]) {
       if (text !== undefined) expect((await value.safeParseAsync(text)).success).toBe(true)

@@ -3,24 +3,24 @@ import type { Command, Option } from "./option.js"
 import { type Name, type NamesOf, optionsOf, type Values } from "./options.js"
 import { checkRules } from "./rules.js"
 
-/** What a command was told, checked: its options, by their names, and what follows from them. */
+/** The validated configuration of a command: its options by their names, and values derived from them. */
 export type Configuration<C extends Command = "serve"> = Pick<Values, NamesOf<C>> & Derived
 
 interface Derived {
-  /** Empty where no database is asked for (keys create --offline). */
+  /** Empty if the command needs no database (keys create --offline). */
   databaseUrl: string
-  /** The newest first; empty with --dev where none is given, and where the command has no use for them. */
+  /** The secrets, the newest first. Empty with --dev if none is given, and if the command does not use them. */
   secrets: readonly string[]
-  /** Whether session cookies have the secure prefix; false where the command has no use for that. */
+  /** Whether session cookies have the secure prefix. False if the command does not use it. */
   secureCookie: boolean
 }
 
-/** The flags of a command line as they were given, by the names of their options. */
+/** The flags of a command line as given, by the names of their options. */
 export type Flags = Readonly<Partial<Record<Name, string | boolean>>>
 
 /**
- * Reads the options of a command from its flags and the environment: a flag wins over its variable, and that over the
- * default. A variable that is empty counts as not set. Throws ConfigurationError.
+ * Reads the options of a command from its flags and the environment. A flag overrides its variable, and a variable
+ * overrides the default. An empty variable counts as not set. Throws ConfigurationError.
  */
 export async function readConfiguration<C extends Command>(
   command: C,
@@ -56,7 +56,7 @@ async function tokenOptions(
   return { secrets: secretsFromEnvironment(environment), secureCookie: secureCookieFromEnvironment(environment) }
 }
 
-/** What an option was given, or is by default, and what gave it. */
+/** Returns the text of an option, given or default, and its source. */
 function findText(
   { flag, variable, default: preset, devDefault }: Option,
   given: string | boolean | undefined,

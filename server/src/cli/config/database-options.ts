@@ -1,22 +1,22 @@
 import type { Option } from "./option.js"
 import { boolean, integer, text } from "./values.js"
 
-/** The database and the connections to it. */
+/** Options of the database and its connections. */
 export const databaseOptions = {
   databaseUrl: {
     flag: "database-url",
     variable: "AUTHWIRE_DATABASE_URL",
-    // What it may be, and when it may be missing, stands in rules.ts.
+    // rules.ts checks its form and when it is required.
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
-    help: "Where everything is kept: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+), postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 15+) or sqlite:FILE. Of several members of a cluster of MySQL or MariaDB, HOST:PORT,HOST:PORT, or a name with several addresses, the one that takes writes is used.",
+    help: "The database that stores everything: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+), postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 15+) or sqlite:FILE. For a MySQL or MariaDB cluster, give several members as HOST:PORT,HOST:PORT, or a name with several addresses; the member that accepts writes is used.",
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   databaseReadUrl: {
     flag: "database-read-url",
     variable: "AUTHWIRE_DATABASE_READ_URL",
     value: text("URL"),
-    help: "Where lists are read that may be some hundred milliseconds old (ListUsers, CountUsers, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. While none answers, and without it, they are read where everything is.",
+    help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. If it is not set, or while none of them answers, these lists are read from --database-url.",
     commands: ["serve"],
   },
   migrate: {
@@ -24,7 +24,7 @@ export const databaseOptions = {
     variable: "AUTHWIRE_MIGRATE",
     value: boolean(),
     default: "false",
-    help: "Apply pending migrations before serving. Always so with --dev.",
+    help: "Apply pending migrations before serving. Always enabled with --dev.",
     commands: ["serve"],
   },
   databasePoolSize: {
@@ -32,7 +32,7 @@ export const databaseOptions = {
     variable: "AUTHWIRE_DATABASE_POOL_SIZE",
     value: integer(1, 1000),
     default: "10",
-    help: "Connections to the database that calls have at the most, for each worker; writers leave a fifth of them to readers. Two more are for health and API keys. (SQLite has one.)",
+    help: "The maximum number of database connections for calls, per worker. Writers leave a fifth of them to readers. Two more connections are used for health and API keys. (SQLite has one connection.)",
     commands: ["serve"],
   },
   databaseQueueLimit: {
@@ -40,7 +40,7 @@ export const databaseOptions = {
     variable: "AUTHWIRE_DATABASE_QUEUE_LIMIT",
     value: integer(0, 1_000_000),
     default: "2000",
-    help: "Calls that may wait for a connection or for the turn to write a row, in each worker; one more is rejected at once with RESOURCE_EXHAUSTED. A tenth of them may wait for one row. Who waits for a row does not count as an active call, so writers of rows that are locked reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
+    help: "The maximum number of calls that may wait for a connection or for their turn to write a row, per worker; further calls are rejected at once with RESOURCE_EXHAUSTED. A tenth of them may wait for the same row. A call that waits for a row does not count as an active call, so writers of locked rows reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
     commands: ["serve"],
   },
   databaseStatementTimeoutMs: {
@@ -48,7 +48,7 @@ export const databaseOptions = {
     variable: "AUTHWIRE_DATABASE_STATEMENT_TIMEOUT_MS",
     value: integer(10, 600_000),
     default: "5000",
-    help: "How long one statement may take, in milliseconds.",
+    help: "The timeout of one statement, in milliseconds.",
     commands: ["serve", "rekey", "cleanup"],
   },
   databaseConnectTimeoutMs: {
@@ -56,7 +56,7 @@ export const databaseOptions = {
     variable: "AUTHWIRE_DATABASE_CONNECT_TIMEOUT_MS",
     value: integer(10, 600_000),
     default: "5000",
-    help: "How long a connection to the database may take to open, in milliseconds; and, at the start, how long the name service may take to tell the addresses of its host (MySQL, MariaDB).",
+    help: "The timeout for opening a connection to the database, in milliseconds. At the start also the timeout for resolving the addresses of its host (MySQL, MariaDB).",
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
 } as const satisfies Record<string, Option>

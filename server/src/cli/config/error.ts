@@ -1,4 +1,6 @@
-/** An option that breaks a rule. The message names the option and the rule, and never repeats a secret. */
+/**
+ * The error for an option that violates a rule. The message names the option and the rule, and never repeats a secret.
+ */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError"
 }

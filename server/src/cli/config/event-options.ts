@@ -7,13 +7,13 @@ export const eventOptions = {
     flag: "since",
     value: duration("1s", "30d"),
     default: "0",
-    help: "Begin with what was written so long ago, as far as it is kept. 0: with what is written from now on.",
+    help: "Begin with the events of this past period, as far as they are still kept. 0: only events from now on.",
     commands: ["events tail"],
   },
   after: {
     flag: "after",
     value: integer(0, Number.MAX_SAFE_INTEGER),
-    help: "Begin after the event with this sequence, which stands in each line. Wins over --since.",
+    help: "Begin after the event with this sequence number, which each line shows. Overrides --since.",
     commands: ["events tail"],
   },
   kinds: {

@@ -1,14 +1,14 @@
 import type { Option } from "./option.js"
 import { integer, rates } from "./values.js"
 
-/** How large, how long and how many calls may be. */
+/** Limits of the size, the duration and the number of calls. */
 export const limitOptions = {
   maxDeadlineMs: {
     flag: "max-deadline-ms",
     variable: "AUTHWIRE_MAX_DEADLINE_MS",
     value: integer(10, 3_600_000),
     default: "30000",
-    help: "How long a call may take, in milliseconds, whatever its caller asks for.",
+    help: "The longest time that a unary call may take, in milliseconds, whatever deadline its caller sets.",
     commands: ["serve"],
   },
   maxMessageBytes: {
@@ -24,7 +24,7 @@ export const limitOptions = {
     variable: "AUTHWIRE_MAX_ACTIVE_CALLS",
     value: integer(1, 1_000_000),
     default: "256",
-    help: "Calls that each worker works on at the same time; an API key gets at most nine tenths of them. Others wait for a moment, key by key in turn, and are then rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
+    help: "The maximum number of calls that each worker processes at the same time; an API key gets at most nine tenths of them. Further calls wait for a moment, in turn by key, and are then rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
     commands: ["serve"],
   },
   rateLimit: {
@@ -32,7 +32,7 @@ export const limitOptions = {
     variable: "AUTHWIRE_RATE_LIMIT",
     value: integer(0, 1_000_000_000),
     default: "20000",
-    help: "Calls that an API key may make of a method in a second, in each worker of each replica; more are rejected with RESOURCE_EXHAUSTED. 0 limits none.",
+    help: "Calls per second that an API key may make of one method, in each worker of each replica; further calls are rejected with RESOURCE_EXHAUSTED. 0: no limit.",
     commands: ["serve"],
   },
   rateLimitOverrides: {
@@ -40,7 +40,7 @@ export const limitOptions = {
     variable: "AUTHWIRE_RATE_LIMIT_OVERRIDES",
     value: rates(),
     default: "VerificationTokenService.UseVerificationToken=200,UserService.GetUserByEmail=1000",
-    help: "The same for single methods, in place of --rate-limit: SERVICE.METHOD=N, separated by commas. Those of the default are where somebody may guess: tokens, and who has an account. What is given here takes the place of the whole default.",
+    help: "Rate limits of single methods, which replace --rate-limit: SERVICE.METHOD=N, separated by commas. The default limits the methods that allow guessing: of tokens, and of who has an account. A given value replaces the whole default.",
     commands: ["serve"],
   },
   tokenCacheSize: {
@@ -48,7 +48,7 @@ export const limitOptions = {
     variable: "AUTHWIRE_TOKEN_CACHE_SIZE",
     value: integer(0, 1_000_000),
     default: "1000",
-    help: "How many decrypted tokens each worker remembers, so that a token that is read again is not decrypted again. Together they take at most 4 KiB for each of this number; the least recently used go first. Secrets and expiry are checked at every use. 0: none.",
+    help: "The number of decrypted tokens that each worker caches, so that a token that is read again is not decrypted again. The cache takes at most 4 KiB times this number; the least recently used tokens are evicted first. Secrets and expiry are checked at every use. 0: no cache.",
     commands: ["serve"],
   },
 } as const satisfies Record<string, Option>

@@ -1,7 +1,7 @@
 import type { Option } from "./option.js"
 import { address, boolean, choice, integer, text } from "./values.js"
 
-/** Where callers come in, and what a connection may take. */
+/** Options of the listeners and their connections. */
 export const listenerOptions = {
   grpcAddr: {
     flag: "grpc-addr",
@@ -24,28 +24,28 @@ export const listenerOptions = {
     variable: "AUTHWIRE_METRICS_ADDR",
     value: address(),
     default: "off",
-    help: "Address at which GET /metrics answers Prometheus, for all workers: calls by method, listener and status, how long they took, the database, the processes. Without TLS and without a key; it tells numbers, and nothing of users. Port 0 picks a free one.",
+    help: "Address at which GET /metrics serves metrics of all workers for Prometheus: calls by method, listener and status, their durations, the database, the processes. It uses neither TLS nor an API key. It exposes numbers and no data of users. Port 0 picks a free one.",
     commands: ["serve"],
   },
   tlsCert: {
     flag: "tls-cert",
     variable: "AUTHWIRE_TLS_CERT",
     value: text("FILE"),
-    help: "TLS at both listeners: the certificate in PEM, followed by those between it and its root. It is read again when the files change. Required, with --tls-key, to listen on other addresses than loopback, unless --insecure-behind-proxy.",
+    help: "Enables TLS at both listeners. The certificate in PEM, followed by the intermediate certificates up to its root. It is read again when the files change. Required, with --tls-key, to listen on other addresses than loopback, unless --insecure-behind-proxy is given.",
     commands: ["serve", "doctor"],
   },
   tlsKey: {
     flag: "tls-key",
     variable: "AUTHWIRE_TLS_KEY",
     value: text("FILE"),
-    help: "The private key of --tls-cert in PEM, without a pass phrase.",
+    help: "The private key of --tls-cert in PEM, without a passphrase.",
     commands: ["serve", "doctor"],
   },
   tlsClientCa: {
     flag: "tls-client-ca",
     variable: "AUTHWIRE_TLS_CLIENT_CA",
     value: text("FILE"),
-    help: "Asks clients for a certificate (mTLS): those that may sign it, in PEM. One that does not verify is rejected; a client may come without.",
+    help: "Enables client certificates (mTLS): the CA certificates that may sign them, in PEM. A client whose certificate does not verify is rejected; a client without a certificate is accepted.",
     commands: ["serve", "doctor"],
   },
   insecureBehindProxy: {
@@ -53,7 +53,7 @@ export const listenerOptions = {
     variable: "AUTHWIRE_INSECURE_BEHIND_PROXY",
     value: boolean(),
     default: "false",
-    help: "Listen on any address without TLS: for a trusted network in which a proxy in front does TLS.",
+    help: "Listen on any address without TLS: for a trusted network in which a proxy in front of the service terminates TLS.",
     commands: ["serve"],
   },
   reflection: {
@@ -61,7 +61,7 @@ export const listenerOptions = {
     variable: "AUTHWIRE_REFLECTION",
     value: choice(["on", "off"]),
     default: "on",
-    help: "Whether the service describes itself (gRPC server reflection), to whoever asks: it needs no API key.",
+    help: "Whether the service describes itself (gRPC server reflection). Reflection needs no API key.",
     commands: ["serve"],
   },
   health: {
@@ -69,7 +69,7 @@ export const listenerOptions = {
     variable: "AUTHWIRE_HEALTH",
     value: choice(["on", "off"]),
     default: "on",
-    help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP listener stay.",
+    help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP listener are not affected.",
     commands: ["serve"],
   },
   maxConnections: {
@@ -77,7 +77,7 @@ export const listenerOptions = {
     variable: "AUTHWIRE_MAX_CONNECTIONS",
     value: integer(1, 1_000_000),
     default: "10000",
-    help: "Connections at the same time at each listener, in each worker; one more is closed at once.",
+    help: "The maximum number of concurrent connections at each listener, in each worker; further ones are closed at once.",
     commands: ["serve"],
   },
   handshakeTimeoutMs: {
@@ -85,7 +85,7 @@ export const listenerOptions = {
     variable: "AUTHWIRE_HANDSHAKE_TIMEOUT_MS",
     value: integer(100, 600_000),
     default: "10000",
-    help: "How long a new connection may take for the TLS handshake and then to say what it wants (the preface of HTTP/2, the header of a request of HTTP/1.1), in milliseconds each.",
+    help: "The timeout of a new connection for the TLS handshake, and then for its first bytes (the HTTP/2 preface, or the header of an HTTP/1.1 request), in milliseconds each.",
     commands: ["serve"],
   },
   idleTimeoutMs: {
@@ -93,7 +93,7 @@ export const listenerOptions = {
     variable: "AUTHWIRE_IDLE_TIMEOUT_MS",
     value: integer(100, 2_147_483_647),
     default: "900000",
-    help: "How long a connection of HTTP/2 stays open without a call, in milliseconds; its client is told, and connects again when it needs to.",
+    help: "How long an HTTP/2 connection stays open without a call, in milliseconds. The client is notified of the close, and reconnects when it needs to.",
     commands: ["serve"],
   },
 } as const satisfies Record<string, Option>

@@ -1,14 +1,14 @@
 import type { Option } from "./option.js"
 import { auditLog, choice } from "./values.js"
 
-/** What is written about what happens. */
+/** Options of the log and the audit log. */
 export const logOptions = {
   logLevel: {
     flag: "log-level",
     variable: "AUTHWIRE_LOG_LEVEL",
     value: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "LEVEL"),
     default: "info",
-    help: "The least severe line that is logged; every call is one line at info.",
+    help: "The lowest severity that is logged; every call is one line at info.",
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   logFormat: {
@@ -17,7 +17,7 @@ export const logOptions = {
     value: choice(["json", "text"]),
     default: "json",
     devDefault: "text",
-    help: "One JSON object a line, or text for people. Logs go to standard error.",
+    help: "One JSON object per line, or text for people. Logs go to standard error.",
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   auditLog: {
@@ -26,7 +26,7 @@ export const logOptions = {
     value: auditLog(),
     default: "stderr",
     devDefault: "off",
-    help: "Where every write and every rejected call is told, as one JSON object a line, whatever the log level: stderr, off, or a file, which is appended to. A line is handed to the operating system after its call; nothing waits for the disk (there is no fsync).",
+    help: "The destination of the audit log: stderr, off, or a file, to which lines are appended. Every write and every rejected call is recorded as one JSON object per line, whatever the log level. A line is handed to the operating system after its call; nothing waits for the disk (there is no fsync).",
     commands: ["serve"],
   },
   auditLogFailure: {
@@ -34,7 +34,7 @@ export const logOptions = {
     variable: "AUTHWIRE_AUDIT_LOG_FAILURE",
     value: choice(["drop", "reject"]),
     default: "drop",
-    help: "What happens while the audit log cannot be written, because its disk is full or its pipe is not read. drop: up to 1 MiB of lines waits in each worker; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE before they do anything, and the lines of all writes that were let in are kept until they can be written or the process ends.",
+    help: "The behaviour while the audit log cannot be written, because its disk is full or its pipe is not read. drop: up to 1 MiB of lines is buffered in each worker; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE before they do anything, and the lines of all admitted writes are kept until they can be written or the process ends.",
     commands: ["serve"],
   },
 } as const satisfies Record<string, Option>

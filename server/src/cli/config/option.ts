@@ -1,6 +1,6 @@
 import type { z } from "zod"
 
-/** What `authwire` can be told to do. */
+/** The commands of `authwire`. */
 export type Command =
   | "serve"
   | `migrate ${"up" | "down" | "status"}`
@@ -13,26 +13,32 @@ export type Command =
   | `tenants ${"create" | "list"}`
   | "events tail"
 
-/** Commands that begin with the same word. */
+/** Groups of commands, by their common first word. */
 export type Group = "migrate" | "keys" | "tenants" | "events"
 
-/** One option: the source of parsing, checking, `--help` and docs/configuration.md. */
+/** The definition of one option, from which parsing, validation, `--help` and docs/configuration.md are derived. */
 export interface Option {
-  /** The flag, without dashes. Secrets have none, since they never stand on a command line, nor what all programs share. */
+  /**
+   * The flag, without dashes. Secrets have none, because they must not appear on a command line. Variables that all
+   * programs share have none either.
+   */
   flag?: string
-  /** The environment variable; a flag wins over it. */
+  /** The environment variable. A flag overrides it. */
   variable?: string
-  /** Reads the text that was given, or says which rule it breaks; see values.ts. */
+  /** Parses the given text, or reports the violated rule; see values.ts. */
   value: z.ZodType<unknown, string>
-  /** As one would write it on the command line. Without one the option is undefined when nobody gives it. */
+  /** The default, as written on the command line. Without one the option is undefined if it is not given. */
   default?: string
-  /** The default with `--dev`, where it differs. */
+  /** The default with `--dev`, if it differs. */
   devDefault?: string
-  /** Whether it must be given, for what has no default. */
+  /** Whether the option must be given. Only for options without a default. */
   isRequired?: true
-  /** Whether what is given counts, by the options before it; where it does not, the default holds. Default: always. */
+  /**
+   * Whether the variable is used, decided by the values of the options before this one. Otherwise the default applies.
+   * Default: always.
+   */
   when?: (before: Readonly<Record<string, unknown>>) => boolean
   help: string
-  /** Those that have the option. One of a group is one of all its commands. */
+  /** The commands that have the option. A group stands for all of its commands. */
   commands: readonly (Command | Group)[]
 }

@@ -13,12 +13,12 @@ import { traceOptions } from "./trace-options.js"
 import { boolean, duration, integer } from "./values.js"
 
 /**
- * Every option there is, by its name in Configuration, in the order of docs/configuration.md.
+ * All options, by their names in Configuration, in the order of docs/configuration.md.
  *
- * To add one, add its entry here or in the file of its kind: the name is that of the flag in camel case, and the variable
- * is AUTHWIRE_ and the flag in capitals. Parsing, its type in Configuration, `--help` and docs/configuration.md (`make gen`)
- * follow from the entry. What it may be is its `value`, of values.ts; a rule that concerns several options stands in
- * rules.ts.
+ * To add an option, add an entry here or in the file of its kind. The name is the flag in camel case, and the variable
+ * is AUTHWIRE_ followed by the flag in capitals. Parsing, the type in Configuration, `--help` and docs/configuration.md
+ * (`make gen`) are derived from the entry. Its valid values are defined by `value`, from values.ts. A rule that
+ * concerns several options belongs in rules.ts.
  */
 export const options = {
   dev: {
@@ -75,7 +75,7 @@ export const options = {
 /** The name of an option in Configuration. */
 export type Name = keyof typeof options
 
-/** What the options are when they have been read. */
+/** The types of the parsed options. */
 export type Values = { [N in Name]: ValueOf<(typeof options)[N]> }
 
 type ValueOf<O extends Option> =
@@ -89,7 +89,7 @@ export type NamesOf<C extends Command> = {
 
 type CommandsOf<N extends Name> = (typeof options)[N]["commands"][number]
 
-/** The options of a command, given by its words, and of its group. */
+/** Returns the options of a command, given by its words, including those of its group. */
 export function optionsOf(command: string): [Name, Option][] {
   const all = Object.entries(options) as [Name, Option][]
   return all.filter(([, { commands }]) => commands.some((one) => one === command || command.startsWith(`${one} `)))

@@ -5,11 +5,11 @@ import { ConfigurationError } from "./error.js"
 import type { Command } from "./option.js"
 import type { Name, Values } from "./options.js"
 
-/** The options of a command as they were read; those of other commands are not there. */
+/** The parsed options of a command. Options of other commands are missing. */
 export interface Told {
   command: Command
   values: Partial<Values>
-  /** What gave the option its value: its flag or its variable. */
+  /** Returns the source of an option's value: its flag or its variable. */
   sourceOf: (name: Name) => string
 }
 
@@ -29,7 +29,7 @@ export function checkRules(told: Told): void {
   }
 }
 
-/** What one option breaks. */
+/** Creates the error for a rule that an option violates. */
 function wrong({ sourceOf }: Told, name: Name, rule: string): ConfigurationError {
   return new ConfigurationError(`${sourceOf(name)}: ${rule}`)
 }
@@ -67,7 +67,7 @@ function checkDatabase(told: Told): void {
   if (!isMysqlUrl(readUrl)) throw wrong(told, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
 }
 
-/** Whether it is the URL of a database of MySQL or MariaDB, on one host or on several. */
+/** Returns whether the text is the URL of a MySQL or MariaDB database, on one or several hosts. */
 function isMysqlUrl(text: string): boolean {
   try {
     const urls = urlsOfHosts(text).map((one) => URL.parse(one))
@@ -77,16 +77,19 @@ function isMysqlUrl(text: string): boolean {
   }
 }
 
-/** Its host may be the folder of a socket, which is a parameter. */
+/**
+ * Returns whether the text is the URL of a PostgreSQL database. The host may be missing, because a socket directory is
+ * given as a parameter.
+ */
 function isPostgresUrl(text: string): boolean {
   const url = URL.parse(text)
   return (url?.protocol === "postgres:" || url?.protocol === "postgresql:") && url.pathname.length > 1
 }
 
-/** A shorter secret can be guessed from a token that it encrypted. */
+/** The minimum length of a secret. A shorter one can be guessed from a token that it encrypted. */
 const minSecretBytes = 32
 
-/** Commands that decrypt or encrypt what is stored. */
+/** The commands that decrypt or encrypt stored data. */
 const needSecrets: readonly Command[] = ["serve", "rekey", "import", "export", "doctor"]
 
 const secrets = ["authSecret", "authSecret1", "authSecret2", "authSecret3"] as const

@@ -1,24 +1,27 @@
 import type { Option } from "./option.js"
 import { choice, httpUrl, pairs, ratio, text } from "./values.js"
 
-/** Whether spans are recorded. What else is told of traces counts only then: platforms set it for everybody. */
+/**
+ * Whether spans are recorded. Otherwise the other variables for traces are ignored, because platforms set them for all
+ * programs.
+ */
 const areTraced: Option["when"] = ({ traceExporter }) => traceExporter !== "none"
 const areSent: Option["when"] = ({ traceExporter }) => traceExporter === "otlp"
 
-/** Traces, by the variables that OpenTelemetry has for them everywhere. */
+/** Options of traces. They use the standard variables of OpenTelemetry. */
 export const traceOptions = {
   traceExporter: {
     variable: "OTEL_TRACES_EXPORTER",
     value: choice(["none", "otlp", "console"]),
     default: "none",
-    help: "Where the spans of sampled calls go. none: no call is traced. otlp: to a collector. console: to standard output, to try it out.",
+    help: "The destination of the spans of sampled calls. none: no call is traced. otlp: to a collector. console: to standard output, for a trial.",
     commands: ["serve"],
   },
   traceEndpoint: {
     variable: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     value: httpUrl(),
     when: areSent,
-    help: "The collector's URL for traces, whole. Default: that of OTEL_EXPORTER_OTLP_ENDPOINT with v1/traces behind it.",
+    help: "The collector's complete URL for traces. Default: OTEL_EXPORTER_OTLP_ENDPOINT followed by v1/traces.",
     commands: ["serve"],
   },
   otlpEndpoint: {
@@ -34,14 +37,14 @@ export const traceOptions = {
     value: choice(["http/protobuf"]),
     when: areSent,
     default: "http/protobuf",
-    help: "How the collector is spoken to.",
+    help: "The protocol of the collector.",
     commands: ["serve"],
   },
   otlpHeaders: {
     variable: "OTEL_EXPORTER_OTLP_HEADERS",
     value: pairs(),
     when: areSent,
-    help: "Headers of each request to the collector, such as a key of it: NAME=VALUE, separated by commas.",
+    help: "Headers of each request to the collector, such as its API key: NAME=VALUE, separated by commas.",
     commands: ["serve"],
   },
   traceSampler: {
@@ -56,7 +59,7 @@ export const traceOptions = {
     ]),
     when: areTraced,
     default: "parentbased_traceidratio",
-    help: "Which calls are traced. Those that begin with parentbased follow the application for calls that belong to a trace of it; the context of a caller without a valid API key is never followed.",
+    help: "The sampler that decides which calls are traced. Samplers that begin with parentbased follow the application's decision for calls that belong to one of its traces. The trace context of a caller without a valid API key is never followed.",
     commands: ["serve"],
   },
   traceRatio: {
@@ -64,7 +67,7 @@ export const traceOptions = {
     value: ratio(),
     when: areTraced,
     default: "0.01",
-    help: "The share of the calls that traceidratio and parentbased_traceidratio sample.",
+    help: "The share of calls that traceidratio and parentbased_traceidratio sample.",
     commands: ["serve"],
   },
   traceServiceName: {
@@ -79,7 +82,7 @@ export const traceOptions = {
     variable: "OTEL_RESOURCE_ATTRIBUTES",
     value: pairs(),
     when: areTraced,
-    help: "What else the traces say of the service: NAME=VALUE, separated by commas, such as deployment.environment.name=production.",
+    help: "Further attributes of the service in traces: NAME=VALUE, separated by commas, such as deployment.environment.name=production.",
     commands: ["serve"],
   },
 } as const satisfies Record<string, Option>

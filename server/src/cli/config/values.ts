@@ -5,21 +5,21 @@ import type { EventKind } from "../../store/types.js"
 import type { Address } from "../../transport/address.js"
 import { InvalidValueError } from "../../util/invalid-value-error.js"
 
-// What the value of an option may be: read from text, with one rule each for what is wrong. Every message is one of ours.
-// It says the rule, and does not repeat the text where that may be a secret.
+// The parsers of option values. Each parses a text and has one rule per kind of error. All error messages are defined
+// by this project. They state the rule, and do not repeat the text if it may be a secret.
 
-/** What `--help` and docs/configuration.md tell of a value. */
+/** The facts about a value that `--help` and docs/configuration.md show. */
 export const shown = z.registry<{
-  /** What stands in for it in the help. */
+  /** The placeholder of the value in the help. */
   placeholder?: string | undefined
-  /** What it may be, as a sentence. */
+  /** The allowed values, as a sentence. */
   allowed?: string
 }>()
 
-/** Any text. Without a placeholder, it is for what has no flag. */
+/** Any text. The placeholder is omitted for options without a flag. */
 export const text = (placeholder?: string) => z.string().register(shown, { placeholder })
 
-/** A flag that is there, or a variable that says so. */
+/** A boolean: true if the flag is present, or as the variable says. */
 export const boolean = () =>
   z.stringbool({
     truthy: ["true", "1", "on"],
@@ -39,7 +39,7 @@ export const integer = (min: number, max: number) =>
       allowed: `From ${withCommas(min)} to ${withCommas(max)}.`,
     })
 
-/** As `toLocaleString("en")`, which takes longer than everything else of `authwire --help`. */
+/** The same as `toLocaleString("en")`, which takes longer than everything else that `authwire --help` does. */
 const withCommas = (number: number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",")
 
 export const choice = <const T extends string>(choices: readonly T[], placeholder = choices.join("|")) =>
@@ -47,20 +47,20 @@ export const choice = <const T extends string>(choices: readonly T[], placeholde
     .enum(choices, { error: `must be one of ${choices.join(", ")}` })
     .register(shown, { placeholder, allowed: `One of ${choices.join(", ")}.` })
 
-/** A share, from none to all. */
+/** A ratio from 0 to 1. */
 export const ratio = () =>
   matching((text) => /^(?:0|1|[01]?\.\d+|1\.0+)$/.test(text) && Number(text) <= 1, "must be a number from 0 to 1")
     .transform(Number)
     .register(shown, { allowed: "From 0 to 1." })
 
-/** A URL of another service. It is shown in errors, so it must hold no password. */
+/** The URL of another service. It must not contain a password, because it is shown in errors. */
 export const httpUrl = () =>
   matching((text) => {
     const url = URL.parse(text)
     return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
   }, "must be a URL that begins with http:// or https://, without a user name and password")
 
-/** Names and values, as OpenTelemetry writes them: percent-encoded, `NAME=VALUE,NAME=VALUE`. */
+/** Names and values in the format of OpenTelemetry: percent-encoded, `NAME=VALUE,NAME=VALUE`. */
 export const pairs = () =>
   read((list) => {
     const pairs = list.split(",").flatMap((item): [name: string, value: string][] => {
@@ -78,7 +78,7 @@ export const pairs = () =>
 
 const pairsRule = "must be NAME=VALUE, separated by commas, with what is no plain character as %XX"
 
-/** Where to listen; undefined for `off`. */
+/** The address of a listener; undefined for `off`. */
 export const address = () =>
   read((text): Address | undefined => {
     if (text === "off") return undefined
@@ -91,27 +91,27 @@ export const address = () =>
     return { host, port }
   }).register(shown, { placeholder: "HOST:PORT" })
 
-/** Where the audit log goes: a file, or standard error if that is undefined. */
+/** The destination of the audit log: a file; undefined for standard error. */
 export const auditLog = () =>
   z
     .string()
     .transform((text) => (text === "off" ? "off" : { file: text === "stderr" ? undefined : text }))
     .register(shown, { placeholder: "FILE" })
 
-/** Calls a second, by `Service.Method`. */
+/** Calls per second, by `Service.Method`. */
 export const rates = () =>
   readBySchema(async () => (await import("../../rpc/interceptors/rates.js")).readRates).register(shown, {
     placeholder: "LIST",
   })
 
-/** Keys of 32 bytes each, in Base64. */
+/** Keys of 32 bytes each. Accepts Base64 and hexadecimal, returns Base64. */
 export const encryptionKeys = () =>
   read((list) => {
     if (list.trim() === "") return []
     return list.split(",").map((item, index) => {
       const text = item.trim()
       const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64")
-      // Buffer.from passes over what is no Base64.
+      // Buffer.from skips invalid Base64 characters.
       if (!/^[\w+/-]+=*$/.test(text) || key.length !== 32) {
         throw new InvalidValueError(
           `key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`,
@@ -121,7 +121,7 @@ export const encryptionKeys = () =>
     })
   })
 
-/** A list of keys in JSON that is known to be well formed, as it was given. */
+/** A list of keys in JSON, returned unchanged after it was checked. */
 export const staticKeys = () =>
   readBySchema(async () => {
     const { parseStaticKeys } = await import("../../auth/static-keys.js")
@@ -136,7 +136,7 @@ export const staticKeys = () =>
     }
   })
 
-/** Whether it is there; what it is is a secret, and of no use here. */
+/** Whether the key is set. Its value is a secret that the service does not use. */
 export const applicationKey = () =>
   matching(
     (text) => !text.trimStart().startsWith("["),
@@ -180,7 +180,7 @@ export const certificateName = () =>
     "must be a name as certificates have it, such as DNS:app.internal",
   ).register(shown, { placeholder: "DNS:NAME" })
 
-/** A span of time, in milliseconds: 0, or from `min` to `max`, both as they are written. */
+/** A duration, in milliseconds: 0, or from `min` to `max`, both in the option's notation. */
 export const duration = (min: string, max: string) => {
   const inMs = (text: string) => {
     const [, count, unit = ""] = /^(\d{1,6})([dhms])$/.exec(text) ?? []
@@ -196,7 +196,7 @@ export const duration = (min: string, max: string) => {
 
 const units: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 }
 
-/** A time that lies ahead, from now or as a date. */
+/** A time in the future, relative to now or as a date. */
 export const expiry = () =>
   read((text) => {
     const now = Date.now()
@@ -209,19 +209,20 @@ export const expiry = () =>
     return date
   }).register(shown, { placeholder: "90d|12h|DATE" })
 
-/** A text that passes a test. */
+/** A text for which `isRight` returns true. */
 function matching(isRight: (text: string) => boolean, rule: string) {
   return z.string(rule).refine(isRight, rule)
 }
 
-/** What a function makes of a text; an InvalidValueError says the rule. */
+/** The result of a function for a text. An InvalidValueError from it states the violated rule. */
 function read<T>(make: (text: string) => T) {
   return z.string().transform((text, context) => made(make, text, context))
 }
 
 /**
- * The same by a function that goes by the schema. That is loaded only for whom such an option is given: it takes longer than all
- * that most commands do. Where the option is required and lacks, the function gets undefined.
+ * The same with a function that depends on the API schema. It is loaded only if such an option is given, because
+ * loading it takes longer than everything that most commands do. If the option is required and missing, the function
+ * gets undefined.
  */
 function readBySchema<T>(load: () => Promise<(text: string) => T>) {
   return z.custom<string>().transform(async (text, context) => made(await load(), text, context))

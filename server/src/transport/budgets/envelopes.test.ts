@@ -9,7 +9,7 @@ function envelope(length: number): Buffer {
   return bytes
 }
 
-test("messages are followed however their bytes are cut", () => {
+test("messages are counted correctly for any split of their bytes", () => {
   fc.assert(
     fc.property(
       fc.array(fc.nat(400), { maxLength: 8 }),
@@ -37,7 +37,7 @@ test("messages are followed however their bytes are cut", () => {
   )
 })
 
-test("a length of four bytes is read without a sign", () => {
+test("a length of four bytes is read as an unsigned integer", () => {
   const envelopes = new Envelopes()
   envelopes.read(Uint8Array.of(0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3))
   expect([envelopes.whole, envelopes.partialBytes]).toEqual([0, 8])

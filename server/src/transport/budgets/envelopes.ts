@@ -1,13 +1,18 @@
-/** A flag and a length of four bytes, before each message of gRPC, of gRPC-Web and of a stream of Connect. */
+/**
+ * The length of the prefix of each message of gRPC, of gRPC-Web and of a Connect stream, in bytes: a flag, and a length
+ * of four bytes.
+ */
 const prefixBytes = 5
 
-/** Follows the messages in a body, without a copy of them. */
+/** Tracks the message boundaries in a body without copying the messages. */
 export class Envelopes {
-  /** How many bytes of a message that is not whole have come, its prefix included. */
+  /** The number of bytes received of the incomplete message, including its prefix. */
   partialBytes = 0
-  /** How many messages are whole. */
+  /** The number of complete messages. */
   whole = 0
-  /** How many bytes that message says it has, without its prefix; 0 as long as that is not known. */
+  /**
+   * The length of the incomplete message according to its prefix, without the prefix. 0 until the prefix is complete.
+   */
   get length(): number {
     return this.partialBytes < prefixBytes ? 0 : this.#length
   }

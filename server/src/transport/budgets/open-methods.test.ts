@@ -10,14 +10,14 @@ const { serverReflectionInfo } = ServerReflection.method
 const connection = () => new Connection(4 * 1024 * 1024, undefined)
 const stream = () => ({ cut: jest.fn() })
 
-test("a connection has few streams that need no key, and others have theirs", () => {
+test("each connection has its own small number of streams that need no key", () => {
   const open = openMethods()
   const one = connection()
   const streams = Array.from({ length: limits.openStreams }, stream)
   for (const each of streams) expect(open.enter(watch, one, each)).toBeUndefined()
   const tooMany = stream()
   expect(open.enter(watch, one, tooMany)?.reason).toBe("RATE_LIMITED")
-  // It has taken no place, so it gives none back.
+  // The rejected stream has no slot, so it releases none.
   open.leave(watch, one, tooMany)
   expect(open.enter(watch, one, stream())?.reason).toBe("RATE_LIMITED")
   expect(open.enter(watch, connection(), stream())).toBeUndefined()
@@ -28,7 +28,7 @@ test("a connection has few streams that need no key, and others have theirs", ()
   expect(open.enter(watch, one, stream())).toBeUndefined()
 })
 
-test("where there are too many in all, the oldest of the connection that has most is cut for a new one", () => {
+test("above the total limit, a new stream replaces the oldest stream of the connection with the most streams", () => {
   const open = openMethods()
   const small = { connection: connection(), stream: stream() }
   open.enter(watch, small.connection, small.stream)
@@ -43,7 +43,7 @@ test("where there are too many in all, the oldest of the connection that has mos
   expect(small.stream.cut).not.toHaveBeenCalled()
 })
 
-test("a connection may make so many requests that need no key in a second; who makes more becomes unwelcome", () => {
+test("requests that need no key are limited per second and connection; a client that exceeds the limit becomes unwelcome", () => {
   const { request } = openMethods()
   const one = connection()
   const most = limits.strangerHealthAtOnce

@@ -4,17 +4,18 @@ import { bucket } from "../../rpc/interceptors/rate-limit.js"
 import type { Connection } from "../connection.js"
 import { limits } from "../limits.js"
 
-/** Bounds the streams of methods that need no key, of all listeners of a process. */
+/** Limits the streams and requests of methods that require no key, over all listeners of a process. */
 export interface OpenMethods {
   /**
-   * Takes a place for a stream, which `leave` gives back. Where there are too many in all, the oldest of the connection
-   * that has most is cut for it: so nobody keeps others from asking how the service is.
+   * Admits a stream and takes a slot for it, which `leave` releases. If there are too many streams in total, the oldest
+   * stream of the connection with the most streams is aborted to make room. No client can therefore prevent others from
+   * checking the service's health.
    *
-   * @returns RATE_LIMITED if the connection has too many of them, or makes too many requests.
+   * @returns RATE_LIMITED if the connection has too many of these streams or makes too many requests.
    */
   enter(method: DescMethod, connection: Connection, stream: OpenStream): Failure | undefined
   leave(method: DescMethod, connection: Connection, stream: OpenStream): void
-  /** Counts a further request of a stream. The same. */
+  /** Counts another request of a stream. @returns RATE_LIMITED if there are too many. */
   request(method: DescMethod, connection: Connection): Failure | undefined
 }
 
@@ -24,7 +25,7 @@ export interface OpenStream {
 
 export function openMethods(): OpenMethods {
   const health = places(limits.openStreams, limits.openStreamsInAll)
-  // Its answers are large, and few people ask.
+  // Reflection has lower limits, because its answers are large and it is rarely used.
   const reflection = places(limits.reflectionStreams, limits.reflectionStreamsInAll)
   const takeReflection = bucket(limits.reflectionPerSecondInAll, () => performance.now())
   const isReflection = ({ parent }: DescMethod) => parent.typeName.startsWith("grpc.reflection.")

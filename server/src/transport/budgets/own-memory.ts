@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream"
 
 /**
- * Copies a chunk that is a small part of a larger piece of memory. Node reads up to 64 KiB of a connection at once, and
- * hands out its frames as views: whoever keeps one byte keeps all of the 64 KiB.
+ * Copies a chunk that is a small part of a larger buffer. Node reads up to 64 KiB of a connection at once and returns
+ * views of it as frames, so that one retained byte keeps all 64 KiB in memory.
  */
 export function inOwnMemory(chunk: Uint8Array): Uint8Array {
   if (2 * chunk.length >= chunk.buffer.byteLength) return chunk
@@ -11,7 +11,7 @@ export function inOwnMemory(chunk: Uint8Array): Uint8Array {
   return copy
 }
 
-/** Has a stream hand out its chunks in their own memory, to whoever reads it. */
+/** Makes a stream deliver its chunks in their own memory to every reader. */
 export function pushInOwnMemory(stream: Readable): void {
   const { push } = stream
   stream.push = (chunk: Uint8Array | null) => push.call(stream, chunk === null ? null : inOwnMemory(chunk))

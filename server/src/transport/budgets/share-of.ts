@@ -10,15 +10,17 @@ export interface ShareOfOptions {
   method: Method
   connection: Connection
   openMethods: OpenMethods
-  /** The longest that a unary call may take, in milliseconds. */
+  /** The longest duration of a unary call, in milliseconds. */
   maxDeadlineMs: number
-  /** Ends the request at once. */
+  /** Aborts the request at once. */
   cut: () => void
 }
 
 /**
- * The share of a request, which ends when `closing` does: a stream of HTTP/2, or the response of HTTP/1.1. With the reason
- * why the call is rejected for it, if it is.
+ * Creates the share of a request, and the rejection of the call if it exceeds the limits of methods that require no
+ * key.
+ *
+ * @param closing The HTTP/2 stream or the HTTP/1.1 response. The share ends when it closes.
  */
 export function shareOf(
   closing: EventEmitter,

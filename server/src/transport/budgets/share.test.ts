@@ -10,7 +10,7 @@ function setUp(lifetimeMs: number | undefined, isOpen = false, connection = new 
   return { cut, connection, share: new Share({ connection, isOpen, lifetimeMs, cut }) }
 }
 
-/** Whether a connection has all of its bytes to give. */
+/** Returns whether a connection's budgets are completely free. */
 const isWhole = ({ requests, answers }: Connection) => {
   const takes = requests.take(limits.requestBytes) && answers.take(limits.answerBytes)
   if (takes) requests.give(limits.requestBytes)
@@ -26,7 +26,7 @@ afterEach(() => {
 })
 
 describe("a unary call", () => {
-  test("is cut when it has been open for its time, and not when it ended before", () => {
+  test("is aborted when its lifetime has passed, unless it has ended before", () => {
     const late = setUp(35_000)
     const done = setUp(35_000)
     jest.advanceTimersByTime(34_999)
@@ -37,7 +37,7 @@ describe("a unary call", () => {
     expect(done.cut).not.toHaveBeenCalled()
   })
 
-  test("takes the bytes of its request from its connection until it ends; one that would take too many is cut", () => {
+  test("takes the bytes of its request from its connection until it ends; a call that would take too many is aborted", () => {
     const connection = new Connection(4 * MiB, undefined)
     const calls = Array.from({ length: 3 }, () => setUp(35_000, false, connection))
     for (const { share } of calls) share.received(Buffer.alloc(4 * MiB))
@@ -46,7 +46,7 @@ describe("a unary call", () => {
     expect(isWhole(connection)).toBe(true)
   })
 
-  test("takes something for each chunk, too: one of a single byte is not for nothing", () => {
+  test("is charged an overhead for each chunk, even for a chunk of a single byte", () => {
     const { share, cut } = setUp(35_000)
     for (let sent = 0; sent < 10_000; sent++) share.received(Buffer.alloc(1))
     expect(cut).not.toHaveBeenCalled()
@@ -54,14 +54,14 @@ describe("a unary call", () => {
     expect(cut).toHaveBeenCalled()
   })
 
-  test("counts nothing that is read after its end", () => {
+  test("is not charged for bytes that are read after its end", () => {
     const { share, connection } = setUp(35_000)
     share.end()
     share.received(Buffer.alloc(MiB))
     expect(isWhole(connection)).toBe(true)
   })
 
-  test("has space for its answer as long as others are taken", () => {
+  test("gets space for its answer only within the connection's budget", () => {
     const connection = new Connection(4 * MiB, undefined)
     const first = setUp(35_000, false, connection)
     const second = setUp(35_000, false, connection)
@@ -73,7 +73,7 @@ describe("a unary call", () => {
     expect(isWhole(connection)).toBe(true)
   })
 
-  test("without a key has a small request", () => {
+  test("of a method without a key may have only a small request", () => {
     const { share, cut } = setUp(35_000, true)
     share.received(Buffer.alloc(limits.openRequestBytes))
     expect(cut).not.toHaveBeenCalled()
@@ -89,22 +89,22 @@ describe("a stream", () => {
     return bytes
   }
 
-  test("may be open for hours, and is cut when a message takes too long to arrive", () => {
+  test("may be open for hours, and is aborted when a message takes too long to arrive", () => {
     const { share, cut } = setUp(undefined)
     jest.advanceTimersByTime(3_600_000)
     share.received(prefix(10))
     jest.advanceTimersByTime(limits.messageMs - 1)
-    // This one is whole, and the next begins.
+    // This completes the first message and begins the next.
     share.received(Buffer.alloc(11))
     jest.advanceTimersByTime(limits.messageMs - 1)
     expect(cut).not.toHaveBeenCalled()
-    // A byte more is no new message.
+    // Another byte does not begin a new message.
     share.received(Buffer.alloc(1))
     jest.advanceTimersByTime(1)
     expect(cut).toHaveBeenCalledTimes(1)
   })
 
-  test("takes only the bytes of the message that is not whole", () => {
+  test("takes only the bytes of the incomplete message", () => {
     const { share, connection } = setUp(undefined)
     share.received(prefix(2 * MiB))
     share.received(Buffer.alloc(MiB))
@@ -116,7 +116,7 @@ describe("a stream", () => {
     expect(isWhole(connection)).toBe(true)
   })
 
-  test("takes something for each chunk of that message, and not for those of the messages before", () => {
+  test("is charged for each chunk of the incomplete message, and not for those of earlier messages", () => {
     const { share, connection, cut } = setUp(undefined)
     for (let message = 0; message < 30_000; message++) share.received(Buffer.alloc(10))
     expect(isWhole(connection)).toBe(true)
@@ -125,7 +125,7 @@ describe("a stream", () => {
     expect(cut).toHaveBeenCalled()
   })
 
-  test("is cut when what was sent is not taken in time", () => {
+  test("is aborted when the client does not receive a sent message in time", () => {
     const { share, cut } = setUp(undefined)
     share.sent()
     share.sent()

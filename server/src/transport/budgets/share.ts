@@ -4,34 +4,37 @@ import { Envelopes } from "./envelopes.js"
 
 export interface ShareOptions {
   connection: Connection
-  /** Whether the method needs no key. */
+  /** Whether the method requires no key. */
   isOpen: boolean
-  /** How long the request may be open, in milliseconds; undefined for a stream, which may be open for hours. */
+  /**
+   * The longest time that the request may be open, in milliseconds. Undefined for a stream, which may be open for
+   * hours.
+   */
   lifetimeMs: number | undefined
-  /** Ends the request at once. */
+  /** Aborts the request at once. */
   cut: () => void
 }
 
 /**
- * What one request and its answer take of the budgets of their connection, in bytes and in time, until `end`. A stream is
- * held to account for the one message that is not whole yet, and for the time that one message takes, either way.
+ * The bytes and the time that one request and its answer use of their connection's budgets, until `end`. A stream is
+ * charged only for its incomplete message, and each of its messages has a time limit in either direction.
  */
 export class Share {
   readonly #connection: Connection
   readonly #isOpen: boolean
-  /** Ends the request at once. */
+  /** Aborts the request at once. */
   readonly cut: () => void
   readonly #envelopes: Envelopes | undefined
-  /** What came of the request, or of the message of a stream that is not whole: bytes, and in how many chunks. */
+  /** What was received of the request, or of a stream's incomplete message: bytes, and the number of chunks. */
   #bytes = 0
   #chunks = 0
-  /** What of the budget is taken for it. */
+  /** The bytes that are taken from the budget for it. */
   #requestBytes = 0
   #answerBytes = 0
   #isOver = false
-  /** For all of the request, or for the message of a stream that is not whole. */
+  /** The timeout for the whole request, or for a stream's incomplete message. */
   #arriving: NodeJS.Timeout | undefined
-  /** For what was sent over a stream and is not taken. */
+  /** The timeout for messages that were sent over a stream and not yet received by the client. */
   #leaving: NodeJS.Timeout | undefined
   #sent = 0
 
@@ -43,9 +46,9 @@ export class Share {
     else this.#arriving = setTimeout(cut, lifetimeMs)
   }
 
-  /** Bytes of the request have come. */
+  /** Counts received bytes of the request. Aborts the request if it exceeds a limit. */
   received(chunk: Uint8Array): void {
-    // What came before may be read after.
+    // Bytes that arrived before the end may be read after it.
     if (this.#isOver) return
     const { requests } = this.#connection
     const envelopes = this.#envelopes
@@ -53,7 +56,7 @@ export class Share {
     if (envelopes === undefined) this.#bytes += chunk.length
     else this.#readMessages(envelopes, chunk)
     const held = this.#bytes + this.#chunks * limits.chunkBytes
-    // The messages of a stream that came whole: most do.
+    // A stream that holds no incomplete message, which is the usual case.
     if (held === 0 && this.#requestBytes === 0) return
     const length = envelopes === undefined ? this.#bytes : envelopes.length
     requests.give(this.#requestBytes)
@@ -75,25 +78,27 @@ export class Share {
     if (this.#bytes > 0) this.#arriving ??= setTimeout(this.cut, limits.messageMs)
   }
 
-  /** Whether a message of a stream has begun that is not whole. */
+  /** Whether a stream has an incomplete message. */
   get isPartial(): boolean {
     return this.#envelopes !== undefined && this.#envelopes.partialBytes > 0
   }
 
-  /** Takes bytes for the answer of a unary call; false if too many wait on the connection already. */
+  /**
+   * Takes bytes of the budget for the answer of a unary call. False if too many are already queued on the connection.
+   */
   answers(bytes: number): boolean {
     if (!this.#connection.answers.take(bytes)) return false
     this.#answerBytes += bytes
     return true
   }
 
-  /** A message of a stream was sent. */
+  /** Records that a message of a stream was sent. */
   sent(): void {
     this.#sent++
     this.#leaving ??= setTimeout(this.cut, limits.messageMs)
   }
 
-  /** The client has taken a message, of those that were sent the first. */
+  /** Records that the client has received the oldest sent message. */
   taken(): void {
     this.#sent--
     if (this.#sent > 0) this.#leaving?.refresh()
@@ -103,7 +108,7 @@ export class Share {
     }
   }
 
-  /** Gives all of it back. */
+  /** Returns everything to the budgets. */
   end(): void {
     this.#isOver = true
     clearTimeout(this.#arriving)

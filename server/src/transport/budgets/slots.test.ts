@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events"
 import { expect, test } from "@jest/globals"
 import { Slots } from "./slots.js"
 
-/** A stream that takes a slot; `turn` is undefined if it has one at once. */
+/** A stream that takes a slot. `turn` is undefined if a slot was free. */
 function stream(slots: Slots) {
   const stream = new EventEmitter()
   const abort = new AbortController()
@@ -10,7 +10,7 @@ function stream(slots: Slots) {
   return { turn: slots.take(stream, abort.signal), close: () => stream.emit("close") }
 }
 
-test("as many as there are slots are at work at once, and the others follow in order", async () => {
+test("streams beyond the number of slots wait and follow in order", async () => {
   const slots = new Slots(2)
   const [first, second] = [stream(slots), stream(slots)]
   expect([first.turn, second.turn]).toEqual([undefined, undefined])
@@ -29,7 +29,7 @@ test("as many as there are slots are at work at once, and the others follow in o
   expect(stream(slots).turn).toBeInstanceOf(Promise)
 })
 
-test("who goes while waiting takes none, and who goes in the moment of its turn gives it on", async () => {
+test("a stream that closes while waiting takes no slot, and one that closes as it gets its slot passes it on", async () => {
   const slots = new Slots(1)
   const first = stream(slots)
   const gone = stream(slots)
@@ -44,7 +44,7 @@ test("who goes while waiting takes none, and who goes in the moment of its turn 
   expect(stream(slots).turn).toBeUndefined()
 })
 
-test("who has gone before takes none", () => {
+test("a stream that has already closed takes no slot", () => {
   const slots = new Slots(1)
   expect(() => slots.take(new EventEmitter(), AbortSignal.abort(new Error("gone")))).toThrow("gone")
   expect(stream(slots).turn).toBeUndefined()

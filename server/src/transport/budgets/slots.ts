@@ -1,6 +1,6 @@
 import type { EventEmitter } from "node:events"
 
-/** Lets a bounded number of streams of one connection be at work; the others wait in order. */
+/** A fixed number of slots for streams. Further streams wait in order. */
 export class Slots {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -9,7 +9,7 @@ export class Slots {
     this.#free = count
   }
 
-  /** Takes a slot until the stream closes, if one is free. */
+  /** Takes a slot until the stream closes. Returns false if none is free. */
   takeFree(stream: EventEmitter): boolean {
     if (this.#free === 0) return false
     this.#free--
@@ -18,9 +18,10 @@ export class Slots {
   }
 
   /**
-   * Takes a slot, at once or when the promise resolves, until the stream closes.
+   * Takes a slot until the stream closes. Returns undefined if one was free, else a promise that resolves once the
+   * stream has one.
    *
-   * @param signal Ends the wait, with its reason. Aborts when the stream closes.
+   * @param signal Ends the wait with its reason. It aborts when the stream closes.
    */
   take(stream: EventEmitter, signal: AbortSignal): Promise<void> | undefined {
     signal.throwIfAborted()

@@ -2,14 +2,14 @@ import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import type { universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import type { Share } from "../budgets/share.js"
 
-/** A response of Node, over HTTP/1.1 or HTTP/2. */
+/** Node's response object, for HTTP/1.1 or HTTP/2. */
 export type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
 
 /**
- * Writes an answer of Connect. Not as Connect's own adapter does, which does not tell when the client has taken what was
- * written: of a stream, the next part is asked for then.
+ * Writes an answer of Connect. It replaces Connect's own adapter, which does not report when the client has received
+ * the written bytes. The next part of a stream is requested only then.
  *
- * @param isUnary whether all of the answer may wait for the client, if its connection does not hold too much already.
+ * @param isUnary Whether the whole answer may be buffered for the client, unless its connection already holds too much.
  */
 export async function writeAnswer(
   answer: UniversalServerResponse,
@@ -19,7 +19,7 @@ export async function writeAnswer(
 ): Promise<void> {
   const body = answer.body?.[Symbol.asyncIterator]()
   try {
-    // Header, trailer and status may change until the first part is there.
+    // Header, trailer and status may change until the first part is available.
     let part = await body?.next()
     if (isUnary && part?.done === false && !share.answers(part.value.length)) return share.cut()
     setHeaders(response, answer.header)

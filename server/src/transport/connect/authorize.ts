@@ -9,20 +9,23 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
 import { Failure } from "../../rpc/errors.js"
 
-/** Where proxies ask that do not speak gRPC. */
+/** The path for proxies that do not speak gRPC. */
 export const authorizePath = "/v1/authorize"
 
 /** Headers of one request, by lower-case name. */
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** What the proxy is answered. */
+/** The answer to the proxy. */
 export interface AuthorizeAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** What the proxy's own headers stand for in a call of gRPC. None of the others is the proxy's: they came from its client. */
+/**
+ * Returns the value of a gRPC header, taken from a header of the proxy. Only these headers are the proxy's own; the
+ * rest come from its client.
+ */
 export function proxyHeader(headers: Headers, name: string): string | undefined {
   if (name === "authorization") {
     const key = firstOf(headers["x-api-key"])
@@ -33,17 +36,18 @@ export function proxyHeader(headers: Headers, name: string): string | undefined 
 
 /** A request to `authorizePath`. */
 export interface Asked {
-  /** The call of Authorization.Check that it stands for. */
+  /** The request of Authorization.Check that it stands for. */
   readonly request: CheckRequest
-  /** Whether 401 and a header stand for a redirect: auth_request of nginx knows no other answers than 401 and 403. */
+  /** Whether a redirect is sent as 401 with a header, because nginx's auth_request accepts only 401 and 403. */
   readonly redirectsByHeader: boolean
 }
 
 /**
- * Reads a request to `authorizePath`. Its query has the settings, and `redirect=header` beside them. What it is about has the
- * headers of this one, and what proxies tell of it beside them: nginx as it is configured to, others in `x-forwarded-…`.
+ * Reads a request to `authorizePath`. Its query holds the settings, and optionally `redirect=header`. The checked
+ * request has the headers of this one. Its method, path, host and scheme come from headers that the proxy adds: those
+ * that nginx is configured to send, or the `x-forwarded-…` headers of other proxies.
  *
- * @returns INVALID_FIELD for a setting that is there twice, and for another value of `redirect`
+ * @returns INVALID_FIELD for a duplicate setting or an unknown value of `redirect`.
  */
 export function readAsked(url: string, headers: Headers): Asked | Failure {
   const contextExtensions: Record<string, string> = {}
@@ -54,17 +58,17 @@ export function readAsked(url: string, headers: Headers): Asked | Failure {
   const { redirect } = contextExtensions
   if (redirect !== undefined && redirect !== "header") return wrong("redirect must be header, or absent")
   delete contextExtensions.redirect
-  const told = (...names: string[]) =>
+  const firstHeader = (...names: string[]) =>
     names.map((name) => firstOf(headers[name])).find((one) => one !== undefined) ?? ""
   const http: MessageInitShape<typeof CheckRequestSchema> = {
     attributes: {
       contextExtensions,
       request: {
         http: {
-          method: told("x-original-method", "x-forwarded-method") || "GET",
-          path: told("x-original-uri", "x-forwarded-uri"),
-          host: told("x-original-host", "x-forwarded-host"),
-          scheme: told("x-forwarded-proto"),
+          method: firstHeader("x-original-method", "x-forwarded-method") || "GET",
+          path: firstHeader("x-original-uri", "x-forwarded-uri"),
+          host: firstHeader("x-original-host", "x-forwarded-host"),
+          scheme: firstHeader("x-forwarded-proto"),
           headers: Object.fromEntries(
             Object.entries(headers).flatMap(([name, value]) => {
               if (value === undefined || name.startsWith(":") || name === "x-api-key") return []
@@ -82,7 +86,7 @@ function wrong(description: string): Failure {
   return new Failure("INVALID_FIELD", { violations: [{ field: "attributes.context_extensions", description }] })
 }
 
-/** The answer that a decision is. What the application is told stands in its headers. */
+/** Converts a decision into the answer to the proxy. Its headers carry the information for the application. */
 export function toAnswer({ httpResponse }: CheckResponse, { redirectsByHeader }: Asked): AuthorizeAnswer {
   switch (httpResponse.case) {
     case "okResponse":
@@ -101,19 +105,26 @@ export function toAnswer({ httpResponse }: CheckResponse, { redirectsByHeader }:
 }
 
 /**
- * The answer where there is no decision: the error as Connect tells it. Never 401 or 403, by which a proxy would send everybody
- * to the sign-in page: 503 where it may be better in a moment, 500 where the proxy, or the service, is configured wrongly.
+ * Returns the answer if there is no decision: the error as Connect formats it. It is never 401 or 403, because a proxy
+ * would then send every user to the sign-in page. It is 503 if a retry may succeed soon, and 500 if the proxy or the
+ * service is misconfigured.
  */
 export function failedAnswer(thrown: unknown): AuthorizeAnswer {
   const error = thrown instanceof ConnectError ? thrown : new ConnectError("internal error", Code.Internal)
   return {
-    status: passing.has(error.code) ? 503 : 500,
+    status: retryable.has(error.code) ? 503 : 500,
     headers: { "content-type": "application/json" },
     body: Buffer.from(errorToJsonBytes(error, undefined)).toString(),
   }
 }
 
-const passing = new Set([Code.Unavailable, Code.ResourceExhausted, Code.DeadlineExceeded, Code.Aborted, Code.Canceled])
+const retryable = new Set([
+  Code.Unavailable,
+  Code.ResourceExhausted,
+  Code.DeadlineExceeded,
+  Code.Aborted,
+  Code.Canceled,
+])
 
 function plain(headers: readonly HeaderValueOption[]): Record<string, string> {
   return Object.fromEntries(headers.flatMap(({ header }) => (header === undefined ? [] : [[header.key, header.value]])))

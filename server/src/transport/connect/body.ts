@@ -4,14 +4,14 @@ import { waitsUntil } from "../../util/abort.js"
 import { inOwnMemory } from "../budgets/own-memory.js"
 import type { Share } from "../budgets/share.js"
 
-/** The end of a call in the form that Connect tells its client. */
+/** Returns the error of a call in the form in which Connect sends it to the client. */
 export function statusOf(error: unknown, requestId: string): unknown {
   return error instanceof Failure ? toStatus(error, requestId) : error
 }
 
-// Not a function inside of another: see foreign-errors.ts.
+// Not a nested function: see foreign-errors.ts.
 
-/** The body of a request, as it arrives; ends with the error of the call when that is over before. */
+/** Yields the body of a request as it arrives. Throws the call's error if the call ends first. */
 export async function* arriving(
   body: AsyncIterator<Uint8Array>,
   share: Share,
@@ -30,7 +30,7 @@ export async function* arriving(
     throw statusOf(error, requestId)
   } finally {
     waits.end()
-    // Its listener would keep the rest of the body from being thrown away.
+    // The iterator's listener would prevent the rest of the body from being discarded.
     body.return?.().catch(() => {})
   }
 }

@@ -6,17 +6,19 @@ import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
 import { asUnreadable } from "./foreign-errors.js"
 
-/** A call at the HTTP listener. It begins on its header; Connect reads the request once the call is let in. */
+/**
+ * A call at the HTTP listener. It begins once its header is read; Connect reads the request once the call is admitted.
+ */
 export interface HttpCall {
   readonly running: Running
-  /** Resolves when the request may be read; rejects with why the call is rejected. */
+  /** Resolves when the request may be read. Rejects with the error if the call is rejected. */
   readonly admitted: Promise<void>
-  /** The request cannot be read. */
+  /** Fails the call because its request cannot be read. */
   fail(failure: Failure): void
 }
 
 export interface HttpUnaryCall extends HttpCall {
-  /** Makes the call. */
+  /** Passes the request to the method and returns its answer. */
   answer(request: Message): Promise<Message>
 }
 
@@ -45,7 +47,7 @@ export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
   }
 }
 
-/** @param onRequest Looks at each request of the stream but the first; throws if it is one too many. */
+/** @param onRequest Called for each request of the stream except the first. Throws if there are too many. */
 export function beginStream(method: Method, incoming: Incoming, onRequest: () => void): HttpStreamCall {
   const running = method.begin(incoming)
   const { signal } = running.call
@@ -75,7 +77,7 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
       end()
     },
   )
-  // Connect may find a fault in the header yet, and never make the call.
+  // Connect may still find an error in the header and never start the stream.
   signal.addEventListener("abort", () => isMade || end(), { once: true })
   return {
     running,
@@ -98,7 +100,10 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
 }
 
 interface Fault {
-  /** A message that is too large, or a compression: what Connect says of it is what the client is told. */
+  /**
+   * Connect's error for a message that is too large or has an unsupported compression. It is sent to the client
+   * unchanged.
+   */
   asIs?: ConnectError
 }
 

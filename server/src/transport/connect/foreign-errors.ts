@@ -12,13 +12,13 @@ import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
 import { Failure, toStatus } from "../../rpc/errors.js"
 
-/** Told of every call whose request was not read: with the failure, if that is because it is no message. */
+/** Called for every call whose request could not be read. `failure` is set if the request is not a valid message. */
 export type Rejected = (code: Code, failure?: Failure) => void
 
 /**
- * Puts our own error in the place of those that Connect makes by itself when it cannot read a request: they quote what
- * they could not read, name it INTERNAL in some protocols, and have no reason. Errors of the router, which all carry
- * an ErrorInfo, pass as they are.
+ * Replaces the errors that Connect creates itself when it cannot read a request. Those errors quote the unreadable
+ * input, are INTERNAL in some protocols, and have no reason. Errors of the router all carry an ErrorInfo and pass
+ * unchanged.
  */
 export function withoutForeignErrors(
   response: UniversalServerResponse,
@@ -30,7 +30,7 @@ export function withoutForeignErrors(
     if (error === undefined || error.details.length > 0) return undefined
     if (error.code === Code.Unimplemented) {
       rejected(error.code)
-      // An unknown compression is quoted, which may be anything.
+      // Connect's message quotes the name of an unknown compression, which is arbitrary input.
       const isCount = error.rawMessage.startsWith("protocol error")
       return new ConnectError(
         isCount ? "the request must have one message" : "no such compression is taken here",
@@ -55,7 +55,7 @@ export function withoutForeignErrors(
   return { ...response, body: rewriteEnds(body, type, ownTrailer, replaced) }
 }
 
-/** The failure that an error of Connect stands for, if that is a message which it cannot read. */
+/** Returns the failure for an error of Connect if the error means that a message cannot be read. */
 export function asUnreadable(error: unknown, { input }: DescMethod): Failure | undefined {
   if (!(error instanceof ConnectError)) return undefined
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)) return undefined
@@ -64,7 +64,10 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
 }
 
-/** The field of a request that Protobuf-ES could not read from JSON: a name of the schema, the rest of its message is not. */
+/**
+ * Returns the field that Protobuf-ES could not read from JSON. It is a name of the schema; the rest of the error
+ * message is not.
+ */
 function unreadableField(message: string, input: DescMessage): string | undefined {
   const [, type, name] = /^cannot decode field (\S+)\.(\w+) from JSON: /.exec(message) ?? []
   return type === input.typeName ? input.fields.find((field) => field.name === name)?.name : undefined
@@ -72,8 +75,9 @@ function unreadableField(message: string, input: DescMessage): string | undefine
 
 type Replace = (error: ConnectError | undefined) => ConnectError | undefined
 
-// Not functions inside of the above: each generator function has a map in the old generation of V8 as soon as it is
-// called, which keeps all that the function can see, a whole request, until the next large collection.
+// Not nested functions: as soon as a generator function is called, V8 gives it a map in the old generation. The map
+// keeps everything that the function's closure can reach, such as a whole request, until the next major garbage
+// collection.
 
 async function* rewriteError(
   body: AsyncIterable<Uint8Array>,
@@ -84,7 +88,7 @@ async function* rewriteError(
   for await (const chunk of body) chunks.push(chunk)
   const bytes = Buffer.concat(chunks)
   const ours = replaced(errorFromJsonBytes(bytes, undefined, new ConnectError("", Code.Unknown)))
-  // The status is read after the first bytes of the body.
+  // Connect's caller reads the status after the first bytes of the body.
   if (ours?.code === Code.InvalidArgument) result.status = 400
   yield ours === undefined ? bytes : errorToJsonBytes(ours, undefined)
 }
@@ -100,7 +104,8 @@ async function* rewriteEnds(
   if (trailer !== undefined && ours !== undefined) setTrailerStatus(trailer, ours)
 }
 
-// Streams of Connect and all of gRPC-Web end with an envelope of their own: a flag, a length of four bytes, the end.
+// Connect streams and all gRPC-Web responses end with a special envelope: a flag, a length of four bytes, and the end
+// data.
 function rewriteEnd(chunk: Uint8Array, type: string, replaced: Replace): Uint8Array {
   const [flags = 0] = chunk
   const compressed = (flags & 1) !== 0

@@ -36,21 +36,21 @@ export interface ConnectHandlerOptions {
   router: Router
   maxMessageBytes: number
   openMethods: OpenMethods
-  /** Answers requests for paths that are no method's. @returns whether there is something at the path. */
+  /** Answers requests for paths that are not methods. @returns Whether the path exists. */
   otherwise: (request: NodeRequest, response: NodeResponse) => boolean
-  /** The connection that a request came over. */
+  /** Returns the connection of a request. */
   connectionOf: (request: NodeRequest) => Connection
 }
 
-/** What Connect is to know of a call when it has read the header. */
+/** The state of a request that is passed to Connect's handlers through its context values. */
 interface Arrival {
   readonly method: Method
   readonly connection: Connection
   readonly openMethods: OpenMethods
   readonly rejection: Failure | undefined
-  /** What closes when the request is over, or its client has gone. */
+  /** Emits "close" when the request is over or its client has disconnected. */
   readonly closing: EventEmitter
-  /** Ends the request at once. */
+  /** Aborts the request at once. */
   readonly cut: () => void
   call?: HttpUnaryCall | HttpStreamCall
 }
@@ -71,7 +71,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     ]),
   )
 
-  /** Ends a request that is for no method. */
+  /** Answers a request that is not a valid call of a method. */
   const reject = (request: NodeRequest, response: NodeResponse, how: () => void): void => {
     limitTime(closingOf(request, response), cutOf(request))
     options.connectionOf(request).turnAway()
@@ -79,9 +79,11 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   }
 
   return (request, response) => {
-    // A client that goes away is an error of the request; whoever listens may have gone a moment before it is told.
+    // A client that disconnects causes an error event of the request. Other listeners may have been removed a moment
+    // before.
     request.on("error", () => {})
-    // What Node has read at once of a connection of HTTP/1.1 comes also when the connection is cut.
+    // Node has already parsed pipelined requests of an HTTP/1.1 connection and emits them even after the connection was
+    // destroyed.
     if (!("stream" in request) && request.socket.destroyed) return
     if ("stream" in request) closeWhenAnswered(request.stream)
     else endRequest(request, response as ServerResponse)
@@ -97,8 +99,8 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       if (!options.otherwise(request, response) || connection.takeHealthRequest() > 0) connection.turnAway()
       return
     }
-    // Connect also offers GET for methods without side effects: it would put the request, an e-mail address or a token,
-    // into the URL, and that into the logs of proxies.
+    // Connect also offers GET for methods without side effects. That would put the request, such as an e-mail address
+    // or a token, into the URL and so into the logs of proxies.
     if (request.method !== "POST") return reject(request, response, () => rejectMethod(response, "POST"))
     if (!found.handler.supportedContentType(request.headers["content-type"] ?? "")) {
       return reject(request, response, () => rejectType(response))
@@ -106,7 +108,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     serve(found.handler, found.method, request, response)
   }
 
-  /** A call of Authorization.Check by GET. */
+  /** Serves a call of Authorization.Check by GET. */
   function authorize(method: Method, request: NodeRequest, response: NodeResponse): void {
     const connection = options.connectionOf(request)
     const closing = closingOf(request, response)
@@ -133,7 +135,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
         response.writeHead(status, { ...headers, "content-length": String(bytes) })
         response.end(request.method === "HEAD" ? "" : body)
       })
-      // The client is gone: there is nobody to tell.
+      // The client has disconnected and cannot receive an answer.
       .catch(() => response.destroy())
   }
 
@@ -162,7 +164,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     })
     const arrival: Arrival = { method, connection, openMethods, rejection, closing, cut }
     contextValues.set(arrivalKey, arrival)
-    // Who leaves it early must still be able to say why.
+    // The request must not be destroyed when the iteration ends early, because the error still has to be sent.
     const iterator = request.iterator({ destroyOnReturn: false })
     const body = arriving(iterator, share, () => callOf(arrival).running.call)
     handler({ ...asked, body })
@@ -174,7 +176,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
         })
         return writeAnswer(own, response, share, method.desc.methodKind === "unary")
       })
-      // The client is gone, or takes nothing: there is nobody to tell.
+      // The client has disconnected or does not read, so it cannot receive an answer.
       .catch(() => response.destroy())
   }
 }
@@ -194,7 +196,7 @@ async function answerCheck(
   return toAnswer((await call.answer(asked.request)) as CheckResponse, asked)
 }
 
-/** Begins a call when its header is read, and lets Connect read the request if it is let in. */
+/** Begins a call once its header is read, and delays Connect's reading of the request until the call is admitted. */
 async function requestGate(context: HandlerContext): Promise<void> {
   const arrival = arrivalOf(context)
   const { method, connection } = arrival
@@ -232,19 +234,19 @@ function callOf({ call }: Arrival): HttpUnaryCall | HttpStreamCall {
   return call
 }
 
-// Who is rejected, or makes no call, is told little, and need not be waited for.
+// Limits how long a client may take to receive the short answer to a rejected request.
 function limitTime(closing: EventEmitter, cut: () => void): void {
   const timer = setTimeout(cut, limits.rejectionMs)
   closing.once("close", () => clearTimeout(timer))
 }
 
-// The stream itself: the response of HTTP/2 says that it is finished only when the request is too.
+// The HTTP/2 stream is used because the HTTP/2 response finishes only when the request does, too.
 function closingOf(request: NodeRequest, response: NodeResponse): EventEmitter {
   return "stream" in request ? request.stream : response
 }
 
 function cutOf(request: NodeRequest): () => void {
-  // A request of HTTP/1.1 that was read to its end has let go of its socket.
+  // Destroys the socket, because an HTTP/1.1 request that was read to its end no longer controls its socket.
   return () => ("stream" in request ? cutStream(request.stream) : request.socket.destroy())
 }
 
@@ -253,15 +255,15 @@ function rejectMethod(response: NodeResponse, allow: string): void {
   response.end()
 }
 
-// As Connect tells its errors, for those who try it out.
+// Uses the format of Connect's errors, for developers who try out the API.
 function rejectType(response: NodeResponse): void {
   response.writeHead(415, { "content-type": "application/json" })
   const message = "content-type must be application/json, application/proto or one of gRPC"
   response.end(JSON.stringify({ code: "invalid_argument", message }))
 }
 
-// Throws where host and path make no URL: `Host: [`, or none at all in HTTP/1.0. The body is asked of the request itself:
-// the generator that would be made of it here stays in memory (see foreign-errors.ts).
+// Returns undefined if host and path are not a valid URL, as with `Host: [` or without a host in HTTP/1.0. The body is
+// read from the request itself, because a generator created here would stay in memory (see foreign-errors.ts).
 function read(request: NodeRequest, response: NodeResponse, contextValues: ContextValues) {
   try {
     return universalRequestFromNodeRequest(request, response, null, contextValues)

@@ -23,10 +23,10 @@ import {
 const withTls = { "strict-transport-security": "max-age=31536000" }
 
 /**
- * Opens the HTTP listener: Connect, gRPC-Web and gRPC over HTTP/1.1 and HTTP/2 on one port, and the probes `GET /healthz`
- * (the process lives) and `GET /readyz` (it can do its work). Rejects as `listen` does.
+ * Opens the HTTP listener: Connect, gRPC-Web and gRPC over HTTP/1.1 and HTTP/2 on one port, with the probes `GET
+ * /healthz` (the process is alive) and `GET /readyz` (it can serve calls). Rejects as `listen` does.
  *
- * It lets no other origin's page call it: there are no headers of CORS, and a preflight request is rejected.
+ * Pages of other origins cannot call it: there are no CORS headers, and a preflight request is rejected.
  */
 export async function openHttpListener(options: ListenerOptions & { readiness: Readiness }): Promise<Listener> {
   const { router, maxMessageBytes, certificate, handshakeTimeoutMs, idleTimeoutMs, log } = options
@@ -38,7 +38,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     otherwise: probes(options.readiness),
     connectionOf: (request) =>
       connections.get(("stream" in request ? request.stream.session : request.socket) ?? request) ??
-      // It has gone, and so is whoever would hear the answer.
+      // The connection was closed, so no client receives the answer.
       new Connection(maxMessageBytes, undefined),
   })
   const headers = { ...securityHeaders, ...(certificate && withTls) }
@@ -47,10 +47,10 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     ServerResponse: http1Response(headers, (socket) => connections.get(socket)?.isUnwelcome === true),
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: handshakeTimeoutMs,
-    // Longer than what balancers and agents keep an idle connection (60 s is common): who closes first must not be us,
-    // for a request may be on its way just then.
+    // Longer than load balancers and agents keep an idle connection (60 s is common). The server should not close
+    // first, because a request may be in transit at that moment.
     keepAliveTimeout: Math.min(idleTimeoutMs, limits.keepAliveMs),
-    // Beside the time that the header may take; the handler gives each method less.
+    // In addition to the timeout of the header. The handler gives each method less.
     requestTimeout: handshakeTimeoutMs + router.maxDeadlineMs,
     connectionsCheckingInterval: Math.min(handshakeTimeoutMs, 5_000),
   }
@@ -77,11 +77,11 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     sessions.add(session)
     session.once("close", () => sessions.delete(session))
   })
-  // A broken connection is the client's affair; without a listener it would be an uncaught exception.
+  // A broken connection is the client's problem. Without a listener the error would be an uncaught exception.
   http2Server.on("sessionError", () => {})
 
-  // The HTTP/1.1 server listens, so that its time-outs and its idle connections are looked after, but each connection
-  // goes to the server of the protocol that it speaks.
+  // The HTTP/1.1 server listens, so that Node applies its timeouts and handles its idle connections. Each connection is
+  // passed to the server of the protocol that it speaks.
   const accepted = certificate === undefined ? "connection" : "secureConnection"
   const toHttp1 = http1.listeners(accepted) as ((socket: Socket) => void)[]
   http1.removeAllListeners(accepted)
@@ -91,10 +91,11 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     const names = secure ? verifiedNames(socket) : undefined
     byPreface(socket, handshakeTimeoutMs, (protocol) => {
       const connection = new Connection(maxMessageBytes, names, options.keyBudgets)
-      // With TLS both sides have agreed on one before.
+      // With TLS the protocol was negotiated before, by ALPN.
       if (secure && (socket.alpnProtocol === "h2") !== (protocol === "h2")) socket.destroy()
       else if (protocol === "h2") {
-        // HTTP/1.1 answers a client that has ended its side; to HTTP/2 that is the end of the connection.
+        // HTTP/1.1 still answers a client that has closed its sending side. For HTTP/2 that is the end of the
+        // connection.
         socket.allowHalfOpen = false
         const remember = (session: http2.ServerHttp2Session) => {
           connections.set(session, connection)
@@ -104,7 +105,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
         }
         http2Server.once("session", remember)
         http2Server.emit("connection", socket)
-        // Whatever became of it, the next connection is somebody else's.
+        // Removed even if no session was created. Otherwise the listener would run for the next connection.
         http2Server.off("session", remember)
       } else {
         connections.set(socket, connection)
@@ -125,8 +126,8 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
       for (const session of sessions) session.close()
     },
     async closed(graceMs) {
-      // An idle connection of HTTP/1.1 cannot be told that it will be closed: its client may be sending just now. So it
-      // gets a moment in which a request is still answered, with "Connection: close".
+      // The client of an idle HTTP/1.1 connection cannot be informed of the close and may be sending at that moment. So
+      // idle connections stay open for a moment in which a request is still answered, with "Connection: close".
       const timer = setTimeout(() => http1.closeIdleConnections(), Math.min(graceMs / 2, 500))
       await listener.closed(graceMs)
       clearTimeout(timer)
@@ -134,14 +135,14 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
   }
 }
 
-// Every HTTP/2 connection opens with these octets (RFC 9113, section 3.4); no HTTP/1.1 request line does.
+// Every HTTP/2 connection begins with these octets (RFC 9113, section 3.4). No HTTP/1.1 request line does.
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
-// Decides by the first bytes which protocol a connection speaks. A connection that says nothing in time is closed.
+// Detects a connection's protocol from its first bytes. A connection that does not send them in time is closed.
 function byPreface(socket: Socket, timeoutMs: number, decided: (protocol: "h1" | "h2") => void): void {
   let seen: Buffer = Buffer.alloc(0)
   const giveUp = () => socket.destroy()
-  // Not the socket's own time-out: that begins anew with every byte.
+  // The socket's own timeout is not used, because it restarts with every byte.
   const timer = setTimeout(giveUp, timeoutMs)
   socket.once("close", () => clearTimeout(timer))
   socket.on("error", giveUp)

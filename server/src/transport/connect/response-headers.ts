@@ -4,10 +4,13 @@ import type { Duplex } from "node:stream"
 import { endRequest } from "../cut/end-request.js"
 import { limits } from "../limits.js"
 
-/** Header fields of every answer of a listener. */
+/** The header fields of every answer of a listener. */
 export type ResponseHeaders = Readonly<Record<string, string>>
 
-/** It serves programs, not pages: what a browser or a cache shows or keeps of it would be a mistake or an attack. */
+/**
+ * The service answers programs and has no pages. If a browser rendered an answer or a cache stored it, that would be a
+ * mistake or an attack.
+ */
 export const securityHeaders: ResponseHeaders = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'",
@@ -15,19 +18,19 @@ export const securityHeaders: ResponseHeaders = {
   "x-content-type-options": "nosniff",
 }
 
-/** The responses that a connection still has to send. */
+/** The unfinished responses of each connection. */
 const unfinished = new WeakMap<Duplex, Set<http.ServerResponse>>()
 
 /** Connections whose clients were told to close them. */
-const told = new WeakSet<Duplex>()
+const toldToClose = new WeakSet<Duplex>()
 
 /**
- * The class of response for a server of HTTP/1.1. Node answers some requests without asking the handler (no host, an
- * expectation that nobody meets): those answers have the header fields too.
+ * Creates the response class of an HTTP/1.1 server. Node answers some requests without calling the handler (without a
+ * host, or with an unsupported expectation). Those answers have the header fields, too.
  *
- * @param isUnwelcome whether the client of a connection is to close it when it has read an answer, which says so: asked when the
- *   answer begins. The connection is not closed for it, because a client that still sends could lose the answer with it; who
- *   makes another request over it is cut off. Default: never.
+ * @param isUnwelcome Whether the client is to close its connection after an answer, which then says so. Called when the
+ * answer begins. The server does not close the connection itself, because a client that is still sending could lose the
+ * answer. If the client makes another request over it, the connection is destroyed. Default: never.
  */
 export function http1Response(
   headers: ResponseHeaders,
@@ -36,7 +39,10 @@ export function http1Response(
   const fields = new Map(Object.entries(headers))
   return class<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
     readonly #connection: Duplex
-    /** Node's own, for its `maxRequestsPerSocket`: with it the header says "Connection: close", and the connection stays open. */
+    /**
+     * Node's internal flag for `maxRequestsPerSocket`. If it is set, the header says "Connection: close" and the
+     * connection stays open.
+     */
     declare maxRequestsOnConnectionReached: boolean | undefined
 
     constructor(...options: ConstructorParameters<typeof http.ServerResponse<Request>>) {
@@ -46,16 +52,16 @@ export function http1Response(
       this.#connection = socket
       const others = unfinished.get(socket) ?? new Set()
       unfinished.set(socket, others.add(this))
-      // Node would take as many as there are in what it has read.
-      if (others.size > limits.pipelinedRequests || told.has(socket)) socket.destroy()
+      // Node would accept as many pipelined requests as it has read.
+      if (others.size > limits.pipelinedRequests || toldToClose.has(socket)) socket.destroy()
       this.once("close", () => others.delete(this))
     }
 
     override writeHead(...status: unknown[]): this {
       if (isUnwelcome(this.#connection)) {
-        told.add(this.#connection)
+        toldToClose.add(this.#connection)
         if (this.maxRequestsOnConnectionReached !== undefined) this.maxRequestsOnConnectionReached = true
-        // A version of Node that does not have it: the connection is closed with the answer.
+        // This version of Node does not have the flag. The connection is closed after the answer instead.
         else this.shouldKeepAlive = false
       }
       return Reflect.apply(super.writeHead, this, status)
@@ -63,7 +69,7 @@ export function http1Response(
   }
 }
 
-/** The same for a server of HTTP/2. */
+/** Creates the response class of an HTTP/2 server. */
 export function http2Response(headers: ResponseHeaders): typeof http2.Http2ServerResponse {
   const fields = Object.entries(headers)
   return class<Request extends http2.Http2ServerRequest> extends http2.Http2ServerResponse<Request> {
@@ -80,11 +86,11 @@ const statuses: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** Answers what is no request of HTTP/1.1 as Node does, with the header fields of the others. */
+/** Answers malformed HTTP/1.1 requests as Node does, with the header fields of the other answers. */
 export function answerClientErrors(server: http.Server, headers: ResponseHeaders): void {
   const fields = Object.entries({ connection: "close", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    // In the middle of another answer it would be read as a part of that.
+    // In the middle of another answer the client would read it as a part of that answer.
     const isAnswering = [...(unfinished.get(socket) ?? [])].some((response) => response.headersSent)
     const status = statuses[error.code ?? ""] ?? 400
     if (socket.writable && !isAnswering)
@@ -94,9 +100,9 @@ export function answerClientErrors(server: http.Server, headers: ResponseHeaders
 }
 
 /**
- * Answers requests with an expectation that nobody meets as Node does, but reads little of their bodies.
+ * Rejects requests with an expectation as Node does, but reads little of their bodies.
  *
- * @param onRejected Hears of each, before it is answered.
+ * @param onRejected Called for each such request before it is answered.
  */
 export function rejectExpectations(
   server: http.Server,

@@ -31,7 +31,7 @@ afterEach(() => {
 
 const portOf = (one: { address(): unknown }) => (one.address() as AddressInfo).port
 
-/** A client with a stream that stays open. */
+/** Connects a client with a stream that stays open. */
 async function open(port: number) {
   const client = http2.connect(`http://127.0.0.1:${port}`)
   client.on("error", () => {})
@@ -41,7 +41,7 @@ async function open(port: number) {
   return client
 }
 
-test("a client that does not read is cut off while it has a stream, and one that answers is not", async () => {
+test("a client that does not read is disconnected while it has a stream, and a client that answers is not", async () => {
   const well = await open(portOf(server))
   let toServer: Socket | undefined
   const between = createServer((socket) => {
@@ -52,7 +52,7 @@ test("a client that does not read is cut off while it has a stream, and one that
   between.listen(0, "127.0.0.1")
   await once(between, "listening")
   const deaf = await open(portOf(between))
-  // From here on nothing of what the server says is read.
+  // From here on the client receives nothing from the server.
   toServer?.unpipe().pause()
   await once(sessions[1] as http2.ServerHttp2Session, "close")
   expect(sessions[0]?.destroyed).toBe(false)
@@ -62,9 +62,9 @@ test("a client that does not read is cut off while it has a stream, and one that
   between.close()
 })
 
-test("a service that stands still itself does not blame its clients", async () => {
+test("clients are not disconnected because the service itself was blocked", async () => {
   const client = await open(portOf(server))
-  // The client is in this process: neither of both can do anything meanwhile.
+  // The client is in the same process, so both sides are blocked meanwhile.
   for (let turn = 0; turn < 3; turn++) {
     const until = performance.now() + 450
     while (performance.now() < until);

@@ -2,18 +2,21 @@ import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
 import { limits } from "../limits.js"
 
-/** How often is looked within that time. A service that stands still itself must not blame its clients: it looks again. */
+/**
+ * The number of checks within the timeout. A single check could blame clients for a pause of the service itself, so it
+ * checks again.
+ */
 const looks = 2
 
 /**
- * Closes a connection of HTTP/2 whose client does not answer a PING while it has streams open: it has gone without a word,
- * stands still, or does not read what it is told.
+ * Closes an HTTP/2 connection whose client does not answer a PING while it has open streams. Such a client has
+ * disappeared without closing, is stalled, or does not read.
  *
- * @param ms how long it may take, in milliseconds; half as much more at the most.
+ * @param ms The time to answer, in milliseconds. Detection can take up to half as much longer.
  */
 export function cutSilent(session: ServerHttp2Session, socket: Socket, ms: number = limits.pingMs): void {
   let streams = 0
-  /** How often was looked since the PING; undefined if there is none to be answered. */
+  /** The number of checks since the PING was sent; undefined if none is outstanding. */
   let looked: number | undefined
   const look = () => {
     if (looked !== undefined) {

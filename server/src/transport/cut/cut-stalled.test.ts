@@ -5,7 +5,7 @@ import { cutStalled } from "./cut-stalled.js"
 
 let server: Server
 
-/** A server that says more than a socket holds, and what it makes of each connection. */
+/** Starts a server whose connections are served by `speak`, and connects a client to it. */
 async function start(ms: number, speak: (socket: Socket) => void, clock?: () => number): Promise<Socket> {
   server = createServer(speak)
   cutStalled(server, ms, clock)
@@ -21,7 +21,7 @@ afterEach(() => {
 
 const much = Buffer.alloc(32 * 1024 * 1024)
 
-test("a connection whose client takes nothing of what waits is closed", async () => {
+test("a connection whose client accepts none of the queued data is closed", async () => {
   const ended = Promise.withResolvers<void>()
   const client = await start(200, (socket) => {
     socket.on("error", () => {})
@@ -33,9 +33,10 @@ test("a connection whose client takes nothing of what waits is closed", async ()
   client.destroy()
 })
 
-test("one whose client takes it slowly is not, nor one for which nothing waits", async () => {
+test("a connection whose client reads slowly stays open, as does one without queued data", async () => {
   const parts = 512
-  // Time passes only as the client takes something: a machine that stands still is not a client that does.
+  // The clock advances only as the client receives data, so that a pause of the machine does not count as a stalled
+  // client.
   let now = 0
   const speak = async (socket: Socket) => {
     socket.on("error", () => {})
@@ -43,8 +44,8 @@ test("one whose client takes it slowly is not, nor one for which nothing waits",
       await new Promise((resolve) => socket.write(much.subarray(0, 65536), resolve))
   }
   const client = await start(600, speak, () => now)
-  // More than three seconds in all: five times as long as a client may take nothing. So long in fact too, for the server
-  // to look often.
+  // More than three seconds in total: five times the longest time without progress. It also takes that long in reality,
+  // so that the server checks often.
   let received = 0
   const all = Promise.withResolvers<void>()
   client.on("data", (chunk: Buffer) => {
@@ -57,7 +58,7 @@ test("one whose client takes it slowly is not, nor one for which nothing waits",
   const closed = once(client, "close")
   await Promise.race([all.promise, closed])
   now += 10_000
-  // The server looks several times, and nothing happens.
+  // The server checks several times and closes nothing.
   expect(await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 1_000, "still open"))])).toBe(
     "still open",
   )

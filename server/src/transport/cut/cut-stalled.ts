@@ -2,18 +2,18 @@ import type { Server, Socket } from "node:net"
 import { limits } from "../limits.js"
 
 /**
- * Closes connections of a server whose clients take nothing of what waits for them: none of its writes was taken whole. What
- * waits over HTTP/2 does not show at the socket: its streams have a time of their own (see share.ts).
+ * Closes connections whose clients accept nothing of the data that is queued for them: none of the writes was
+ * completed. Data queued by HTTP/2 is not visible at the socket; its streams have their own timeout (see share.ts).
  *
- * @param ms how long a client may take nothing, in milliseconds; a quarter more at the most.
- * @param clock a clock for durations, in milliseconds.
+ * @param ms How long a client may make no progress, in milliseconds. Detection can take up to a quarter longer.
+ * @param clock A clock for durations, in milliseconds.
  */
 export function cutStalled(
   server: Server,
   ms: number = limits.socketMs,
   clock: () => number = () => performance.now(),
 ): void {
-  /** Of each socket for which something waits: how much was taken, and since when no more is. */
+  /** For each socket with queued data: the bytes that were sent, and since when that number has not changed. */
   const stalled = new Map<Socket, { taken: number; since: number }>()
   const sockets = new Set<Socket>()
   const look = () => {
@@ -36,7 +36,7 @@ export function cutStalled(
       stalled.delete(socket)
     })
   }
-  // With TLS what waits shows at the socket that speaks it.
+  // With TLS, queued data is visible at the TLS socket.
   server.prependListener("connection", add)
   server.prependListener("secureConnection", add)
   server.once("close", () => clearInterval(timer))

@@ -1,31 +1,33 @@
 import { constants, type Http2Session, type Http2Stream } from "node:http2"
 import { limits } from "../limits.js"
 
-/** Ends a stream at once, with all that waits for its client. */
+/** Aborts a stream at once and discards everything that is queued for its client. */
 export function cut(stream: Http2Stream): void {
   stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
-  // What waits to be sent is let go of now, not when the client has space for the reset.
+  // Releases the queued data now. Otherwise it would stay until the client has space for the reset.
   stream.destroy()
 }
 
 /**
- * Closes a stream soon after its answer was sent, if its client has more to send: or it would stay open for as long as the
- * client likes. What comes until then is read and thrown away; of a call that was rejected, only a little.
+ * Closes a stream soon after its answer was sent if its client is still sending. Otherwise the stream would stay open
+ * for as long as the client likes. Data that arrives until then is read and discarded. For a rejected call only a
+ * little is read.
  */
 export function closeWhenAnswered(stream: Http2Stream): void {
   stream.once("wantTrailers", closeSoon)
   stream.once("finish", closeAfterHeaders)
 }
 
-// It comes before the trailers do, where there are any: then somebody listens beside us who will send them.
+// "finish" comes before the trailers, if there are any. In that case a second listener for "wantTrailers" exists, which
+// sends them.
 function closeAfterHeaders(this: Http2Stream): void {
   if (this.sentTrailers === undefined && this.listenerCount("wantTrailers") <= 1) closeSoon.call(this)
 }
 
-// The end of the request may stand right behind its header, and be read in this same turn of the event loop.
+// The end of the request may directly follow its header and be read in the same turn of the event loop.
 function closeSoon(this: Http2Stream): void {
   if (this.readableEnded) return
-  // Node closes at once what nobody has begun to read.
+  // Otherwise Node closes a stream at once if its request was not read.
   this.pause()
   setImmediate(linger, this)
 }
@@ -33,31 +35,32 @@ function closeSoon(this: Http2Stream): void {
 const admitted = new WeakSet<object>()
 
 /**
- * Lets the client of a stream that was let in send the rest of its request for a moment, when it is answered early. A
- * client of Node whose streams are reset while it sends has less and less memory for the others of its connection.
+ * Lets the client of an admitted stream send the rest of its request for a moment if the call is answered early. Each
+ * stream that is reset while a Node client sends leaves the client less memory for the other streams of its connection.
  */
 export function letFinish(stream: object): void {
   admitted.add(stream)
 }
 
-/** Whether a stream, or a response of HTTP/1.1, was let in. */
+/** Returns whether a stream, or an HTTP/1.1 response, belongs to an admitted call. */
 export function mayFinish(stream: object): boolean {
   return admitted.has(stream)
 }
 
 const lingering = new WeakMap<Http2Session, { streams: number }>()
 
-// Not closed at once: a reset takes the place of headers that HTTP/2 has not sent yet.
+// The stream is not closed at once, because a reset would replace headers that HTTP/2 has not sent yet.
 function linger(stream: Http2Stream): void {
   const { session } = stream
   if (session === undefined || stream.destroyed || stream.readableEnded || stream.state.remoteClose === 1) {
-    // All is there: what nobody has read is thrown away, so that the stream comes to its end.
+    // The request is complete. Unread data is discarded, so that the stream ends.
     stream.resume()
     return
   }
   const count = lingering.get(session) ?? { streams: 0 }
   lingering.set(session, count)
-  // What has come is read in any case: Node counts what nobody reads against the memory of the connection, for good.
+  // Data that has arrived is always read, because Node permanently counts unread data against the memory of the
+  // connection.
   stream.resume()
   if (count.streams >= limits.lingeringStreams) {
     stream.close()

@@ -3,18 +3,18 @@ import { limits } from "../limits.js"
 import { mayFinish } from "./cut.js"
 
 /**
- * What is answered before it is whole must not stay in the way of the connection's next request. A little of the rest is read
- * and thrown away; if that takes long, the connection is closed.
+ * Discards the rest of a request that is answered before it is complete, so that it does not block the connection's
+ * next request. Only a little is read. If that takes too long, the connection is closed.
  */
 export function endRequest(request: IncomingMessage, response: ServerResponse): void {
-  // Before the listener of Node, which would read and throw away as much as comes.
+  // Runs before Node's own listener, which would read and discard an unlimited amount.
   response.prependOnceListener("finish", () => {
     let left: number = mayFinish(response) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
-    // By a listener, which also takes over from a reader that lets go later.
+    // A listener, because it also takes over when another reader stops later.
     request
       .on("data", (chunk: Buffer) => {
         left -= chunk.length
-        // Closed at once, the connection would take the answer along that the client has not read.
+        // Closing the connection at once could lose the answer that the client has not read yet.
         if (left < 0) request.pause()
       })
       .resume()

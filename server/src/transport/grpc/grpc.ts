@@ -28,24 +28,24 @@ import { handover } from "./handover.js"
 import { serveStream, serveUnary } from "./method.js"
 import { type GrpcStream, takeStreams } from "./streams.js"
 
-/** The length of the preface of HTTP/2 (RFC 9113, section 3.4). */
+/** The length of the HTTP/2 connection preface (RFC 9113, section 3.4), in bytes. */
 const prefaceBytes = 24
 
 /**
- * Opens the gRPC listener, served by grpc-js. Rejects as `listen` does.
+ * Opens the gRPC listener, which grpc-js serves. Rejects as `listen` does.
  *
- * With a version of grpc-js whose server of HTTP/2 cannot be found it is served as the HTTP listener is, which speaks gRPC
- * too, only more slowly: nothing else would bound its streams.
+ * If the HTTP/2 server inside this version of grpc-js cannot be found, nothing would bound its streams. The listener is
+ * then opened as the HTTP listener is, which also serves gRPC, but more slowly.
  */
 export async function openGrpcListener(options: ListenerOptions & { readiness: Readiness }): Promise<Listener> {
-  // It writes headers that it cannot read to the error output, keys and cookies too.
+  // grpc-js would write headers that it cannot parse to the error output, including keys and cookies.
   setLogVerbosity(logVerbosity.NONE)
   const { certificate, router, handshakeTimeoutMs, keyBudgets, maxMessageBytes, openMethods, log } = options
   const server = new Server({
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.max_concurrent_streams": limits.maxConcurrentStreams,
-    // What channelz would count of each call, nobody could ask for.
+    // The service does not expose channelz, so its statistics of each call would be useless.
     "grpc.enable_channelz": 0,
   })
   const calls = handover()
@@ -73,7 +73,7 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
   const { maxDeadlineMs } = router
   const onStream = (method: Method, stream: GrpcStream) => {
     const connection = connectionOf(stream.stream)
-    // The connection went in the same moment.
+    // The connection was closed at the same moment.
     if (connection === undefined) return
     const { share, rejection } = shareOf(stream.stream, {
       method,
@@ -93,7 +93,7 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
   takeStreams(http2Server, router, onStream, (stream) => connectionOf(stream)?.turnAway())
   const asksClients = certificate?.asksClients === true
   const accept = (socket: Socket) => {
-    // A connection that does not say in time that it speaks HTTP/2 is closed.
+    // Closes a connection that does not send the HTTP/2 preface in time.
     const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), handshakeTimeoutMs)
     socket.once("close", () => clearTimeout(timer))
     const names = socket instanceof TLSSocket && asksClients ? verifiedNames(socket) : undefined
@@ -106,7 +106,7 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
     }
     http2Server.once("session", remember)
     injector.injectConnection(socket)
-    // Whatever became of it, the next connection is somebody else's.
+    // Removed even if no session was created. Otherwise the listener would run for the next connection.
     http2Server.off("session", remember)
   }
   const acceptor =
@@ -126,20 +126,21 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
     address: listener.address,
     stopAccepting() {
       listener.stop()
-      // Tells every client to take its next calls elsewhere, and lets those active finish.
+      // Sends a GOAWAY on every connection, so that clients make their next calls elsewhere. Active calls may finish.
       server.tryShutdown(() => {})
     },
     closed: listener.closed,
   }
 }
 
-// grpc-js makes its server of HTTP/2 by itself, and has no public way to it.
+// grpc-js creates its HTTP/2 server itself and has no public access to it.
 function http2ServerOf(server: Server): Http2Server | undefined {
   const { http2Servers } = server as unknown as { http2Servers?: Map<Http2Server, unknown> }
   return http2Servers instanceof Map ? [...http2Servers.keys()][0] : undefined
 }
 
-// Messages pass grpc-js as bytes: a request that cannot be decoded is then the caller's fault by our own words.
+// grpc-js passes messages through as bytes. A request that cannot be decoded is therefore rejected with this service's
+// own error.
 function methodDefinition(method: DescMethod): MethodDefinition<Uint8Array, Uint8Array> {
   const asIs = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return {

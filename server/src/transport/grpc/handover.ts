@@ -5,25 +5,32 @@ import type { GrpcStream } from "./streams.js"
 export type UnaryCall = ServerUnaryCall<Buffer, Uint8Array>
 export type StreamCall = ServerWritableStream<Buffer, Uint8Array> | ServerDuplexStream<Buffer, Uint8Array>
 
-/** A call as grpc-js hands it to a handler; `answer` is there for a unary one. */
+/** A call as grpc-js passes it to a handler. `answer` is set for a unary call. */
 export interface HandedCall {
   readonly call: UnaryCall | StreamCall
   readonly answer: sendUnaryData<Uint8Array> | undefined
 }
 
-/** Leads a stream whose header we have read through grpc-js, which reads its request, back to the call it belongs to. */
+/**
+ * Passes a stream whose header was already read to grpc-js, which reads the request, and finds the matching call again
+ * in the handler that grpc-js calls.
+ */
 export interface Handover {
-  /** Has grpc-js serve the stream. Resolves when its handler is called: for a unary call, when the request is whole. */
+  /**
+   * Passes the stream to grpc-js. Resolves when its handler is called. For a unary call this is when the request is
+   * complete.
+   */
   give(stream: GrpcStream): Promise<HandedCall>
-  /** To be called by every handler. */
+  /** Receives the call from grpc-js. Every handler must call it. */
   take(call: UnaryCall | StreamCall, answer?: sendUnaryData<Uint8Array>): void
 }
 
-/** The header by which a handler finds the call. What a client sends under this name is overwritten. */
+/** The header that carries the id by which a handler finds the call. A value sent by the client is overwritten. */
 const callHeader = "authwire-call"
 
 export function handover(): Handover {
-  // A Map may hold on to what has left it (see rpc/active-calls.ts): so it has no call itself.
+  // A Map can keep deleted entries in memory (see rpc/active-calls.ts). Therefore an entry does not hold the call
+  // itself, and its `resolve` is cleared when the stream closes.
   const given = new Map<string, { resolve: ((handed: HandedCall) => void) | undefined }>()
   let last = 0
   return {
@@ -38,11 +45,12 @@ export function handover(): Handover {
           entry.resolve = undefined
         })
         headers[callHeader] = id
-        // The deadline is kept by the router. One that cannot be read is left to grpc-js, which says so.
+        // The router enforces the deadline. A timeout that cannot be parsed is left to grpc-js, which reports the
+        // error.
         if (grpcTimeout(headers) !== undefined) delete headers["grpc-timeout"]
         serve()
-        // Node tells of the end of a request without a byte as soon as it comes, also while the call waits to be let in. grpc-js,
-        // which did not listen then, would wait for it for as long as the connection is open.
+        // Node emits "end" for a request without a byte as soon as the end arrives, even while the call waits to be
+        // admitted. grpc-js was not listening then and would wait for it for as long as the connection is open.
         if (stream.readableEnded) stream.emit("end")
       }),
     take: (call, answer) => given.get(idOf(call.metadata))?.resolve?.({ call, answer }),

@@ -14,7 +14,7 @@ import { letFinish } from "../cut/cut.js"
 import type { HandedCall, Handover, StreamCall, UnaryCall } from "./handover.js"
 import { endWithStatus, type GrpcStream, onlyIdentity } from "./streams.js"
 
-/** A call at the gRPC listener, of which only the header was read. */
+/** A call at the gRPC listener of which only the header was read. */
 export interface GrpcArrival {
   readonly method: Method
   readonly incoming: Incoming
@@ -41,7 +41,7 @@ export function serveUnary(arrival: GrpcArrival): void {
         handed?.answer?.(null, answer)
       } else throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), running.call.requestId)
     })
-    // Also where grpc-js throws because it cannot send: then the client has gone, and nobody is told.
+    // Also runs if grpc-js throws because it cannot send. The client has then disconnected and receives no status.
     .catch((error: unknown) => endWithStatus(stream.stream, wireStatus(error)))
     .finally(running.end)
 }
@@ -56,7 +56,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   const call = () => {
     handing ??= orAborted(give(arrival), signal).then(({ call }) => {
       handed = call as StreamCall
-      // grpc-js reports a broken request stream as an error event; the iteration below sees it too.
+      // grpc-js reports a broken request stream as an error event. The iteration below also receives it.
       handed.on("error", () => running.cancel())
       handed.sendMetadata(answerHeader)
       return handed
@@ -66,7 +66,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   async function* requests(): AsyncIterable<Message> {
     const from = await call()
     if ("request" in from) yield codec.decode(from.request)
-    // A stream that its reader leaves early must still be able to say why.
+    // The stream must not be destroyed when the iteration ends early, because the status still has to be sent over it.
     else {
       let isFirst = true
       try {
@@ -77,7 +77,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
           yield codec.decode(bytes)
         }
       } catch (cause) {
-        // grpc-js has told the client what is wrong with its request, or the client has gone.
+        // Either grpc-js has already answered the client with the error of its request, or the client has disconnected.
         throw cause instanceof Failure ? cause : new Failure("CANCELLED", { cause })
       }
       if (share.isPartial) throw new Failure("INVALID_FIELD", { violations: [notWhole] })
@@ -95,8 +95,9 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
         share.taken()
         resolve()
       })
-      // One on its way, one that waits. The stream would take sixteen, of any size, from those who do not read.
-      // Once the call is over, the method says why.
+      // At most two messages are outstanding: one in transit and one queued. Otherwise the stream would buffer sixteen
+      // messages, of any size, for a client that does not read. If the call is over, the error of the wait is ignored,
+      // because the method throws the reason.
       if (last !== undefined) await waits.for(last).catch(() => {})
       last = sent
     }
@@ -112,7 +113,8 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   }
 }
 
-// An error ends the reading, and that destroys the stream: the status would be lost behind an answer that is on its way.
+// An error ends the reading of the request, and that destroys the stream. The status is therefore sent only after an
+// answer that is still in transit. Otherwise it would be lost.
 function failWhenSent(call: StreamCall, answer: Promise<void> | undefined, error: unknown): void {
   const fail = () => call.emit("error", toServiceError(error))
   if (answer === undefined) fail()
@@ -121,7 +123,7 @@ function failWhenSent(call: StreamCall, answer: Promise<void> | undefined, error
 
 const notWhole = { field: "request", description: "ends within a message" }
 
-// No cache between client and service may keep an answer, and no client should compress its requests.
+// No cache between the client and the service may store an answer, and clients should not compress their requests.
 const answerHeader = new Metadata()
 answerHeader.set("cache-control", "no-store")
 for (const [name, value] of Object.entries(onlyIdentity)) answerHeader.set(name, value)
@@ -132,12 +134,12 @@ function begin({ method, incoming, stream: { stream } }: GrpcArrival): Running {
   return running
 }
 
-/** Has grpc-js read the request of a call that was let in, when it is its turn. */
+/** Lets grpc-js read the request of a call that was admitted and has its slot. */
 async function give({ method, stream, share, handover }: GrpcArrival): Promise<HandedCall> {
   if (!method.isOpen) letFinish(stream.stream)
   pushInOwnMemory(stream.stream)
   const handed = handover.give(stream)
-  // Beside grpc-js, which has paused the stream and decides when it is read.
+  // A second listener beside that of grpc-js, which has paused the stream and decides when it is read.
   stream.stream.on("data", (chunk: Buffer) => share.received(chunk))
   return handed
 }

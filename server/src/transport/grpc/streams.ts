@@ -5,24 +5,24 @@ import { status as codes } from "@grpc/grpc-js"
 import type { Method, Router } from "../../rpc/router.js"
 import { closeWhenAnswered } from "../cut/cut.js"
 
-/** A stream of a method, of which only the header was read. */
+/** A stream for a known method, of which only the header was read. */
 export interface GrpcStream {
   readonly stream: ServerHttp2Stream
   readonly headers: IncomingHttpHeaders
-  /** Has grpc-js read the request and write the answer. */
+  /** Lets grpc-js read the request and write the answer. */
   serve(): void
 }
 
 /**
- * Takes the streams of HTTP/2 before grpc-js does: what grpc-js makes of a stream stays in memory as long as the stream is
- * open, and it reads the request of a unary call before it tells anybody. So whoever may not make a call costs little more
- * than the header, and is told so at once.
+ * Handles HTTP/2 streams before grpc-js does. The state that grpc-js creates for a stream stays in memory as long as
+ * the stream is open, and grpc-js reads the request of a unary call before it calls any handler. Here a rejected call
+ * costs little more than its header, and it is answered at once.
  */
 export function takeStreams(
   server: Http2Server,
   { services }: Router,
   onStream: (method: Method, stream: GrpcStream) => void,
-  /** Hears of those that are for no method. */
+  /** Called for each stream that is rejected because it is not for a method, is not gRPC or is compressed. */
   onRejected: (stream: ServerHttp2Stream) => void,
 ): void {
   const methods = new Map(
@@ -43,18 +43,18 @@ export function takeStreams(
       return
     }
     if (!isGrpc(headers)) end(stream, unsupported)
-    // A path may hold anything, a key too: it is not repeated.
+    // The error does not repeat the path, because it may contain anything, including a key.
     else endWithStatus(stream, method === undefined ? noSuchMethod : notDecompressed)
     onRejected(stream)
   })
 }
 
-/** Ends a stream with an error, if nothing was answered yet. Whatever is answered later goes nowhere. */
+/** Ends a stream with an error unless its headers were already sent. Any later answer is discarded. */
 export function endWithStatus(stream: ServerHttp2Stream, status: Pick<Status, "code" | "message" | "details">): void {
   if (stream.headersSent) return
   end(stream, trailersOf(status as Status))
-  // If grpc-js still reads the request, and cannot read it, it answers too: as that is not possible, it would throw where
-  // nobody catches.
+  // If grpc-js is still reading the request and cannot parse it, it answers too. A second `respond` would throw an
+  // uncaught error.
   stream.respond = ignore
 }
 
@@ -63,8 +63,8 @@ function end(stream: ServerHttp2Stream, headers: http2.OutgoingHttpHeaders): voi
   stream.respond(headers, { endStream: true })
 }
 
-// A stream that has ended stays in memory until the next large collection: not also what listened to it, nor what a
-// listener made for this one stream could see.
+// An ended stream stays in memory until the next major garbage collection. Removing its listeners releases them and
+// everything that their closures can reach.
 function letGo(this: ServerHttp2Stream): void {
   this.removeAllListeners()
   this.on("error", ignore)
@@ -76,7 +76,10 @@ function isGrpc(headers: IncomingHttpHeaders): boolean {
   return headers["content-type"]?.startsWith("application/grpc") ?? false
 }
 
-/** A message of a few kilobytes can become one of megabytes, which nothing would count: grpc-js decompresses whatever comes. */
+/**
+ * Whether the request is compressed. grpc-js decompresses every message, and nothing would limit that: a few kilobytes
+ * can become megabytes.
+ */
 function isCompressed({ "grpc-encoding": encoding }: IncomingHttpHeaders): boolean {
   return encoding !== undefined && encoding !== "identity"
 }
@@ -87,10 +90,10 @@ const unsupported = { ":status": http2.constants.HTTP_STATUS_UNSUPPORTED_MEDIA_T
 const notDecompressed = { code: codes.UNIMPLEMENTED, message: "no such compression is taken here", details: [] }
 const noSuchMethod = { code: codes.UNIMPLEMENTED, message: "no such method", details: [] }
 
-// Under a flood many calls have the same error.
+// Caches the encoded trailers by status, because many calls have the same error under a flood.
 const known = new WeakMap<object, Record<string, string | number>>()
 
-/** The one header of an answer that is an error only. */
+/** Returns the header block of an answer that consists only of an error. */
 function trailersOf(status: Status): Record<string, string | number> {
   let trailers = known.get(status)
   if (trailers === undefined) {

@@ -5,17 +5,17 @@ import type { Logger } from "pino"
 import { codeOf, watchFiles } from "../../util/watch-file.js"
 import { secureContextOptions } from "./secure-context.js"
 
-/** The files of a TLS certificate, in PEM. */
+/** The paths of the PEM files of a TLS certificate. */
 export interface CertificateFiles {
-  /** The certificate, followed by those between it and its root. */
+  /** The certificate, followed by the intermediate certificates between it and its root. */
   cert: string
-  /** Its private key, without a pass phrase. */
+  /** Its private key, without a passphrase. */
   key: string
-  /** The certificates that may sign those of clients; undefined: clients are not asked for one. */
+  /** The CA certificates for client certificates. Undefined: clients are not asked for a certificate. */
   clientCa: string | undefined
 }
 
-/** A file that cannot be used. The message names the rule, and never repeats what is in the file. */
+/** The error for an unusable file. The message names the violated rule and never repeats the file's content. */
 export class CertificateError extends Error {
   override readonly name = "CertificateError"
   readonly file: keyof CertificateFiles
@@ -29,11 +29,11 @@ export class CertificateError extends Error {
 /** The certificate in use. */
 export interface CertificateSource {
   readonly asksClients: boolean
-  /** What new connections get now. */
+  /** Returns the options for new connections. */
   current(): SecureContextOptions
-  /** Calls back with each certificate that comes later. */
+  /** Registers a listener for each later certificate. */
   onChange(listener: (options: SecureContextOptions) => void): void
-  /** Looks at the files no more. */
+  /** Stops watching the files. */
   stop(): void
 }
 
@@ -41,9 +41,9 @@ const dayMs = 86_400_000
 const soonMs = 7 * dayMs
 
 /**
- * Reads a certificate, and again whenever its files change, which it sees within two seconds, be they written over,
- * replaced or reached by another link. Files that do not fit together are logged, and the certificate before them
- * stays. Throws CertificateError if they do not at the start.
+ * Reads a certificate, and reads it again whenever its files change. A change is detected within two seconds, whether a
+ * file is overwritten, replaced or reached through a changed link. If changed files do not fit together, an error is
+ * logged and the previous certificate stays in use. Throws CertificateError if they do not fit together at the start.
  */
 export function watchCertificate(files: CertificateFiles, log: Logger): CertificateSource {
   const listeners: ((options: SecureContextOptions) => void)[] = []
@@ -64,7 +64,7 @@ export function watchCertificate(files: CertificateFiles, log: Logger): Certific
   const watch = watchFiles({
     paths: files,
     texts,
-    // Files that are being replaced one after the other fit together again at the next look.
+    // Files that are replaced one after the other may fit together again at the next check.
     patience: 2,
     take(changed) {
       checked = check(changed)

@@ -1,7 +1,7 @@
 import { constants } from "node:crypto"
 import type { SecureContextOptions } from "node:tls"
 
-// Those of TLS 1.2 have forward secrecy and are AEADs: HTTP/2 forbids the others (RFC 9113, section 9.2.2).
+// The TLS 1.2 suites have forward secrecy and are AEADs. HTTP/2 forbids all others (RFC 9113, section 9.2.2).
 const ciphers = [
   "TLS_AES_256_GCM_SHA384",
   "TLS_CHACHA20_POLY1305_SHA256",
@@ -14,9 +14,12 @@ const ciphers = [
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":")
 
-/** The TLS that a listener speaks with this certificate: 1.2 and 1.3. `ca` signs the certificates of clients. */
+/**
+ * Returns the TLS options of a listener with this certificate: TLS 1.2 and 1.3. `ca` verifies the certificates of
+ * clients.
+ */
 export function secureContextOptions(pem: { cert: string; key: string; ca: string | undefined }): SecureContextOptions {
-  // A resumed session would not have its client's certificate verified again: it may have expired since.
+  // A resumed session would not verify the client's certificate again, which may have expired since.
   const tickets = pem.ca === undefined ? 0 : constants.SSL_OP_NO_TICKET
   return {
     cert: pem.cert,

@@ -2,7 +2,7 @@ import type { Server, TLSSocket, TlsOptions } from "node:tls"
 import type { Logger } from "pino"
 import type { CertificateSource } from "./certificate.js"
 
-/** What a server of Node needs to speak TLS. */
+/** Returns the TLS options of a Node server. */
 export function tlsServerOptions(
   certificate: CertificateSource,
   options: { protocols: string[]; handshakeTimeoutMs: number },
@@ -12,12 +12,12 @@ export function tlsServerOptions(
     ALPNProtocols: options.protocols,
     handshakeTimeout: options.handshakeTimeoutMs,
     requestCert: certificate.asksClients,
-    // Node would turn away those without a certificate, too; see `admits`.
+    // Otherwise Node would also reject clients without a certificate; see `admits`.
     rejectUnauthorized: false,
   }
 }
 
-/** Gives new connections the certificate of the moment, and ends those that fail at the handshake. */
+/** Gives new connections the current certificate, and destroys connections whose handshake fails. */
 export function followCertificate(server: Server, certificate: CertificateSource, log: Logger): void {
   certificate.onChange((options) => server.setSecureContext(options))
   server.removeAllListeners("tlsClientError")
@@ -27,9 +27,12 @@ export function followCertificate(server: Server, certificate: CertificateSource
   })
 }
 
-/** Whether a connection may go on: its client has no certificate, or one that verifies. Destroys it otherwise. */
+/**
+ * Returns whether a connection may continue: its client has no certificate, or one that verifies. Otherwise destroys
+ * it.
+ */
 export function admits(socket: TLSSocket, certificate: CertificateSource, log: Logger): boolean {
-  // Errors of TLS that come before a protocol takes the connection would be uncaught.
+  // TLS errors that occur before a protocol handles the connection would be uncaught.
   socket.on("error", () => socket.destroy())
   if (!certificate.asksClients || socket.authorized || socket.getPeerX509Certificate() === undefined) return true
   log.info(
@@ -40,20 +43,20 @@ export function admits(socket: TLSSocket, certificate: CertificateSource, log: L
   return false
 }
 
-/** Whom the certificate of a client names (see Incoming); undefined if it has none that was verified. */
+/** Returns the names in a client's certificate (see Incoming); undefined if the client has no verified certificate. */
 export function verifiedNames(socket: TLSSocket): readonly string[] | undefined {
   if (!socket.authorized) return undefined
   const certificate = socket.getPeerX509Certificate()
   return certificate && namesOf(certificate.subjectAltName)
 }
 
-// The name of a type, and either a JSON string, which Node writes when the name holds what could pass for another
-// name, or all up to the next comma.
+// The type, then either a JSON string or all text up to the next comma. Node writes a JSON string if the name contains
+// text that could be mistaken for another name.
 const name = /([A-Za-z0-9 ]+):(?:("(?:[^"\\]|\\.)*")|([^",]*))(?:, |$)/y
 
 /**
- * The names in a subjectAltName as Node writes it: `DNS:…`, `URI:…` and `email:…`, unquoted; other types are left out.
- * None at all if it cannot be read: a name must never come out of the middle of another.
+ * Returns the names of a subjectAltName in Node's format: `DNS:…`, `URI:…` and `email:…`, unquoted. Other types are
+ * omitted. If the text cannot be parsed, no name is returned, because a name must never be taken from inside another.
  */
 export function namesOf(subjectAltName: string | undefined): readonly string[] {
   if (subjectAltName === undefined) return []
