@@ -1,4 +1,4 @@
-# Everything one does with this project; `make help` lists it.
+# The commands for working on this project. `make help` lists them.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
@@ -11,7 +11,7 @@ SHELL := /bin/bash
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: node_modules/.package-lock.json ## install the dependencies that package-lock.json names
+install: node_modules/.package-lock.json ## install the dependencies in package-lock.json
 
 node_modules/.package-lock.json: package-lock.json
 	npm ci --loglevel=error
@@ -20,62 +20,62 @@ node_modules/.package-lock.json: package-lock.json
 build: install ## install and build
 	tsc --build
 
-run: build ## serve on an embedded database, and say what to try next
+run: build ## run Authwire on an embedded database, and print what to try next
 	@exec node server/bin/authwire.js serve --dev
 
-demo: build ## start Authwire and an Express application that signs people in through it
+demo: build ## start Authwire and an Express application that signs users in through it
 	@exec scripts/demo
 
-test: build test-install ## run every test that this machine can run; names what it leaves out
+test: build test-install ## run all tests that can run on this machine; lists those that are left out
 	scripts/test $(ARGS)
 
 test-mysql: build test-install ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
 
-test-long: build ## run for longer the tests of which every run has a part: 10,000 histories of the session cache, all hostile inputs
+test-long: build ## run the full versions of the shortened tests: 10,000 histories of the session cache, all hostile inputs
 	AUTHWIRE_TEST_LONG=1 AUTHWIRE_TEST_HISTORIES=$${AUTHWIRE_TEST_HISTORIES:-10000} AUTHWIRE_TEST_TARGETS=sqlite scripts/test session-cache/guarantee fuzz/fuzz $(ARGS)
 
-test-perf: build ## run the tests that measure how long something takes, on a machine that does nothing else
+test-perf: build ## run the tests that measure durations, on an otherwise idle machine
 	scripts/test --config jest.perf.config.js $(ARGS)
 
-bench: build bench-install ## measure against peers and write docs/performance.md; ARGS=--quick only tries everything out
-	# On one CPU: between two, where a thread of the pool wakes up decides more than what is measured.
+bench: build bench-install ## compare with other adapters, and update docs/performance.md; ARGS=--quick is a trial run
+	# On one CPU. With two, the result depends mostly on the CPU on which a thread of the pool wakes up.
 	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
 	node bench/wire.ts $(ARGS)
 
-bench-postgres: build bench-install ## measure beside Drizzle's adapter on PostgreSQL
+bench-postgres: build bench-install ## compare with Drizzle's adapter on PostgreSQL
 	node bench/postgres.ts $(ARGS)
 
-bench-import: build bench-install ## import many people, killed twice; ARGS="--users 1000000 --url mysql://…"
+bench-import: build bench-install ## measure an import that is killed twice; ARGS="--users 1000000 --url mysql://…"
 	node bench/import.ts $(ARGS)
 
-bench-cleanup: build bench-install ## what callers notice while expired sessions are deleted
+bench-cleanup: build bench-install ## measure calls while expired sessions are deleted
 	node bench/cleanup.ts $(ARGS)
 
-failover: build bench-install ## kill replicas and members of a cluster under sign-ins; ARGS="--database-url … --command …"
+failover: build bench-install ## test sign-ins while replicas and cluster members are killed; ARGS="--database-url … --command …"
 	node bench/failover.ts $(ARGS)
 
-soak: build bench-install ## ten minutes of load and 100,000 cancelled calls: does memory stay flat? ARGS="--minutes 1 --dry"
+soak: build bench-install ## test for memory leaks: ten minutes of load and 100,000 cancelled calls; ARGS="--minutes 1 --dry"
 	node bench/soak.ts $(ARGS)
 
-flood: build bench-install ## a minute of 20 times the calls that can be answered: who still is? ARGS="--seconds 5 --dry"
+flood: build bench-install ## test with 20 times the sustainable load for a minute; ARGS="--seconds 5 --dry"
 	node bench/flood.ts $(ARGS)
 
-attack: build ## answers not taken, messages that never end and the like: does it hold? ARGS="--seconds 5 --dry"
+attack: build ## test with unread answers, endless messages and other attacks; ARGS="--seconds 5 --dry"
 	node bench/attack.ts $(ARGS)
 
-fuzz: build ## send a million broken inputs to a server of its own; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
+fuzz: build ## send a million invalid inputs to a test server; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
 	node fuzz/main.ts $(ARGS)
 
 bench-install: install bench/node_modules/.package-lock.json
 
 bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.prisma
 	cd bench && npm ci --loglevel=error
-	# Its engine for changing tables is a download, and not needed to generate the client: anything may stand for it.
+	# Prisma's schema engine is a download and not needed to generate the client. Any program can take its place.
 	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
 	@touch $@
 
-# What only tests need, each in a folder of its own.
+# Packages that only tests need. Each has a folder of its own.
 test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install \
   earlier-install gateways-install
 
@@ -93,42 +93,42 @@ adapters-install: install test/import/fixtures/node_modules/.package-lock.json
 
 test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/package-lock.json $(wildcard test/import/fixtures/prisma/*)
 	cd test/import/fixtures && npm ci --loglevel=error
-	# As for bench: the engine for changing tables is a download, and not needed.
+	# As for bench: the schema engine is a download and not needed.
 	cd test/import/fixtures && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) npm run -s generate
 	@touch $@
 
-screenshots: build next-example-install browser-install ## write the pictures of the docs anew
+screenshots: build next-example-install browser-install ## update the screenshots of the docs
 	AUTHWIRE_SCREENSHOTS=1 AUTHWIRE_TEST_TARGETS=sqlite scripts/test test/examples/nextjs.test.ts --testNamePattern 'pictures of the docs'
 
-gateways-install: ## install the Envoy that tests start (needs Python 3.10+; without it they are left out)
+gateways-install: ## install Envoy for the tests (needs Python 3.10+; without it, these tests are left out)
 	scripts/gateways/install || echo "no Envoy for the tests of gateways"
 
-earlier-install: install ## build the version before, for the test of upgrades; REVISION=COMMIT for another one
+earlier-install: install ## build the previous version for the upgrade test; REVISION=COMMIT for another one
 	scripts/earlier $(REVISION)
 
-site: build site-install ## build the site into site/dist; a dead link fails
+site: build site-install ## build the site into site/dist; fails on dead links
 	cd site && npm run --silent build
 
-release-check: build ## pack what would be published, and install it as others would (needs Go and Python)
+release-check: build ## pack the release, and install it in fresh projects (needs Go and Python)
 	cd scripts/release && npm ci --loglevel=error
 	node scripts/release/check.js
 
-deploy-install: install ## install what checks deploy/: helm, kubeconform and others (needs Go)
+deploy-install: install ## install the checkers for deploy/: helm, kubeconform and others (needs Go)
 	scripts/deploy/install
 
-gen: install ## write generated code and pages (needs Maven, Go and Python 3.10+)
+gen: install ## generate code and pages (needs Maven, Go and Python 3.10+)
 	scripts/gen
 
-lint: install ## lint and check the format, of the code and of the schema (needs Maven once)
+lint: install ## lint the code and the schema, and check their format (needs Maven once)
 	biome check --error-on-warnings
 	scripts/proto-deps/fetch
 	buf lint
 
-format: install ## format, and mend what the linter can
+format: install ## format, and apply the linter's fixes
 	biome check --write
 	buf format --write proto
 
-verify: build bench-install browser-install lint ## regenerate and compare, lint, check types, the schema's compatibility and dependencies
+verify: build bench-install browser-install lint ## regenerate and compare, lint, check types, schema compatibility and dependencies
 	tsc --project test
 	tsc --project bench
 	tsc --project fuzz
@@ -140,5 +140,5 @@ verify: build bench-install browser-install lint ## regenerate and compare, lint
 	node scripts/dependencies/licences.js
 	node scripts/dependencies/audit.js
 
-clean: ## remove what was built, not what was installed
+clean: ## remove build results, but not installed packages
 	rm -rf build server/dist client/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo

@@ -3,9 +3,9 @@ import { existsSync } from "node:fs"
 export const ignored = [
   "/node_modules/",
   "/dist/",
-  // Needs a cluster, which no run starts by itself.
+  // Needs a cluster, which no run starts itself.
   ...(process.env.AUTHWIRE_TEST_CLUSTER_URL || process.env.AUTHWIRE_TEST_GALERA_URL ? [] : ["cluster\\.test\\.ts$"]),
-  // Needs an earlier version, which only a history with one has (scripts/earlier).
+  // Needs an earlier version, which scripts/earlier builds only if the history contains one.
   ...(existsSync(new URL("build/earlier/commit", import.meta.url)) ? [] : ["test/upgrade/upgrade\\.test\\.ts$"]),
 ]
 
@@ -22,7 +22,7 @@ export default {
     "<rootDir>/test",
   ],
   testMatch: ["**/*.test.ts"],
-  // Those that measure have a configuration of their own: jest.perf.config.js.
+  // Tests that measure have their own configuration, jest.perf.config.js.
   testPathIgnorePatterns: [...ignored, "\\.perf\\.test\\.ts$"],
   modulePathIgnorePatterns: ["/dist/"],
   extensionsToTreatAsEsm: [".ts"],
@@ -32,12 +32,12 @@ export default {
       { jsc: { parser: { syntax: "typescript" }, target: "es2024" }, module: { type: "es6" }, sourceMaps: "inline" },
     ],
   },
-  // Sources import each other as ".js", as Node wants it after the build; under jest the ".ts" stands there.
+  // Sources import each other as ".js", the name after the build, as Node requires. Jest loads the ".ts" files.
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
   testSequencer: "<rootDir>/test/support/sequencer.js",
   maxWorkers: 2,
-  // Only a guard against what hangs: machines that build four languages beside it are slow at times.
+  // Only ends tests that hang. It is long because a machine that builds four languages at the same time may be slow.
   testTimeout: 60_000,
 }

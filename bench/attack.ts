@@ -1,9 +1,9 @@
-// Attacks a server as no client should behave, watches its memory and its health meanwhile, and writes
-// bench/results/attack.json and its section of docs/performance.md. Fails if the server does not hold.
+// Attacks a server in ways that no legitimate client would use, and observes its memory and health meanwhile. Writes
+// bench/results/attack.json and its section of docs/performance.md. Fails if the server does not withstand an attack.
 //
 //   node bench/attack.ts [--seconds 60] [--after 35] [--connections 10] [--memory 512] [--only WORDS] [--dry]
 //
-// The server has `--memory` MiB, as in a small container, where this process may make a cgroup.
+// The server's memory is limited to `--memory` MiB, as in a small container, if this process may create a cgroup.
 
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -38,7 +38,10 @@ const { values } = parseArgs({
 })
 const [seconds, afterSeconds, connections] = [Number(values.seconds), Number(values.after), Number(values.connections)]
 const sampleMs = 250
-/** Who grows by so much does not hold; the attack ends, before this machine has no memory left. */
+/**
+ * The growth of memory in bytes at which the attack ends and the server has failed. It leaves the machine enough
+ * memory.
+ */
 const tooManyBytes = 1.5 * 2 ** 30
 const warmUpCalls = 20_000
 const reader = staticKey(["users:read"])
@@ -67,7 +70,7 @@ async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKe
       args: ["--migrate", "--shutdown-grace-ms=0"],
       env: {
         AUTHWIRE_API_KEYS: JSON.stringify([...JSON.parse(apiKeyEntry), reader.entry]),
-        // As it is for everybody.
+        // The default of the service. startAuthwire sets a higher limit.
         AUTHWIRE_RATE_LIMIT: "20000",
       },
     })
@@ -77,7 +80,8 @@ async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKe
   const memory = () => residentBytes(server.pid) ?? 0
   try {
     await warmUp(target)
-    // What a collection of its own takes would be told as the service's time.
+    // Keeps the garbage collections of the watcher short. Otherwise they would be counted as the server's response
+    // time.
     const nodeArgs = ["--max-semi-space-size=1"]
     const watcher = await startChild("health-side.ts", [grpcUrl, httpUrl], { nodeArgs })
     const attacker = await startChild("attack-side.ts", [], { nodeArgs, nice: 10 })
@@ -108,7 +112,7 @@ async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKe
   }
 }
 
-/** Makes the user, and calls until the process has what it needs for ordinary work. */
+/** Creates the user, and sends calls until the process has allocated what it needs for ordinary work. */
 async function warmUp({ grpcUrl, httpUrl, key }: AttackTarget): Promise<void> {
   const created = await fetch(`${httpUrl}/authwire.v1.UserService/CreateUser`, {
     method: "POST",

@@ -1,8 +1,8 @@
-// Lists the functions of ours that one warm `getSessionAndUser` of the adapter enters, in the client and in the server, and
-// how often. An async function or a generator is entered again (x2) whenever it goes on. What a batch, the log or the stream
-// that carries the call does because of it counts too; what the processes do by themselves does not.
+// Lists the functions of this project that one warm `getSessionAndUser` of the adapter enters, in the client and in the
+// server, and how often. An async function or a generator counts again (x2) each time it resumes. Work of the batch,
+// the log and the stream on behalf of the call counts too. Work that the processes do on their own does not count.
 //
-//   node bench/call-path.ts mysql://root@127.0.0.1:3306/test     after `make build bench-install`; the database is migrated
+//   node bench/call-path.ts mysql://root@127.0.0.1:3306/test     after `make build bench-install`; migrates the database
 
 import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
@@ -17,10 +17,13 @@ import { startAuthwire } from "./servers/processes.ts"
 
 const [databaseUrl = ""] = process.argv.slice(2)
 const warmUps = 2_000
-/** What most of so many calls enter belongs to the call; what a few enter is a timer of the process. */
+/** The number of sampled calls. The median counts, so that functions entered by a timer of the process are left out. */
 const samples = 15
 
-/** How often each function was entered since this was asked before, by file, place and name. Needs nothing from outside. */
+/**
+ * Returns how often each function was entered since the last call, by file, offset and name. The server evaluates its
+ * source text, so it must not refer to anything outside of itself.
+ */
 function entered(root: string): Record<string, number> {
   const { Session } = process.getBuiltinModule("node:inspector")
   const kept: typeof globalThis & { coverage?: inspector.Session } = globalThis
@@ -62,7 +65,7 @@ const seen = { client: [] as Record<string, number>[], server: [] as Record<stri
 for (let sample = 0; sample < samples; sample++) {
   await Promise.all([processes.client(), processes.server()])
   await adapter.getSessionAndUser(sessionToken)
-  // The line of the log and what else comes after the answer.
+  // Waits for the log entry and other work after the answer.
   await delay(20)
   seen.client.push(await processes.client())
   seen.server.push(await processes.server())

@@ -1,6 +1,6 @@
-// What do callers notice while a service deletes a table of expired sessions? Prints the times of calls at a steady rate with
-// and without --cleanup-interval, in turns, and with --all how long it takes until all are gone, without calls. Needs MySQL
-// or MariaDB, as bench/wire.ts does.
+// Measures how callers are affected while a service deletes a table of expired sessions. Prints the latencies of calls
+// at a steady rate with and without --cleanup-interval, in alternating windows. With --all it also prints how long the
+// deletion of all remaining rows takes without calls. Needs MySQL or MariaDB, as bench/wire.ts does.
 //
 //   node bench/cleanup.ts [--rows 5000000] [--users 100000] [--rate 500] [--seconds 20] [--rounds 3] [--all]
 
@@ -83,12 +83,12 @@ try {
   await mysql.close()
 }
 
-/** Makes sessions that expired a while ago. */
+/** Inserts sessions that expired more than a week ago. */
 async function fill(database: Awaited<ReturnType<typeof createConnection>>): Promise<void> {
   await database.query("SET SESSION foreign_key_checks = 0, unique_checks = 0")
   await database.query("SET SESSION sql_log_bin = 0").catch(() => {})
   const step = 250_000
-  // Made anew at the end, which is sooner done than adding to it in no order.
+  // The index is created again at the end. That is faster than inserting into it in random order.
   await database.query("ALTER TABLE sessions DROP INDEX sessions_expires")
   await database.query("CREATE TABLE numbers (n INT NOT NULL PRIMARY KEY)")
   await database.query("INSERT INTO numbers VALUES (0)")
@@ -107,7 +107,10 @@ async function fill(database: Awaited<ReturnType<typeof createConnection>>): Pro
   await database.query("ANALYZE TABLE sessions")
 }
 
-/** Calls at a steady rate of a service with such arguments; each is timed from when it was due. */
+/**
+ * Calls a service with these arguments at a steady rate. The time of each call counts from the moment at which it was
+ * due.
+ */
 async function windowOf(url: string, args: readonly string[]) {
   const server = await startAuthwire(url, { args: args.length === 0 ? ["--cleanup-interval=0"] : args })
   const client = createAuthwireClient({ url: server.endpoints.grpcUrl ?? "", apiKey })

@@ -1,5 +1,6 @@
-// What events cost the writes of the store, beside the same without: `node bench/events.ts URL [--pid N]` after `make build`,
-// where the URL is that of a database that may be migrated and filled, and the pid that of its server, whose CPU time is told then.
+// Measures how much events add to the cost of the store's writes: `node bench/events.ts URL [--pid N]` after `make
+// build`. The database of the URL is migrated and filled. With the pid of its server, the server's CPU time is printed
+// too.
 import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { parseArgs } from "node:util"
@@ -20,7 +21,7 @@ const [rounds, calls] = [Number(values.rounds), Number(values.calls)]
 const caller = { tenant: "default" }
 const encryptionKeys = [Buffer.alloc(32, "a key of the bench")]
 
-/** CPU time of the database, in milliseconds; its ticks are hundredths of a second. */
+/** Returns the CPU time of the database in milliseconds. A tick is a hundredth of a second. */
 function databaseCpu(): number {
   if (values.pid === undefined) return Number.NaN
   const fields = readFileSync(`/proc/${values.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? []
@@ -88,7 +89,7 @@ for (const [name, work] of Object.entries(operations)) {
     }
   }
 }
-// What it takes to give them their sequences.
+// Measures the assignment of sequences to the events.
 const [row] = await stores.with.database.withQueryRunner((runner) =>
   runner.query("SELECT COUNT(*) AS count FROM events WHERE sequence IS NULL"),
 )

@@ -4,7 +4,7 @@ import { cpus, release, totalmem } from "node:os"
 import { fileURLToPath } from "node:url"
 import type { MysqlServer } from "./data/mysql-server.ts"
 
-/** What a result was measured on, where no database counts. */
+/** The environment of a result that does not depend on a database. */
 export interface MachineFacts {
   date: string
   commit: string
@@ -15,18 +15,18 @@ export interface MachineFacts {
   node: string
 }
 
-/** What a result was measured on. */
+/** The environment of a result. */
 export interface Facts extends MachineFacts {
   mysql: string
-  /** Settings of MySQL that decide about speed. */
+  /** The settings of MySQL that affect performance. */
   settings: Record<string, string>
-  /** Of what was measured. */
+  /** The versions of the measured packages. */
   versions: Record<string, string>
 }
 
 const { dependencies } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"))
 
-/** Of what is measured and what it stands on: bench/package.json names them exactly. */
+/** The versions of the measured packages and their dependencies, which bench/package.json pins exactly. */
 export const versions: Record<string, string> = Object.fromEntries(
   Object.entries<string>(dependencies).filter(([, version]) => /^\d/.test(version)),
 )
@@ -56,7 +56,7 @@ function commit(): string {
   const git = (...args: string[]) =>
     execFileSync("git", args, { cwd: fileURLToPath(new URL(".", import.meta.url)), encoding: "utf8" }).trim()
   try {
-    // The results themselves do not change what is measured.
+    // Changed results do not affect the measurement, so they do not count as changes.
     const changed = git("status", "--porcelain", "--", "../client", "../server", "../gen", "../token") !== ""
     return git("rev-parse", "--short", "HEAD") + (changed ? " with changes" : "")
   } catch {

@@ -1,20 +1,20 @@
-// Does a sign-in that was acknowledged survive whatever goes wrong? Callers sign people in over two replicas of the service,
-// and meanwhile every ten seconds (`--trouble`)
+// Tests whether acknowledged sign-ins survive failures. Callers sign users in over two replicas of the service. Every
+// ten seconds one of these faults is injected (`--trouble`):
 //
-//   kill      a replica, or the member of the database that it uses, is killed (SIGKILL) and started again, in turn
-//   restart   the members are stopped and started one by one, each is made the primary, and the replicas are restarted: as
-//             for an upgrade. No call may fail, beside what the client repeats by itself
-//   pause     the member in use is frozen (SIGSTOP) for ten seconds
+//   kill      A replica, or the member of the database that it uses, is killed (SIGKILL) and started again, in turn.
+//   restart   As in an upgrade, the members are stopped and started one by one, each is made the primary, and the
+//             replicas are restarted. No call may fail after the client's own retries.
+//   pause     The member in use is frozen (SIGSTOP) for ten seconds.
 //
-// At the end every member is compared with what the callers noted: nothing may be lost, and nothing may be there twice.
+// At the end every member is compared with the writes that the callers recorded. Nothing may be lost or exist twice.
 //
-//   node bench/failover.ts --own postgres       # a server that is started for the run; or mysql, mariadb: only to be killed
+//   node bench/failover.ts --own postgres       # a server started for the run (or mysql, mariadb); supports only kill
 //   node bench/failover.ts --database-url mysql://root@h1:3306,h2:3306,h3:3306/test \
 //     --command "…/cluster {action} {n}"   # action: kill, stop, rejoin, pause, resume; n: the number of the host in the URL
 //     [--trouble kill] [--sign-ins 10000] [--callers 50] [--per-second 80] [--every 10] [--read-url mysql://…]
 //
-// The database of the URL must be empty. With --read-url users are listed all the time, and the longest time without a list
-// is told. Exits with 1 when something was lost, doubled, wrong or given up.
+// The database of the URL must be empty. With --read-url users are listed continuously, and the longest time without a
+// successful list is printed. Exits with 1 if anything was lost, duplicated, wrong or given up.
 
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
@@ -66,7 +66,7 @@ const calling = Array.from({ length: callers }, async () => {
   while (!isOver()) {
     const due = start + (begun++ / perSecond) * 1000
     await delay(Math.max(0, due - Date.now()))
-    // It is noted.
+    // The failure is already recorded.
     await one.signIn().catch(() => {})
   }
 })
@@ -92,7 +92,7 @@ say(problems.length === 0 ? "nothing lost, nothing twice, nothing given up" : pr
 await database.close()
 process.exit(problems.length === 0 && (values.trouble !== "restart" || retried.length === 0) ? 0 : 1)
 
-/** A replica, the member that it uses, the other replica, the member that this one uses, and so on. */
+/** Kills in turn: a replica, the member that it uses, the other replica, the member that this one uses, and so on. */
 async function killInTurn(): Promise<void> {
   for (let turn = 0; ; turn++) {
     await delay(everyMs)
@@ -107,7 +107,7 @@ async function killInTurn(): Promise<void> {
 }
 
 async function killMember(number: number): Promise<void> {
-  // A member that comes back before the group has noticed that it is gone holds the election up.
+  // The wait is needed because a member that returns before the group has noticed its absence delays the election.
   const electing = database.electedBeside(number, AbortSignal.timeout(maxElectionMs)).catch(() => Number.NaN)
   const killed = Date.now()
   await database.run("kill", number)
@@ -117,7 +117,7 @@ async function killMember(number: number): Promise<void> {
   sayGap(`killed member ${number}`, killed, Number.isNaN(elected) ? "" : `; a new primary after ${elected} ms`)
 }
 
-/** The members one by one, the role of the primary, then the replicas: what an upgrade does. */
+/** Restarts the members one by one, moves the role of the primary, then restarts the replicas, as in an upgrade. */
 async function restartAll(): Promise<void> {
   const numbers = database.urls.map((_, index) => index + 1)
   for (const number of numbers) {
@@ -156,7 +156,10 @@ async function pauseInTurn(): Promise<void> {
   }
 }
 
-/** Reads what may be somewhat older, and tells the longest time in which nobody got it. */
+/**
+ * Lists users through the read URL, where data may be slightly outdated. Prints the longest time without a successful
+ * list.
+ */
 async function listAgainAndAgain(): Promise<void> {
   let [lists, longestMs, last] = [0, 0, Date.now()]
   const failures = new Map<string, number>()
@@ -175,7 +178,10 @@ async function listAgainAndAgain(): Promise<void> {
   say(`${lists} lists of users by --database-read-url${failed}; the longest time without one: ${longestMs} ms`)
 }
 
-/** The longest time since a moment in which no write was acknowledged, and how many calls had failed by then. */
+/**
+ * Prints the longest time since a moment without an acknowledged write, and the number of calls that have failed by
+ * then.
+ */
 function sayGap(what: string, since: number, more = ""): void {
   const times = [since, ...record.writes.filter((time) => time >= since), Date.now()]
   const gap = Math.max(...times.slice(1).map((time, index) => time - (times[index] as number)))

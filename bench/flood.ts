@@ -1,11 +1,11 @@
-// Offers a server many times the calls that it can answer, with a key that it knows and with one that it does not, watches
-// what an application with another key notices meanwhile, and writes bench/results/flood.json and its section of
+// Offers a server many times the calls that it can answer, once with a valid API key and once with an invalid one.
+// Meanwhile an application with another key measures the effects. Writes bench/results/flood.json and its section of
 // docs/performance.md. Needs what bench/wire.ts needs.
 //
 //   node bench/flood.ts [--seconds 60] [--times 20] [--users 10000] [--memory 768] [--dry]
 //
-// The service has `--memory` MiB, as the Helm chart gives it, where this process may make a cgroup: Node makes its heap
-// smaller then. With 0 it has all.
+// The service's memory is limited to `--memory` MiB, as in the Helm chart, if this process may create a cgroup. Node
+// then limits its heap accordingly. With 0 there is no limit.
 
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
@@ -35,7 +35,9 @@ const { values } = parseArgs({
   },
 })
 const [seconds, times, users] = [Number(values.seconds), Number(values.times), Number(values.users)]
-/** How the calls are offered, as shares; most come as an attacker would send them who has read the schema. */
+/**
+ * The shares of the ways in which calls are offered. Most use the pipeline, as an attacker who knows the schema would.
+ */
 const shares: Record<Way, number> = { pipeline: 0.9, unary: 0.05, connect: 0.05 }
 const quietMs = 20_000
 const afterMs = 5_000
@@ -83,9 +85,10 @@ async function flood({ pid, endpoints }: ServerProcess, key: string, offered: nu
   const sides = await Promise.all(
     Array.from({ length: senders }, () => startChild("flood-side.ts", [...args, key], { nice: 10 })),
   )
-  // Beside the senders its own collections took 40 ms, which it would have told of as the service's time: little at a time.
+  // Keeps the watcher's garbage collections short. Beside the senders they took 40 ms, which would count as the
+  // service's time.
   const watcher = await startChild("probe-side.ts", args, { nodeArgs: ["--max-semi-space-size=1"] })
-  // Everything has run for a while by now.
+  // Discards the results of the start-up phase.
   await delay(1_000)
   await watcher.ask({})
   await delay(quietMs)
@@ -119,7 +122,7 @@ function recordOf<T>(of: (way: Way) => T): Record<Way, T> {
   return Object.fromEntries(ways.map((way) => [way, of(way)])) as Record<Way, T>
 }
 
-/** The senders' counts, and the worse of their times. */
+/** Adds the senders' counts, and takes the larger of their percentiles. */
 function sum(parts: readonly Sent[]): Sent {
   const add = (name: string, values: number[]) =>
     /P\d/.test(name) ? Math.max(...values) : values.reduce((all, value) => all + value, 0)

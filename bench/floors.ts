@@ -3,18 +3,19 @@ import { contenders } from "./contenders/contenders.ts"
 import type { Figure } from "./load/turns.ts"
 import { trialFolder } from "./results.ts"
 
-/** How many times slower than in the fastest run of the day the floors may be in a run whose results are kept. */
+/** The maximum ratio of a floor's throughput in the fastest run of the day to that in a run whose results are kept. */
 const most = 1.15
 
-/** Calls a second of the floors in the fastest run of a day. */
+/** The throughput of the floors in the fastest run of a day, in calls per second. */
 interface Day {
   date: string
   fastest: Record<string, number>
 }
 
 /**
- * The floors that are slower than they were in another run of the day, in words; with none the machine is in a good hour.
- * They are measured with one caller and with 32. Remembers the fastest in build/bench.
+ * Returns descriptions of the floors that are slower than in another run of the same day. If there are none, the
+ * machine is at its usual speed. The floors are measured with one caller and with 32. The fastest values are stored in
+ * build/bench.
  */
 export function slowFloors(
   figures: readonly Figure[],
@@ -26,7 +27,7 @@ export function slowFloors(
     const kept: Day = JSON.parse(readFileSync(file, "utf8"))
     if (kept.date === date) day = kept
   } catch {
-    // The first run.
+    // This is the first run.
   }
   const slow: string[] = []
   for (const { name, callers, throughput } of figures) {

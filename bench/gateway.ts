@@ -1,5 +1,6 @@
-// Measures what a gateway waits for with each request: Authorization/Check and GET /v1/authorize beside getSessionAndUser, one
-// call at a time, in turns. Needs a build, and MySQL as bench/wire.ts does; it makes a database of its own, and removes it.
+// Measures the call that a gateway makes for each request: Authorization/Check and GET /v1/authorize, compared with
+// getSessionAndUser, one call at a time, in turns. Needs a build, and MySQL as bench/wire.ts does. It creates its own
+// database and removes it.
 //
 //   node bench/gateway.ts [--rounds 7] [--seconds 2]
 
@@ -46,7 +47,7 @@ try {
   const anyToken = () => tokens[Math.floor(Math.random() * people)] ?? ""
   const cookieOf = (token: string) => `theme=dark; _ga=GA1.1.1234567890.1700000000; authjs.session-token=${token}`
 
-  // What Chromium sends, and Envoy tells of it.
+  // The headers that Chromium sends and Envoy forwards.
   const browser = {
     accept: "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
     "accept-encoding": "gzip, deflate, br, zstd",

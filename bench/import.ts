@@ -1,10 +1,10 @@
-// Imports many people out of a database as Prisma makes it, kills the import twice on the way, catches up twice, and compares
-// by SQL. Prints what it took, beside a plain copy by mysqldump and mysql. Both have to be on the path, and the user of the
-// URL may create databases, which are dropped at the end.
+// Imports many users from a database of Prisma, kills the import twice, catches up twice, and compares the result by
+// SQL. Prints the durations, and that of a plain copy by mysqldump and mysql for comparison. Both programs must be on
+// the path. The user of the URL must be allowed to create databases. They are dropped at the end.
 //
 //   node bench/import.ts [--users 1000000] [--changes 1000] [--url mysql://root@127.0.0.1:3306/] [--live] [--keep]
 //
-// --live also tells what is alive in memory after all garbage is collected, for which the runs take longer.
+// --live also prints the live memory after a full garbage collection. The runs take longer then.
 
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -72,7 +72,8 @@ function run(args: readonly string[], isEnough?: () => Promise<boolean>) {
 async function plainCopy() {
   const login = `-h${server.hostname} -P${server.port || 3306} -u${decodeURIComponent(server.username)}`
   const password = server.password === "" ? {} : { MYSQL_PWD: decodeURIComponent(server.password) }
-  // MySQL's own would name transactions that the server, being the same, has had; MariaDB's does not know the option.
+  // With GTIDs, MySQL's dump would name transactions that the server has already executed, because it is the same
+  // server. MariaDB's mysqldump does not have the option.
   const noGtids = "$(mysqldump --help | grep -q set-gtid-purged && echo --set-gtid-purged=OFF)"
   const dump = `mysqldump ${login} ${noGtids} --single-transaction --ignore-table=${source}.numbers ${source}`
   await promisify(execFile)("bash", ["-o", "pipefail", "-c", `${dump} | mysql ${login} ${copied}`], {

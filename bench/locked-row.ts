@@ -1,5 +1,6 @@
-// What do others notice of 40 writers of a row that another transaction has locked? Prints the times of getUser with and
-// without them, in turns, and how many calls failed. Needs MySQL or MariaDB, as bench/wire.ts does.
+// Measures how other callers are affected by 40 writers of a row that another transaction has locked. Prints the
+// latency of getUser with and without the writers, in turns, and the number of failed calls. Needs MySQL or MariaDB, as
+// bench/wire.ts does.
 //
 //   node bench/locked-row.ts [--seconds 10] [--rounds 3] [--writers 40] [--callers 8]
 
@@ -59,7 +60,7 @@ try {
   await mysql.close()
 }
 
-/** Closed loops of getUser. */
+/** Measures closed loops of getUser. */
 async function windowOf(users: readonly string[], seconds: number): Promise<Window> {
   let [next, failures] = [0, 0]
   const call = () => client.adapter.getUser(users[next++ % users.length] as string).catch(() => failures++)
@@ -67,7 +68,10 @@ async function windowOf(users: readonly string[], seconds: number): Promise<Wind
   return { calls, failures, p50, p99 }
 }
 
-/** The same while a row is locked that others want to write: half of them change it, half make sessions of the user. */
+/**
+ * Does the same while a row is locked and the writers wait for it. Half of them update the user, half create sessions
+ * of the user.
+ */
 async function lockedWindow(users: readonly string[], id: string) {
   const holder = await mysql.pool.getConnection()
   await holder.query(`USE ${name}`)

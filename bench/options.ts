@@ -2,18 +2,18 @@ import { parseArgs } from "node:util"
 import { contenderNames } from "./contenders/contenders.ts"
 import { operationNames } from "./load/operations.ts"
 
-/** The arguments of the programs that `make bench` starts: each takes from them what concerns it. */
+/** Reads the arguments of the programs that `make bench` starts. Each program uses those that apply to it. */
 export function readOptions() {
   const { values } = parseArgs({
     options: {
-      /** Only to see that everything works: the numbers mean nothing. */
+      /** A short run that only shows that everything works. Its numbers mean nothing. */
       quick: { type: "boolean", default: false },
-      /** Prints, and leaves docs/performance.md and bench/results alone. */
+      /** Prints only, without changing docs/performance.md and bench/results. */
       dry: { type: "boolean", default: false },
-      /** A running service for bench/token.ts to measure as well; or nothing. */
+      /** The URL of a running service that bench/token.ts also measures; empty for none. */
       url: { type: "string", default: process.env.AUTHWIRE_URL ?? "" },
       rounds: { type: "string" },
-      /** Of one window. */
+      /** The length of one window in seconds. */
       seconds: { type: "string" },
       callers: { type: "string" },
       users: { type: "string" },
@@ -33,9 +33,9 @@ export function readOptions() {
     users: number("users"),
     contenders: chosen("contenders", values.contenders, contenderNames),
     operations: operationNames.filter((operation) => only.includes("operations") || only.includes(operation)),
-    /** Whether everything is to be measured, and the results are those of a full run. */
+    /** Whether everything is measured, so that the results are those of a full run. */
     full: [values.only, values.contenders, values.callers].every((value) => value === undefined),
-    /** Whether a part is to be measured. */
+    /** Whether a part is measured. */
     has: (part: "token" | "growth") => only.includes(part),
   }
 }

@@ -1,5 +1,6 @@
-// Measures Authwire on PostgreSQL beside Drizzle's adapter on it, on a server that is started for the run. Needs a build, and
-// PostgreSQL 15 or later. Prints a table; the goal is twice the calls of the adapter for getSessionAndUser, 32 at a time.
+// Compares Authwire with Drizzle's adapter on a PostgreSQL server that is started for the run. Needs a build, and
+// PostgreSQL 15 or later. Prints a table. The goal is twice the throughput of the adapter for getSessionAndUser with 32
+// callers.
 //
 //   node bench/postgres.ts [--rounds 7] [--seconds 1] [--callers 1,32] [--users 100000] [--only getSessionAndUser] [--quick]
 

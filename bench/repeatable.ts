@@ -1,5 +1,5 @@
-// What does an idempotency key cost a write? Prints calls a second, the median time of a call and the CPU that it takes, with
-// and without one, in turns. Needs MySQL or MariaDB, as bench/wire.ts does.
+// Measures how much an idempotency key adds to the cost of a write. Prints the throughput, the median time of a call
+// and its CPU time, with and without a key, in turns. Needs MySQL or MariaDB, as bench/wire.ts does.
 //
 //   node bench/repeatable.ts [--seconds 3] [--rounds 5] [--callers 1,32]
 
@@ -28,7 +28,7 @@ const mysql = await openMysqlServer()
 const name = `authwire_bench_${randomBytes(6).toString("hex")}`
 await mysql.pool.query(`CREATE DATABASE ${name}`)
 const server = await startAuthwire(mysql.url(name), { args: ["--migrate"] })
-// Below what makes keys by itself.
+// Uses the transport directly, because the layer above it adds keys itself.
 const header = new Headers({ authorization: `Bearer ${apiKey}` })
 const transport = pipelineTransport({ url: server.endpoints.grpcUrl ?? "", header })
 const users = createClient(UserService, transport)
@@ -57,7 +57,7 @@ const writes: Record<string, (options: Options) => Promise<unknown>> = {
   },
 }
 
-// As many as there are callers: whoever writes the same row waits for the others in any case.
+// There are many more users than callers, because concurrent writes of the same row would wait for each other.
 const userIds = Array.from({ length: 1000 }, () => randomUUID())
 const userOf = () => userIds[Math.floor(Math.random() * userIds.length)] ?? ""
 
@@ -65,7 +65,10 @@ const authorization = { authorization: `Bearer ${apiKey}` }
 const without: Options = () => ({ headers: authorization })
 const withKey: Options = () => ({ headers: { ...authorization, "idempotency-key": randomUUID() } })
 
-/** What a call costs: its time, and the CPU of the service and of the database, where it runs here, in microseconds. */
+/**
+ * The cost of a call: its time in milliseconds, and the CPU time of the service and of a local database in
+ * microseconds.
+ */
 interface Cost {
   throughput: number
   p50: number

@@ -1,4 +1,4 @@
-// Writes the tables of docs/performance.md from the results that are in bench/results.
+// Writes the tables of docs/performance.md from the results in bench/results.
 //
 //   node bench/report.ts
 

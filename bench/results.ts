@@ -4,94 +4,100 @@ import type { Seen, Watched, Way } from "./load/probes.ts"
 import type { Sent } from "./load/sides/flood-side.ts"
 import type { Figure } from "./load/turns.ts"
 
-/** What `make bench` measured. */
+/** The results of `make bench`. */
 export interface WireResults {
   facts: Facts
-  /** How much of everything. */
+  /** The size of the measurement. */
   users: number
   rounds: number
   windowMs: number
   operations: Figure[]
-  /** Named by the number of users. */
+  /** The name of a figure is the number of users. */
   growth: Figure[]
 }
 
-/** What `make soak` measured. */
+/** The results of `make soak`. */
 export interface SoakResults {
   facts: Facts
   minutes: number
-  /** How many were made; none failed. */
+  /** The number of calls. None of them failed. */
   calls: number
-  /** Seconds since the start, and bytes after a collection. */
+  /** Seconds since the start, and bytes after a garbage collection. */
   samples: { seconds: number; server: number; serverRss: number; client: number }[]
   cancelled: {
     calls: number
-    /** Bytes of heap and open handles, before and after. */
+    /** The bytes of heap and the open handles, before and after. */
     server: { before: Held; after: Held }
     client: { before: Held; after: Held }
   }
 }
 
-/** What `make flood` measured. */
+/** The results of `make flood`. */
 export interface FloodResults {
   facts: Facts
-  /** What the service has, if that is bounded. */
+  /** The service's memory limit in MiB, if there is one. */
   memoryMib?: number | undefined
   seconds: number
-  /** How many times the sustainable calls of the pipeline are offered, and how many calls a second that is. */
+  /** The factor by which the offered load exceeds the sustainable throughput, and the offered calls per second. */
   times: number
   offered: number
-  /** Calls a second, 32 at a time, through the pipeline. */
+  /** The throughput of the pipeline with 32 callers, in calls per second. */
   sustainable: number
   floods: FloodFigure[]
 }
 
-/** What became of one flood, and of what an application with a key of its own did beside it. */
+/** The outcome of one flood, and its effects on an application with another key. */
 export interface FloodFigure {
-  /** Whether the service knows the key of the senders. */
+  /** Whether the senders' API key is valid. */
   isKeyKnown: boolean
   sent: Record<Way, Sent>
-  /** The part of a core that the server had during the flood. */
+  /** The fraction of a core that the server used during the flood. */
   serverCpu: number
-  /** Of the server: before, and at the most until it was over for five seconds. */
+  /** The server's memory: before, and the maximum until five seconds after the end. */
   quietBytes: number
   mostBytes: number
   seen: Record<Watched, Seen>
 }
 
-/** What `make attack` measured. */
+/** The results of `make attack`. */
 export interface AttackResults {
-  /** What the service had, in MiB; absent where nothing bounded it. */
+  /** The service's memory limit in MiB; absent if there was none. */
   memoryMib?: number | undefined
   facts: MachineFacts
-  /** How long each attack was to go on, over how many connections, and how long after it was looked again. */
+  /**
+   * The planned seconds of each attack, the number of connections, and the seconds after an attack until the final
+   * check.
+   */
   seconds: number
   connections: number
   afterSeconds: number
   attacks: AttackFigure[]
 }
 
-/** An attack on a service of its own. */
+/** An attack on a newly started service. */
 export interface AttackFigure {
   name: string
-  /** Whether it has a key, of one scope. */
+  /** Whether it has an API key (with one scope). */
   hasKey: boolean
-  /** Less than it was to be if the service took too much memory for this machine. */
+  /** Shorter than planned if the service's memory became too large for the machine. */
   seconds: number
-  /** Streams or connections that were opened. */
+  /** The number of streams or connections that were opened. */
   begun: number
-  /** Of the service: before, and the most during it and after. */
+  /** The service's memory: before, and the maximum during and after the attack. */
   idleBytes: number
   peakBytes: number
-  /** Milliseconds, and how many questions had no good answer, of gRPC health and of /readyz. */
+  /**
+   * The checks of gRPC health and /readyz: the longest in milliseconds, their number, and the number without a good
+   * answer.
+   */
   health: { worst: number; asked: number; failed: number }
-  /** Streams, or connections that nobody reads, which the service had not closed at the end. */
+  /** The number of streams, or of connections that are not read, that the service had not closed at the end. */
   left: number
 }
 
 export interface Held {
   heapUsed: number
-  /** How many of each kind. */
+  /** The number of open handles of each kind. */
   handles: Record<string, number>
 }
 
@@ -102,7 +108,7 @@ interface Results {
   attack: AttackResults
 }
 
-/** The results that are committed; undefined if there are none. */
+/** Returns the committed results; undefined if there are none. */
 export function readResults<Name extends keyof Results>(name: Name): Results[Name] | undefined {
   try {
     return JSON.parse(readFileSync(new URL(`./results/${name}.json`, import.meta.url), "utf8"))
@@ -111,11 +117,11 @@ export function readResults<Name extends keyof Results>(name: Name): Results[Nam
   }
 }
 
-/** @param folder - Where to: those of a trial do not stand beside those of a full run. */
+/** Writes results. @param folder - The target folder. Trial results are kept apart from those of a full run. */
 export function writeResults<Name extends keyof Results>(name: Name, results: Results[Name], folder: URL): void {
   mkdirSync(folder, { recursive: true })
   const text = JSON.stringify(results, null, 1)
-  // A list of numbers on one line.
+  // Writes a list of numbers on one line.
   const short = text.replace(
     /\[\s*((?:[-\d.e]+|null)(?:,\s*(?:[-\d.e]+|null))*)\s*\]/g,
     (_, list: string) => `[${list.replace(/\s+/g, " ")}]`,

@@ -1,10 +1,12 @@
-// Does it cost more to list or to revoke the sessions of a user when the table has more sessions of others? Prints the median
-// time of a call beside 10,000 sessions and beside 1,000,000, in turns, and their ratio; and that of a page of a user who has
-// many sessions, beside that of one who has few. Needs MySQL or MariaDB, as bench/wire.ts does.
+// Measures whether listing or revoking the sessions of a user becomes slower when the table has more sessions of other
+// users. Prints the median time of a call with 10,000 and with 1,000,000 sessions, in turns, and their ratio. Also
+// prints the time of a page for a user with many sessions and for a user with few. Needs MySQL or MariaDB, as
+// bench/wire.ts does.
 //
 //   node bench/session-lists.ts [--sizes 10000,1000000] [--rounds 7] [--lists 2000] [--revocations 200] [--quiet FILE]
 //
-// With --quiet the file is there while it measures, and not while it fills the tables: for others who use the machine.
+// With --quiet, the file exists during the measurement, but not while the tables are filled. Other users of the machine
+// can then avoid disturbing the measurement.
 
 import { randomBytes, randomUUID } from "node:crypto"
 import { rmSync, writeFileSync } from "node:fs"
@@ -32,7 +34,7 @@ const [rounds, lists, revocations] = [values.rounds, values.lists, values.revoca
   number,
   number,
 ]
-/** How many sessions a user has; one has `sessionsOfMany`. */
+/** The number of sessions of each user. One further user has `sessionsOfMany`. */
 const sessionsOfUser = 5
 const sessionsOfMany = 5_000
 const expires = timestampFromDate(new Date("2036-01-01T00:00:00Z"))
@@ -52,7 +54,7 @@ try {
     all[side]?.push(ms)
   }
   const begun = performance.now()
-  // The first round warms up.
+  // The first round is the warm-up.
   for (let round = 0; round <= rounds; round++) {
     for (const [index, side] of sides.entries()) {
       const measured = { ...(await side.list(lists)), ...(await side.revoke(revocations)) }
@@ -72,7 +74,7 @@ try {
   for (const close of closing.reverse()) await close()
 }
 
-/** A service on a table of so many sessions. */
+/** Starts a service on a table with this number of sessions. */
 async function startSide(size: number) {
   const name = `authwire_bench_${randomBytes(6).toString("hex")}`
   await mysql.pool.query(`CREATE DATABASE ${name}`)
@@ -112,7 +114,7 @@ async function startSide(size: number) {
         ),
       }
     },
-    /** Those that are revoked are created again, by calls that are not timed. */
+    /** Revokes sessions. They are created again by calls that are not timed. */
     async revoke(count: number) {
       const revoked: string[] = []
       const ms = await timed(count, () => {
@@ -129,7 +131,7 @@ async function startSide(size: number) {
   }
 }
 
-/** Users with sessions that the service has not made: their tokens are known to nobody. */
+/** Inserts users with sessions that were not created by the service. The tokens of these sessions are unknown. */
 async function fill(url: string, users: number): Promise<void> {
   const database = await createConnection({ uri: url, timezone: "Z" })
   await database.query("SET SESSION foreign_key_checks = 0, unique_checks = 0")
@@ -138,7 +140,7 @@ async function fill(url: string, users: number): Promise<void> {
   await database.query("CREATE TABLE numbers (n INT NOT NULL PRIMARY KEY)")
   await database.query("INSERT INTO numbers VALUES (0)")
   for (let n = 1; n < step; n *= 2) await database.query(`INSERT INTO numbers SELECT n + ${n} FROM numbers`)
-  // In the order of their keys, which is sooner done.
+  // In the order of the keys, which is faster.
   const sessionsOf = (user: string, number: string, first: number) => `SELECT 'default',
     UNHEX(LPAD(HEX(${first} + n), 64, '0')), ${user},
     '2036-01-01', '{}', NOW(3) - INTERVAL ${number} MINUTE, '203.0.113.7', REPEAT('agent ', 12)`
@@ -154,7 +156,7 @@ async function fill(url: string, users: number): Promise<void> {
       `INSERT INTO users (tenant, id, extra) SELECT 'default', CONCAT('u', LPAD(n + ${from}, 8, '0')), '{}' ${those}`,
     ),
   )
-  // Those of a user lie apart, as when people come back over months.
+  // The sessions of a user are not adjacent, as if the user had signed in over months.
   for (let time = 1; time <= sessionsOfUser; time++)
     await inSteps((from, those) => {
       const user = `CONCAT('u', LPAD(n + ${from}, 8, '0'))`

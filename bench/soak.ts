@@ -1,4 +1,4 @@
-// Lets a server and a client work for a long time, watches their heaps, cancels many calls, and writes
+// Runs a server and a client for a long time, measures their heaps, and cancels many calls. Writes
 // bench/results/soak.json and its section of docs/performance.md. Needs what bench/wire.ts needs.
 //
 //   node bench/soak.ts [--minutes 10] [--callers 32] [--cancelled 100000] [--users 10000] [--dry]
@@ -27,7 +27,7 @@ const { values } = parseArgs({
 })
 const [minutes, callers, cancelled] = [Number(values.minutes), Number(values.callers), Number(values.cancelled)]
 const users = Number(values.users)
-/** One every five seconds: each stops both processes for a moment. */
+/** One sample every five seconds. Each stops both processes for a moment. */
 const samples = Math.max(10, Math.round(minutes * 12))
 const settleMs = 5_000
 const [serverPort, clientPort] = [await freePort(), await freePort()]
@@ -69,7 +69,7 @@ async function soak(side: Side, { server, client }: Both): Promise<Pick<SoakResu
   const taken: SoakResults["samples"] = []
   for (let sample = 1; sample <= samples; sample++) {
     const wait = begun + (sample * minutes * 60_000) / samples - performance.now()
-    // A call that fails ends it at once.
+    // If a call fails, this ends at once.
     await Promise.race([delay(Math.max(0, wait)), window])
     const [held, own] = [await server.memory(), await client.memory()]
     const seconds = Math.round((performance.now() - begun) / 100) / 10
@@ -85,7 +85,7 @@ async function cancel(side: Side, { server, client }: Both): Promise<SoakResults
       ...{ operation: "cancelled calls", users, callers: 64, seed: 2, warmUpMs: 0, windowMs: 600_000, calls },
     })
   const look = async () => {
-    // Statements that nobody waits for any more are still answered, and time-outs run out.
+    // Waits, because statements of cancelled calls are still answered, and timeouts are still pending.
     await delay(settleMs)
     const held = async (inspector: Inspector) => {
       const { heapUsed, handles } = await inspector.memory()
@@ -93,7 +93,7 @@ async function cancel(side: Side, { server, client }: Both): Promise<SoakResults
     }
     return { server: await held(server), client: await held(client) }
   }
-  // Once before: what the first cancelled calls make for good is not left by each.
+  // A first run, because one-time allocations for cancelled calls do not count as a leak.
   await run(Math.min(2_000, cancelled))
   const before = await look()
   await run(cancelled)

@@ -3,14 +3,14 @@ import { createAuthwireClient } from "@authwire/client"
 import { decode, encode } from "@authwire/token"
 import { median } from "./load/statistics.ts"
 
-/** How many tokens a measurement works on. */
+/** The number of tokens in one measurement. */
 const batch = 240
 
 const salt = "authjs.session-token"
 const secret = "zR3mX0cV8qLk1TnYb5WdHs7JpGfUe2Ai"
 const oldSecret = "Qh6tWm1XzRs4VdKy8NcPb3LgJf0UeA7o"
 const both = [secret, oldSecret]
-/** What Auth.js puts into the token of a user who signed in with a provider. */
+/** The payload that Auth.js puts into the token of a user who signed in with a provider. */
 const token = {
   name: "Ada Lovelace",
   email: "ada@example.com",
@@ -18,7 +18,7 @@ const token = {
   sub: "0b9c1c55-6f5e-4b39-9a53-6a1d1a8e3d0c",
 }
 
-/** What is measured, by name: a call for each token of a batch. */
+/** The names of the measured calls. Each is made once for every token of a batch. */
 export const callNames = ["core encode", "encode", "core decode", "decode", "decode old", "decode again"] as const
 export type CallName = (typeof callNames)[number] | "remote"
 
@@ -33,7 +33,7 @@ const calls: Record<(typeof callNames)[number], Call> = {
   "decode again": (token) => decode({ token, secret: both, salt }),
 }
 
-/** TokenService.Decode of a running service, with the service's own secret. */
+/** Returns a call of TokenService.Decode on a running service, with the service's own secret. */
 export async function remoteCall(url: string) {
   const client = createAuthwireClient({ url, apiKey: process.env.AUTHWIRE_API_KEY })
   const { token: issued } = await client.tokens.encode({ payload: token, salt })
@@ -41,9 +41,10 @@ export async function remoteCall(url: string) {
 }
 
 /**
- * Measures a call on a new batch of tokens.
+ * Measures a call with a new batch of tokens.
  *
- * @returns microseconds: one after the other, the median time of a call; 32 at a time, the time of all by their number
+ * @returns microseconds. With one call at a time it is the median time of a call. With 32 at a time it is the total
+ * time divided by the number of calls.
  */
 export async function measure(name: CallName, together: boolean, remote?: Call): Promise<number> {
   const call = name === "remote" ? remote : calls[name]

@@ -1,12 +1,12 @@
-// Measures the token module against @auth/core, prints the tables and writes them into docs/performance.md.
+// Compares the token module with @auth/core, prints the tables and writes them into docs/performance.md.
 //
 //   taskset -c 1 node bench/token.ts [--rounds 101] [--url http://127.0.0.1:50051] [--quick] [--dry]
 //
-// All in one process, in turn and in a new order each round, so that what else the machine does meets all alike. --url (or
-// AUTHWIRE_URL) adds TokenService.Decode of a running service; --dry writes nothing.
+// Everything runs in one process, in turns and in a new order each round, so that other load on the machine affects all
+// calls alike. --url (or AUTHWIRE_URL) adds TokenService.Decode of a running service. --dry writes nothing.
 //
-// WebCrypto hands each step to a thread. What that costs depends on which CPU the thread is on, by a factor of two here,
-// and that changes by the second. On one CPU (taskset) it is always the same.
+// WebCrypto runs each step on another thread. The cost of that depends on the CPU of the thread, by a factor of two
+// here, and it changes within seconds. With a single CPU (taskset) it is constant.
 
 import { readMachineFacts, versions } from "./facts.ts"
 import { median } from "./load/statistics.ts"
@@ -15,7 +15,7 @@ import { ratio } from "./report/goals.ts"
 import { machineText, table, writeSection } from "./report/markdown.ts"
 import { type CallName, callNames, measure, remoteCall } from "./token-calls.ts"
 
-/** Microseconds of a call in one round, by name and whether it is together with others: `"decode true"`. */
+/** Microseconds of a call in one round. The key is the name, and whether 32 calls run at a time: `"decode true"`. */
 type Round = Record<string, number>
 
 const options = readOptions()
@@ -23,7 +23,7 @@ if (!options.has("token")) process.exit()
 const remote = options.url === "" ? undefined : await remoteCall(options.url)
 const names: CallName[] = [...callNames, ...(remote ? (["remote"] as const) : [])]
 const count = options.rounds ?? (options.quick ? 1 : 101)
-/** The first rounds warm the process up and are not in the result. */
+/** The number of rounds for the warm-up. They are not in the result. */
 const warmUp = options.quick ? 1 : 10
 const rounds: Round[] = []
 for (let round = 0; round < warmUp + count; round++) {

@@ -1,10 +1,11 @@
-// The health check of the image: exits with 0 if the service beside it says that it is ready, else with 1.
+// The health check of the image. Exits with 0 if the service in the container reports that it is ready, otherwise with
+// 1.
 import http from "node:http"
 import https from "node:https"
 
 const { AUTHWIRE_HTTP_ADDR = "127.0.0.1:8080", AUTHWIRE_TLS_CERT } = process.env
 const port = AUTHWIRE_HTTP_ADDR.slice(AUTHWIRE_HTTP_ADDR.lastIndexOf(":") + 1)
-// The certificate has the names by which others reach the service, and nothing secret is sent.
+// The certificate is not verified, because it is issued for the service's external names. Nothing secret is sent.
 const options = { host: "127.0.0.1", port, path: "/readyz", timeout: 2000, rejectUnauthorized: false }
 
 const request = (AUTHWIRE_TLS_CERT ? https : http).get(options, ({ statusCode }) => {

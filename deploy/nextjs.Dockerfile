@@ -1,5 +1,5 @@
-# The example on Next.js with the OpenID Connect provider and the mailbox of its demo, for compose.yaml. Not for production:
-# an application of yours is built as Next.js describes it, with @authwire/client from the registry.
+# The Next.js example for compose.yaml, with the OpenID Connect provider and the mailbox of its demo. Not for
+# production: build your own application as Next.js describes it, with @authwire/client from the registry.
 ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 
 FROM ${NODE_IMAGE}

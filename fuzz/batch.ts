@@ -15,25 +15,25 @@ import { sendRaw } from "./send/raw.ts"
 import type { Ports } from "./server-process.ts"
 import { judge, judgeError, wireError } from "./verdict.ts"
 
-/** Where a batch goes, and who hears of it. */
+/** The target of a batch, with the callbacks for its progress. */
 export interface Target {
   ports: Ports
   calls: CallSender
-  /** Aborts when the server has ended by itself: nothing more needs to be sent. */
+  /** Aborts when the server exits unexpectedly. Nothing more needs to be sent then. */
   crashed: AbortSignal
-  /** An input leaves now. */
+  /** Called when an input is sent. */
   sent(input: Input): void
-  /** An input has ended. */
+  /** Called when an input has ended. */
   done(input: Input, verdict: { label: string; finding?: string }): void
 }
 
-/** How many inputs of each kind are in a batch, and how many of them go at the same time. */
+/** The number of inputs of each kind in a batch, and the number that are sent concurrently. */
 const counts = { call: 400, raw: 160, connection: 160, frames: 1440 }
 const lanes = { call: 24, raw: 16, connection: 16, frames: 12 }
 
 const makers = { call: randomCall, raw: randomRaw, connection: randomConnection }
 
-/** Sends a batch, which is the same for the same seed. Resolves when every input of it has ended. */
+/** Sends a batch, which is determined by its seed. Resolves when every input has ended. */
 export async function sendBatch(target: Target, seed: number): Promise<void> {
   const random = randomOf(seed)
   const lane = async (count: number, kind: keyof typeof makers) => {
@@ -60,7 +60,7 @@ export async function sendBatch(target: Target, seed: number): Promise<void> {
   ])
 }
 
-/** Sends an input that needs no other. */
+/** Sends an input that does not depend on others. */
 export function sendAlone(
   { calls, ports }: Pick<Target, "calls" | "ports">,
   input: CallInput | RawInput | ConnectionInput,
@@ -71,7 +71,7 @@ export function sendAlone(
 
 const nothing = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))
 
-/** A call that is answered once all that came before it was read. */
+/** Returns a call that is answered after all earlier frames were read. */
 function sentinel(id: number): FrameInput {
   const calls = [{ id, method: "grpc.health.v1.Health/Check", message: nothing }]
   return {
@@ -81,7 +81,7 @@ function sentinel(id: number): FrameInput {
   }
 }
 
-// Groups of frames of which every call must be answered, and after each, perhaps, one that may end the stream.
+// Sends groups of frames whose calls must all be answered. After a group it may send a frame that ends the stream.
 async function sendFrames(target: Target, seed: number, transport: ListenerName, count: number): Promise<void> {
   const random = randomOf(seed)
   const waiting = new Map<number, () => void>()
@@ -97,7 +97,7 @@ async function sendFrames(target: Target, seed: number, transport: ListenerName,
     })
   let stream = await open()
 
-  /** Sends frames, and waits until each of their calls is answered; otherwise how the stream ended. */
+  /** Sends frames, and waits until each of their calls is answered. If the stream ends before, returns how it ended. */
   const exchange = async (stream: PipelineStream, frames: readonly FrameInput[]): Promise<Outcome | undefined> => {
     const ids = frames.flatMap((frame) => frame.ids ?? [])
     const answered = Promise.all(ids.map((id) => new Promise<void>((resolve) => waiting.set(id, resolve)))).then(

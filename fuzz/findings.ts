@@ -2,25 +2,27 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fromJson, type Input, toJson } from "./inputs.ts"
 
-/** What was found, each kind of it once. */
+/** The findings of a run. Each kind is reported once. */
 export interface Findings {
   /**
-   * @param what was found: names its kind.
-   * @param inputs that may have done it.
-   * @param more to say of this one.
+   * Adds a finding.
+   *
+   * @param what The description, which determines the kind.
+   * @param inputs The inputs that may have caused it.
+   * @param more Further details of this finding.
    */
   add(what: string, inputs: readonly Input[], more?: string): void
-  /** How often each was found. */
+  /** The number of findings of each kind. */
   readonly counts: ReadonlyMap<string, number>
 }
 
-/** Writes the inputs of each kind of finding into a file of the folder, and says so. */
+/** Writes the inputs of each kind of finding to a file in the folder, and reports the file. */
 export function openFindings(folder: string, seed: number, say: (text: string) => void): Findings {
   const counts = new Map<string, number>()
   return {
     counts,
     add(what, inputs, more = "") {
-      // What differs from one input to the next does not make another finding.
+      // Ids and numbers are ignored, because they differ between findings of the same kind.
       const kind = what.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|\d+(\.\d+)?/g, "N").slice(0, 300)
       const count = (counts.get(kind) ?? 0) + 1
       counts.set(kind, count)
@@ -33,7 +35,7 @@ export function openFindings(folder: string, seed: number, say: (text: string) =
   }
 }
 
-/** The inputs of a file that a finding left. */
+/** Reads the inputs from the file of a finding. */
 export function readFinding(path: string): Input[] {
   const { inputs } = JSON.parse(readFileSync(path, "utf8")) as { inputs: Record<string, unknown>[] }
   return inputs.map(fromJson)

@@ -10,7 +10,7 @@ import { heapGrowth } from "./heap-growth.ts"
 
 const program = fileURLToPath(new URL("./main.ts", import.meta.url))
 
-/** Runs fuzz/main.ts to its end. */
+/** Runs fuzz/main.ts until it exits. */
 async function fuzz(...args: string[]): Promise<{ code: number | null; output: string }> {
   const folder = mkdtempSync(join(tmpdir(), "authwire-findings-"))
   const child = spawn(process.execPath, [program, `--folder=${folder}`, ...args], {
@@ -26,20 +26,23 @@ async function fuzz(...args: string[]): Promise<{ code: number | null; output: s
   return { code, output }
 }
 
-/** A module that does something in the server whenever a request of HTTP/1.1 begins. */
+/**
+ * Returns an option that loads a module into the server. The module runs a statement at the start of every HTTP/1.1
+ * request.
+ */
 const onRequest = (what: string) =>
   `--import=data:text/javascript,${encodeURIComponent(
     `import { subscribe } from "node:diagnostics_channel"; subscribe("http.server.request.start", () => { ${what} })`,
   )}`
 
-/** Opens connections to itself and keeps them until it is told to end. */
+/** Opens connections to itself and keeps them until SIGTERM. */
 const keepConnections = `({ createServer, connect }) => createServer().listen(0, "127.0.0.1", function () {
   for (let count = 0; count < 50; count++) connect(this.address().port, "127.0.0.1")
   process.once("SIGTERM", () => process.exit())
 })`
 
 describe("make fuzz", () => {
-  // A run of CI has a fifth of the hostile inputs, another one each time; `make test-long` has all.
+  // Each CI run has a different fifth of the hostile inputs. `make test-long` has all of them.
   const [part, inputs] = process.env.AUTHWIRE_TEST_LONG ? ["1/1", 12_000] : [`${randomInt(1, 6)}/5`, 6_000]
   test(`finds nothing in a few thousand inputs, and in the hostile ones, part ${part}`, async () => {
     const { code, output } = await fuzz("--seed=7", `--inputs=${inputs}`, `--hostile-part=${part}`)

@@ -9,7 +9,10 @@ import type { Ports } from "./server-process.ts"
 const pauseMs = 50
 const request = envelope(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema)))
 
-/** Asks for the server's health, again and again, until it is stopped: then it says how long the slowest answer took. */
+/**
+ * Checks the server's health repeatedly until `stop` is called. `stop` returns the longest time of an answer in
+ * milliseconds.
+ */
 export function watchHealth(ports: Ports): { stop(): Promise<number> } {
   const stopped = new AbortController()
   let worstMs = 0
@@ -32,7 +35,7 @@ export function watchHealth(ports: Ports): { stop(): Promise<number> } {
   }
 }
 
-/** How long an answer takes, in milliseconds; without one, for as long as a sender waits. */
+/** Returns the time of an answer in milliseconds, or `patienceMs` without a good answer. */
 function ask(session: http2.ClientHttp2Session): Promise<number> {
   const start = performance.now()
   return new Promise((resolve) => {

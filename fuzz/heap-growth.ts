@@ -1,12 +1,12 @@
 import { median } from "../bench/load/statistics.ts"
 
-/** What two heaps may differ by without one having grown: code that was compiled meanwhile, statements, pools. */
+/** The difference between two heaps that does not count as growth: code compiled meanwhile, statements, pools. */
 const slackBytes = 3 * 1024 * 1024
 
-/** In fewer samples than these warming up cannot be told from growing. */
+/** With fewer samples, growth cannot be distinguished from warm-up. */
 const fewest = 12
 
-/** Compares the heap of the first third of a run with that of the last; what came while it became warm does not count. */
+/** Compares the heap in the first third of a run with that in the last third. The warm-up is left out. */
 export function heapGrowth(samples: readonly number[]): { first: number; last: number; grows: boolean } {
   const warm = samples.slice(Math.floor(samples.length / 5))
   const third = Math.max(1, Math.floor(warm.length / 3))

@@ -25,7 +25,9 @@ const symbol = envelope(lengthDelimited(4, Buffer.from(UserService.typeName)))
 const anybody = envelope(lengthDelimited(1, Buffer.from("anybody")))
 const empty = envelope(Buffer.alloc(0))
 
-/** Connections of HTTP/2 that cost their sender little: answers that cannot be sent, and frames without end. */
+/**
+ * Returns HTTP/2 connections that cost their sender little: with answers that cannot be sent, and with endless frames.
+ */
 export function hostileConnections(): NamedInput[] {
   const { getUser } = UserService.method
   const { serverReflectionInfo } = ServerReflection.method
@@ -77,7 +79,7 @@ export function hostileConnections(): NamedInput[] {
   return [...untaken, ...partial, ...floods].flat()
 }
 
-/** Calls whose answers find no window. */
+/** Returns calls whose answers have a flow-control window of zero. */
 function unread(name: string, method: DescMethod, body: Buffer): NamedInput[] {
   const calls = streams.flatMap((id) => [headersFrame(id, fields(method)), ...dataFrames(id, body, false)])
   return both(`500 answers that nobody takes, ${name}`, [settingsFrame([[initialWindow, 0]]), ...calls])

@@ -13,15 +13,15 @@ const getToken = "/authwire.v1.TokenService/GetToken"
 const pipeline = "/authwire.v1.PipelineService/Pipeline"
 const reflect = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 
-/** What is left of the limit for one field. */
+/** The space for one field within the size limit of a message. */
 const space = 4_194_304 - 200
 
-/** Requests that cost their sender little, and that must cost the server little: refused at once, in bounded memory. */
+/** Returns requests that cost their sender little. The server must reject them at once, with bounded memory. */
 export function hostileInputs(): NamedInput[] {
   return [...bombs(), ...lengths(), ...floods(), ...depths(), ...hostileConnections()]
 }
 
-// 512 MiB of zeros, a hundred times the limit.
+// Compressed messages with 512 MiB of zeros, a hundred times the limit.
 function bombs(): NamedInput[] {
   const zeros = Buffer.alloc(512 * 1024 * 1024)
   const gzip = gzipSync(zeros, { level: 1 })
@@ -57,7 +57,7 @@ function bombs(): NamedInput[] {
   ])
 }
 
-// More is promised than comes: who waits for it, or makes space for it, loses.
+// Announced lengths that exceed the data. The server must neither wait for the rest nor allocate memory for it.
 function lengths(): NamedInput[] {
   const none = Buffer.alloc(0)
   const promised = [4_194_305, 0x7fffffff, 0xffffffff]
@@ -90,7 +90,7 @@ function lengths(): NamedInput[] {
   return [...prefixes, ...fields.flat()]
 }
 
-// Two bytes on the wire may be an object of hundreds in memory.
+// Two bytes on the wire may become an object of hundreds of bytes in memory.
 function floods(): NamedInput[] {
   const many = (part: Buffer) => Buffer.concat(Array.from({ length: Math.floor(space / part.length) }, () => part))
   const entry = (at: number) => lengthDelimited(1, lengthDelimited(1, Buffer.from(at.toString(36))))
@@ -123,7 +123,7 @@ function floods(): NamedInput[] {
 function depths(): NamedInput[] {
   const wrapped = (depth: number) => {
     let value: Buffer = Buffer.from("0800", "hex")
-    // A list in a list, each a Value of one.
+    // A list in a list, each with a single Value.
     for (let level = 0; level < depth; level++) value = lengthDelimited(6, lengthDelimited(1, value))
     return extra(value)
   }
@@ -140,7 +140,7 @@ function depths(): NamedInput[] {
   ].flat()
 }
 
-/** The bytes of a user whose `extra` has one property with this google.protobuf.Value. */
+/** Returns the bytes of a user whose `extra` has one property with this google.protobuf.Value. */
 const extra = (value: Buffer) =>
   lengthDelimited(
     6,

@@ -1,4 +1,4 @@
-/** Which of the two ports an input goes to. */
+/** The listener to which an input is sent. */
 export type ListenerName = "grpc" | "http"
 
 /** Bytes on a connection of their own. */
@@ -8,7 +8,7 @@ export interface RawInput {
   bytes: Buffer
 }
 
-/** A well-framed request of HTTP: what is broken is in its headers and in its body. */
+/** An HTTP request with correct framing. Its headers and body may be invalid. */
 export interface CallInput {
   kind: "call"
   transport: ListenerName
@@ -17,49 +17,49 @@ export interface CallInput {
   path: string
   headers: [name: string, value: string][]
   body: Buffer
-  /** Whether the request ends; one that does not must be rejected by what it has said. Default: true. */
+  /** Whether the request ends. A request that does not end must be rejected by what was sent. Default: true. */
   ends?: boolean
 }
 
-/** A message on a stream of the pipeline that stays open. */
+/** A message on a pipeline stream that stays open. */
 export interface FrameInput {
   kind: "frame"
   bytes: Buffer
-  /** The ids that must be answered, each once; undefined where the message itself is broken, and may end the stream. */
+  /** The ids that must each be answered once. Undefined if the message itself is invalid and may end the stream. */
   ids?: number[]
 }
 
-/** Bytes of HTTP/2 on a connection of their own, which then stays open. */
+/** Bytes on an HTTP/2 connection of their own, which then stays open. */
 export interface ConnectionInput {
   kind: "connection"
   transport: ListenerName
   bytes: Buffer
-  /** Where the bytes are cut: what comes after is sent in another turn. */
+  /** Offsets at which the bytes are split. The parts are sent separately. */
   cuts: number[]
-  /** Whether the sender takes what the server sends. */
+  /** Whether the sender reads the data of the server. */
   reads: boolean
-  /** Whether the sender asks at the end whether all was read, if it takes what the server sends. */
+  /** Whether the sender finally checks with a ping that everything was read. Requires `reads`. */
   pings: boolean
-  /** How long it stays open after the last byte, in milliseconds, unless the server closes it. */
+  /** How long the connection stays open after the last byte, in milliseconds, unless the server closes it. */
   holdMs: number
 }
 
 export type Input = RawInput | CallInput | FrameInput | ConnectionInput
 
-/** What a test of hostile input calls it. */
+/** The name of a hostile input. */
 export interface NamedInput {
   name: string
   input: Input
 }
 
-/** An input as JSON; bytes are base64. */
+/** Converts an input to JSON. Bytes become base64. */
 export function toJson(input: Input): object {
   return Object.fromEntries(
     Object.entries(input).map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString("base64") : value]),
   )
 }
 
-/** The reverse of `toJson`. */
+/** Converts the result of `toJson` back. */
 export function fromJson(json: Record<string, unknown>): Input {
   const bytesIn = json.kind === "call" ? "body" : "bytes"
   return { ...json, [bytesIn]: Buffer.from(String(json[bytesIn]), "base64") } as unknown as Input

@@ -1,4 +1,4 @@
-// Sends inputs that no client would send to a server of its own, and looks at what becomes of them. See README.md.
+// Sends inputs that no regular client would send to a server of its own, and checks the reactions. See README.md.
 //
 //   node fuzz/main.ts --seed 42 --inputs 1000000
 //   node fuzz/main.ts --replay build/fuzz/42-1.json
@@ -13,13 +13,13 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Date.now() % 2 ** 31) },
     inputs: { type: "string", default: "1000000" },
     replay: { type: "string" },
-    /** Leaves out the requests that cost their sender little and the server much. */
+    /** Leaves out the hostile inputs: requests that cost their sender little and the server much. */
     "skip-hostile": { type: "boolean", default: false },
-    /** Sends only a part of them: 2/4 is every fourth, from the second on. */
+    /** Sends only a part of the hostile inputs. 2/4 is every fourth, starting with the second. */
     "hostile-part": { type: "string", default: "1/1" },
-    /** Where findings are written. */
+    /** The folder for findings. */
     folder: { type: "string", default: join("build", "fuzz") },
-    /** Modules that the server loads first: to break it on purpose. */
+    /** Modules that the server loads first, to inject faults. */
     import: { type: "string", multiple: true, default: [] },
   },
 })
@@ -29,7 +29,7 @@ if (!Number.isInteger(seed) || !(inputs > 0)) throw new Error("--seed and --inpu
 const [part = 0, parts = 0] = values["hostile-part"].split("/").map(Number)
 if (!(part >= 1 && part <= parts)) throw new Error("--hostile-part must be K/N")
 
-// Whoever stops this stops its server too.
+// Exits on these signals, so that the exit handler kills the server.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
 
 const say = (text: string) => void process.stdout.write(`${text}\n`)

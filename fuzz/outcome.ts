@@ -1,15 +1,18 @@
-/** How an input ended, as its sender saw it. */
+/** The outcome of an input, as the sender observed it. */
 export type Outcome =
   | Answer
-  /** The server closed the connection, or reset the stream. */
+  /** The server closed the connection or reset the stream. */
   | { end: "closed" }
-  /** The connection was open for as long as it was held. With the last code by which the server ended it or a stream. */
+  /**
+   * The connection stayed open until the end of the hold time. `code` is the last error code of the server for it or a
+   * stream.
+   */
   | { end: "held"; code?: string | undefined }
-  /** The server closed a connection that was held. */
+  /** The server closed a connection that was to be held. */
   | { end: "ended"; code?: string | undefined }
-  /** Nothing came for as long as a sender waits. */
+  /** Nothing arrived within `patienceMs`. */
   | { end: "hung" }
-  /** The client of Node would not send it. */
+  /** Node's client refused to send the input. */
   | { end: "unsent" }
 
 export interface Answer {
@@ -20,11 +23,11 @@ export interface Answer {
   body: Buffer
 }
 
-/** What became of an input, in a word for the table, and what is wrong with it, if anything is. */
+/** The result of an input: a label for the summary, and a finding if something is wrong. */
 export interface Verdict {
   label: string
   finding?: string
 }
 
-/** How long a sender waits, in milliseconds: longer than any call may take on the server. */
+/** How long a sender waits for an answer, in milliseconds: longer than any call may take on the server. */
 export const patienceMs = 20_000

@@ -7,16 +7,19 @@ import type { CallInput } from "./inputs.ts"
 import type { CallSender } from "./send/call.ts"
 import { judge } from "./verdict.ts"
 
-/** A user whom no input touches. */
+/** The id of a user that no input changes. */
 const id = "the-user-that-stays"
 
-/** Makes the user of the probes. */
+/** Creates the user of the probes. */
 export async function makeAnchor(calls: CallSender): Promise<void> {
   const request = create(CreateUserRequestSchema, { id, name: "Ada" })
   await calls.send(http(UserService.method.createUser, request))
 }
 
-/** Whether the server is well, at both listeners: its health, and a call that reads. Otherwise what it answered. */
+/**
+ * Checks health and a read at both listeners. Returns undefined if all is well, otherwise a description of the wrong
+ * answer.
+ */
 export async function probe(calls: CallSender): Promise<string | undefined> {
   const user = create(GetUserRequestSchema, { id })
   const health = create(HealthCheckRequestSchema)

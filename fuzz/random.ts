@@ -1,10 +1,10 @@
 import { randomNumbers } from "../bench/load/statistics.ts"
 
-/** Choices that are the same for the same seed. */
+/** Random choices that are determined by a seed. */
 export interface Random {
-  /** A whole number from 0 up to, but not including, `end`. */
+  /** Returns an integer from 0 (inclusive) to `end` (exclusive). */
   below(end: number): number
-  /** True in so great a share of the cases. */
+  /** Returns true with the probability `share`. */
   chance(share: number): boolean
   pick<T>(choices: readonly T[]): T
   bytes(length: number): Buffer

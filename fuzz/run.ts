@@ -14,30 +14,33 @@ import { judge } from "./verdict.ts"
 
 export interface RunOptions {
   seed: number
-  /** How many inputs at least. */
+  /** The minimum number of inputs. */
   inputs: number
   findings: Findings
   say: (text: string) => void
   /** Modules that the server loads first. */
   imports: readonly string[]
-  /** Which of the requests of hostile.ts are sent too: every `parts`-th, from the `part`-th on. Undefined: none. */
+  /** The part of the hostile inputs that is sent: every `parts`-th, starting with the `part`-th. Undefined: none. */
   hostile: { part: number; parts: number } | undefined
 }
 
 const mebibyte = 1024 * 1024
 
-/** How much more memory a hostile input may take while it is looked at, in bytes, and how long that may take. */
+/** The limits for one hostile input: additional memory in bytes, and time in milliseconds. */
 const hostileBytes = 1024 * mebibyte
 const hostileMs = 15_000
-/** How long an answer of health may take while a batch is sent, in milliseconds. */
+/** The maximum time of a health check while a batch is sent, in milliseconds. */
 const maxHealthMs = 3_000
-/** How many connections the senders keep for the next batch, and how long the others may stay, in milliseconds. */
+/**
+ * The number of connections that the senders keep for the next batch, and how long others may stay open in
+ * milliseconds.
+ */
 const keptConnections = 40
 const leavingMs = 10_000
-/** What the server may take at the most, in bytes. */
+/** The maximum memory of the server, in bytes. */
 const peakBytes = 1536 * mebibyte
 
-/** Runs batches until so many inputs were sent, and looks after each whether the server is well. */
+/** Runs batches until the number of inputs is reached. After each batch, checks whether the server is well. */
 export async function run(options: RunOptions): Promise<void> {
   const { seed, inputs, findings, say, imports } = options
   const begun = performance.now()
@@ -122,7 +125,7 @@ export async function run(options: RunOptions): Promise<void> {
   }
 }
 
-/** What a batch has left on the server, though its senders have gone. */
+/** Describes the streams and connections that stay on the server after the senders of a batch have disconnected. */
 async function leftOver(server: ServerProcess): Promise<string | undefined> {
   const end = performance.now() + leavingMs
   for (;;) {
@@ -133,7 +136,7 @@ async function leftOver(server: ServerProcess): Promise<string | undefined> {
   }
 }
 
-/** Sends the inputs of a finding, one after the other. */
+/** Sends the inputs of a finding one after the other. */
 export async function replay({
   inputs,
   findings,
@@ -156,10 +159,10 @@ interface Stage {
   server: ServerProcess
   target: Target
   send(input: Input): Promise<void>
-  /** The inputs that were active just now, the last ones that ended before them. */
+  /** The active inputs, and the last ones that have ended. */
   suspects(): Input[]
   close(): Promise<void>
-  /** Another one, after this is closed. */
+  /** Opens a new stage after this one was closed. */
   again(): Promise<Stage>
 }
 
@@ -189,9 +192,9 @@ async function openStage(
       active.delete(input)
       recent.push(input)
       if (recent.length > 40) recent.shift()
-      // Each call of a frame is a request of its own, which the server has to read.
+      // Each call of a frame counts, because the server reads it as a separate request.
       onLabel(label, input.kind === "frame" ? (input.ids?.length ?? 1) : 1)
-      // What ends with the server says nothing of its own input.
+      // If the server has exited, the outcome says nothing about this input.
       if (finding !== undefined && !server.crashed.aborted) findings.add(finding, [input])
     },
   }

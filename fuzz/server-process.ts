@@ -9,30 +9,30 @@ import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { inspectOn, openInspector } from "../bench/servers/inspector.ts"
 import { canary } from "./generate/messages.ts"
 
-/** The ports of the listeners, on loopback. */
+/** The ports of the listeners on loopback. */
 export interface Ports {
   grpc: number
   http: number
 }
 
-/** A server that is watched. */
+/** A server under observation. */
 export interface ServerProcess {
   readonly ports: Ports
-  /** Aborts when the process ends and was not told to. */
+  /** Aborts when the process exits without having been stopped. */
   readonly crashed: AbortSignal
-  /** What its heap holds after all garbage was collected, buffers included, in bytes. */
+  /** Returns the size of the heap after garbage collection, including buffers, in bytes. */
   heapBytes(): Promise<number>
-  /** How many streams of HTTP/2 and how many connections it has. */
+  /** Returns the numbers of open HTTP/2 streams and connections. */
   open(): Promise<{ streams: number; connections: number }>
-  /** What its memory is now, and has been at the most since `resetPeak`, in bytes. */
+  /** Returns the current memory, and the maximum since `resetPeak`, in bytes. */
   memory(): { rss: number; peak: number }
   resetPeak(): void
-  /** The last lines that it wrote. */
+  /** Returns the last lines of its output, without JSON log entries. */
   tail(): string
   stop(): Promise<void>
 }
 
-/** A module that counts the streams of HTTP/2 in the server. */
+/** A module that counts the open HTTP/2 streams of the server. */
 const streamCount = `data:text/javascript,${encodeURIComponent(
   `import { subscribe } from "node:diagnostics_channel"
   globalThis.openStreams = 0
@@ -42,10 +42,10 @@ const streamCount = `data:text/javascript,${encodeURIComponent(
 
 const command = fileURLToPath(new URL("../server/bin/authwire.js", import.meta.url))
 
-/** How long the server may take to end, in milliseconds: longer than the calls that it waits for. */
+/** The time that the server has to exit, in milliseconds. It is longer than that of the calls for which it waits. */
 const endingMs = 60_000
 
-// What no server should ever write, whatever it is sent.
+// Patterns that must never appear in the output of the server, whatever it receives.
 const alarms: readonly [RegExp, string][] = [
   [/"level":(50|60)/, "an error in the log"],
   [/unhandled|uncaught/i, "something that nobody handled"],
@@ -57,8 +57,8 @@ const alarms: readonly [RegExp, string][] = [
 /**
  * Starts `authwire serve --dev` on an empty embedded database and free ports.
  *
- * @param onAlarm told of each line of its output that should not be there
- * @param imports modules that it loads first
+ * @param onAlarm Called for each line of output that matches a pattern of `alarms`.
+ * @param imports Modules that the server loads first.
  */
 export async function startServer(
   onAlarm: (what: string, line: string) => void,
@@ -144,7 +144,8 @@ export async function startServer(
   }
 }
 
-// Errors in the log are of different kinds; of a stack each line is only a part.
+// Distinguishes the errors in the log, so that each is a kind of its own. A line of a stack trace is not distinguished
+// further.
 function kindOf(what: string, line: string): string {
   if (!line.startsWith("{")) return what
   const { msg, method, err } = JSON.parse(line)

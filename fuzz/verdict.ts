@@ -6,7 +6,7 @@ import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import { canary } from "./generate/messages.ts"
 import type { Answer, Outcome, Verdict } from "./outcome.ts"
 
-/** An error as any of the protocols tells it. */
+/** An error in any of the protocols. */
 interface WireError {
   code: string
   message: string
@@ -18,7 +18,7 @@ const codes =
     " ",
   )
 
-// What the libraries reject by themselves, before there is a call of ours that could have a reason.
+// Errors of the libraries for requests that they reject before there is a call. These have no reason.
 const rejections: readonly RegExp[] = [
   /^RESOURCE_EXHAUSTED /,
   /^UNIMPLEMENTED /,
@@ -28,7 +28,10 @@ const rejections: readonly RegExp[] = [
   /^CANCELLED /,
 ]
 
-/** Whether the service may answer so: with a result, a known reason, a rejection of HTTP, or by closing the connection. */
+/**
+ * Judges an outcome. The service may answer with a result, a known reason or an HTTP rejection, or close the
+ * connection.
+ */
 export function judge(outcome: Outcome): Verdict {
   if (outcome.end === "hung") return { label: "hung", finding: "no answer came" }
   if (outcome.end === "held" || outcome.end === "ended")
@@ -46,7 +49,7 @@ export function judge(outcome: Outcome): Verdict {
   }
 }
 
-/** The same for the error of a call in a pipeline. */
+/** Judges the error of a call in a pipeline in the same way. */
 export function judgeError({ code, message, reason }: WireError): Verdict {
   if (code === "OK") return { label: "OK" }
   if (message.includes(canary)) return { label: "leak", finding: `an error quotes the request: ${code} ${message}` }
@@ -59,14 +62,14 @@ export function judgeError({ code, message, reason }: WireError): Verdict {
   return { label: reason }
 }
 
-/** A google.rpc.Status as an error. */
+/** Converts a google.rpc.Status to an error. */
 export function wireError(status: Status): WireError {
   const info = status.details.map((detail) => anyUnpack(detail, ErrorInfoSchema)).find((found) => found !== undefined)
   return { code: codes[status.code] ?? String(status.code), message: status.message, reason: info?.reason }
 }
 
-// What HTTP itself says: the request is bad, nobody takes it, it is too much, its time is over; and of a gateway's decision,
-// that somebody has to sign in first.
+// Accepts the HTTP status codes of rejections: a bad request, an unsupported one, one that is too large or has timed
+// out. A gateway's decision may also be a redirect to the sign-in page.
 function judgeStatus(status: number): Verdict {
   if (status === 200) return { label: "OK" }
   const plain = (status >= 400 && status < 500) || [100, 302, 501, 504, 505].includes(status)
@@ -111,7 +114,7 @@ function connectError(json: {
   return { code, message: json.message ?? "", reason }
 }
 
-/** The messages of a body, each with its flags before it. */
+/** Returns the messages of a body, each with its flags. */
 export function envelopes(body: Buffer): { flags: number; content: Buffer }[] {
   const found: { flags: number; content: Buffer }[] = []
   for (let at = 0; at + 5 <= body.length; ) {

@@ -1,4 +1,4 @@
-// Starts, watches and ends the processes of the demo; scripts/demo is the way to run it.
+// Starts, observes and ends the processes of the demo. Use scripts/demo to run it.
 import { fork, spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync } from "node:fs"
@@ -50,7 +50,7 @@ async function startAuthwire() {
   const lines = createInterface({ input: child.stdout })
   return new Promise((resolve) => {
     lines.on("line", (line) => {
-      // Its hints for a first try are left out: ours come when all is running.
+      // The hints of `serve --dev` are left out, because the demo prints its own ones when everything is running.
       if (line.startsWith("authwire: ")) console.log(line)
       const transport = /^authwire: (grpc|http) listener at (?:http:\/\/)?(\S+)$/.exec(line)
       if (transport) found[transport[1]] = transport[2]
@@ -66,7 +66,7 @@ async function startExample(grpcAddress) {
   return addresses
 }
 
-/** Waits until something answers well at the URL; the process behind it listens already, so it takes a moment at most. */
+/** Waits until the URL answers with 200. The process behind it is already listening, so this takes a moment at most. */
 async function answers(url) {
   const deadline = Date.now() + 20_000
   for (;;) {
@@ -77,7 +77,10 @@ async function answers(url) {
   }
 }
 
-/** One that ends by itself ends the demo: it has said why, for instance that its port is taken. */
+/**
+ * Ends the demo when this process exits by itself. The process has already printed the cause, such as a port that is in
+ * use.
+ */
 function watched(name, child) {
   children.push(child)
   child.once("exit", (code, signal) => {
@@ -93,7 +96,7 @@ function fail(message) {
   return end(1)
 }
 
-/** Ends every process that was started, the last one first, and then this one. */
+/** Ends all started processes in reverse order, then this process. */
 async function end(code) {
   if (ending) return
   ending = true

@@ -1,4 +1,4 @@
-// Writes the pages of docs/ that are made from code, or have a part that is (see scripts/gen).
+// Writes the pages of docs/ that are generated from code, in whole or in part (see scripts/gen).
 import { readFileSync, writeFileSync } from "node:fs"
 import { configurationPage } from "../server/dist/cli/help.js"
 import { withMigrations } from "../server/dist/cli/upgrading-page.js"

@@ -3,13 +3,13 @@ import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { apiKey } from "../servers/key.ts"
 import { type Contender, type Endpoints, required } from "./contender.ts"
 
-/** The client as it is by default. */
+/** The client with its default options. */
 export function authwirePipeline({ grpcUrl }: Endpoints): Contender {
   const client = createAuthwireClient({ url: required(grpcUrl), apiKey })
   return { adapter: client.adapter, client, close: async () => client.close() }
 }
 
-/** One gRPC call for each call of the adapter. */
+/** The client with one gRPC call for each call of the adapter. */
 export function authwireUnary({ grpcUrl }: Endpoints): Contender {
   const url = required(grpcUrl)
   const transport = grpcTransport({ url })
@@ -17,7 +17,7 @@ export function authwireUnary({ grpcUrl }: Endpoints): Contender {
   return { adapter: client.adapter, client, close: async () => transport.close() }
 }
 
-/** Connect over fetch, as at the edge: HTTP/1.1. */
+/** The client for edge runtimes: Connect over fetch with HTTP/1.1. */
 export function authwireConnect({ httpUrl }: Endpoints): Contender {
   const client = createEdgeClient({ url: required(httpUrl), apiKey })
   return { adapter: client.adapter, client, close: async () => client.close() }

@@ -1,25 +1,25 @@
 import type { Adapter } from "@auth/core/adapters"
 import type { AuthwireClient } from "@authwire/client"
 
-/** What is measured. It lives in the process that makes the load. */
+/** A client that is measured. It runs in the process that generates the load. */
 export interface Contender {
-  /** All methods that the operations call; a floor has only `getSessionAndUser`. */
+  /** Has all methods that the operations call. A floor has only `getSessionAndUser`. */
   readonly adapter: Adapter
-  /** The client behind it, for calls that can be cancelled and those that the adapter has not. */
+  /** The client behind the adapter, for calls that can be cancelled and for those that the adapter does not have. */
   readonly client?: AuthwireClient
   close(): Promise<void>
 }
 
-/** Where a contender finds what it needs. Undefined: this run does not have it. */
+/** The endpoints that a contender may need. A field is undefined if this run does not have it. */
 export interface Endpoints {
-  /** The tables of this contender. */
+  /** The database with the tables of this contender. */
   databaseUrl?: string
-  /** Its server: the gRPC listener, the HTTP listener, or the one it has. */
+  /** The gRPC listener and the HTTP listener of its server. A server may have only one of them. */
   grpcUrl?: string
   httpUrl?: string
 }
 
-/** How many connections to MySQL each contender has, in whichever process: Authwire's own default. */
+/** The size of each contender's connection pool to MySQL, in whichever process it is: Authwire's default. */
 export const poolSize = 10
 
 export function required(url: string | undefined): string {

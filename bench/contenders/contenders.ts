@@ -3,17 +3,17 @@ import type { ServerName } from "../servers/processes.ts"
 import type { Contender, Endpoints } from "./contender.ts"
 
 interface Entry {
-  /** How tables call it. */
+  /** The name in the tables. */
   readonly title: string
-  /** The least that something like it takes: it has only getSessionAndUser. */
+  /** Whether it is a lower bound for the cost of such a call. It then has only getSessionAndUser. */
   readonly isFloor: boolean
-  /** Whether it is measured by postgres.ts only. */
+  /** Whether only postgres.ts measures it. */
   readonly isOnPostgres?: boolean
-  /** The tables it reads on MySQL, if any. */
+  /** The tables that it reads on MySQL, if any. */
   readonly schema: SchemaName | null
-  /** The server that it talks to, if any. */
+  /** The server that it calls, if any. */
   readonly server: ServerName | null
-  /** Loads it. Each is loaded only where it is measured. */
+  /** Loads and opens the contender. Its modules are loaded only where it is measured. */
   open(endpoints: Endpoints): Promise<Contender>
 }
 
@@ -21,7 +21,7 @@ const authwire = { isFloor: false, schema: "authwire", server: "authwire" } as c
 const inProcess = { isFloor: false, server: null } as const
 const echo = { isFloor: true, schema: null, server: "echo" } as const
 
-/** Everything that is measured, in the order of the tables. */
+/** All contenders, in the order of the tables. */
 export const contenders = {
   "authwire-pipeline": {
     ...{ title: "Authwire, pipeline", ...authwire },
@@ -71,7 +71,7 @@ export const contenders = {
 
 export type ContenderName = keyof typeof contenders
 
-/** Those that are measured on MySQL. */
+/** The contenders that are measured on MySQL. */
 export const contenderNames = (Object.keys(contenders) as ContenderName[]).filter(
   (name) => !("isOnPostgres" in contenders[name]),
 )

@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/mysql2"
 import { createPool } from "mysql2/promise"
 import { type Contender, type Endpoints, poolSize, required } from "./contender.ts"
 
-/** As https://authjs.dev/getting-started/adapters/drizzle has it for MySQL, with a pool of mysql2. */
+/** Set up as in https://authjs.dev/getting-started/adapters/drizzle for MySQL, with a pool of mysql2. */
 export function drizzleAdapter({ databaseUrl }: Endpoints): Contender {
   const pool = createPool({ uri: required(databaseUrl), connectionLimit: poolSize })
   return { adapter: DrizzleAdapter(drizzle(pool)), close: () => pool.end() }

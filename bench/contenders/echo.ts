@@ -18,7 +18,7 @@ export const echoMethods = {
   stream: { path: "/bench.Echo/Stream", requestStream: true, responseStream: true, ...plain },
 } satisfies ServiceDefinition
 
-/** A floor: a unary call of grpc-js with the bytes of GetSessionAndUser, and nothing else. */
+/** A floor: a unary call of grpc-js with the bytes of GetSessionAndUser, without any further work. */
 export function echoUnary({ grpcUrl }: Endpoints): Contender {
   const client = connect(grpcUrl)
   const question = questionBytes(0)
@@ -31,7 +31,7 @@ export function echoUnary({ grpcUrl }: Endpoints): Contender {
   return floor(ask, async () => client.close())
 }
 
-/** A floor: the same bytes in one bidirectional stream. Answers come in the order of the questions. */
+/** A floor: the same bytes in one bidirectional stream. The answers come in the order of the requests. */
 export function echoStream({ grpcUrl }: Endpoints): Contender {
   const client = connect(grpcUrl)
   const question = questionBytes(0)
@@ -54,18 +54,18 @@ function connect(url: string | undefined): Client {
   return new Client(new URL(required(url)).host, credentials.createInsecure(), { "grpc.enable_channelz": 0 })
 }
 
-/** Only its time matters: what it answers is nobody's session. */
+/** Returns a contender of which only the time matters: its answer is not decoded. */
 function floor(ask: () => Promise<unknown>, close: () => Promise<void>): Contender {
   return { adapter: { getSessionAndUser: async () => (await ask()) as never }, close }
 }
 
-/** The message that asks for a session of the data. */
+/** Returns the request for one session of the test data. */
 function questionBytes(session: number): Buffer {
   const message = create(GetSessionAndUserRequestSchema, { sessionToken: sessionToken(session) })
   return Buffer.from(toBinary(GetSessionAndUserRequestSchema, message))
 }
 
-/** The message that answers it. */
+/** Returns an encoded response to such a request. */
 export function answerBytes(): Buffer {
   const user = 54_321
   const message = create(GetSessionAndUserResponseSchema, {

@@ -3,7 +3,7 @@ import { PrismaMariaDb } from "@prisma/adapter-mariadb"
 import { PrismaClient } from "@prisma/client"
 import { type Contender, type Endpoints, poolSize, required } from "./contender.ts"
 
-/** As https://authjs.dev/getting-started/adapters/prisma has it, with the driver that Prisma 7 has for MySQL. */
+/** Set up as in https://authjs.dev/getting-started/adapters/prisma, with the driver of Prisma 7 for MySQL. */
 export function prismaAdapter({ databaseUrl }: Endpoints): Contender {
   const { hostname, port, username, password, pathname } = new URL(required(databaseUrl))
   const adapter = new PrismaMariaDb({
@@ -13,7 +13,7 @@ export function prismaAdapter({ databaseUrl }: Endpoints): Contender {
     password: decodeURIComponent(password),
     database: pathname.slice(1),
     connectionLimit: poolSize,
-    // Or it cannot sign in to MySQL 8.4+ without TLS.
+    // Without it, the driver cannot authenticate to MySQL 8.4+ without TLS.
     allowPublicKeyRetrieval: true,
   })
   const prisma = new PrismaClient({ adapter })

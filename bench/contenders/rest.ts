@@ -1,7 +1,7 @@
 import type { Adapter, AdapterSession, AdapterUser, VerificationToken } from "@auth/core/adapters"
 import { type Contender, type Endpoints, required } from "./contender.ts"
 
-/** The client of servers/rest.ts, as people write it: JSON over `fetch`, which keeps connections. */
+/** The client of servers/rest.ts, as it is commonly written: JSON over `fetch` with keep-alive connections. */
 export function restAdapter({ httpUrl }: Endpoints): Contender {
   const base = required(httpUrl)
 

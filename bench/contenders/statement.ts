@@ -5,7 +5,7 @@ import { type Contender, type Endpoints, poolSize, required } from "./contender.
 const sessionAndUser = `SELECT s.user_id, s.expires, s.extra, u.id, u.email, u.email_verified, u.name, u.image, u.extra
   FROM sessions s JOIN users u ON u.tenant = s.tenant AND u.id = s.user_id WHERE s.tenant = 'default' AND s.token_hash = ?`
 
-/** A floor: the statement that Authwire makes of GetSessionAndUser, prepared, from a pool of mysql2. */
+/** A floor: the prepared statement that Authwire executes for GetSessionAndUser, on a pool of mysql2. */
 export function preparedStatement({ databaseUrl }: Endpoints): Contender {
   const pool = createPool({ uri: required(databaseUrl), connectionLimit: poolSize })
   return {

@@ -5,13 +5,13 @@ import { sessionsPerUser } from "./keys.ts"
 import type { MysqlServer } from "./mysql-server.ts"
 import { type SchemaName, schemas } from "./schemas.ts"
 
-/** A database with a contender's tables, full. */
+/** A database with the filled tables of a contender. */
 export interface LoadedDatabase {
   readonly url: string
   drop(): Promise<void>
 }
 
-/** Makes and fills a database. */
+/** Creates and fills a database. */
 export async function loadDatabase(
   server: MysqlServer,
   schema: SchemaName,
@@ -28,7 +28,7 @@ export async function loadDatabase(
 
   const connection = await createConnection({ uri: url, timezone: "Z" })
   await connection.query("SET SESSION foreign_key_checks = 0, unique_checks = 0")
-  // A gigabyte of log that nobody replays. It may be forbidden.
+  // Avoids a gigabyte of binary log that is never replayed. The statement may be forbidden.
   await connection.query("SET SESSION sql_log_bin = 0").catch(() => {})
   const rows = users * sessionsPerUser
   await connection.query("CREATE TABLE numbers (n INT NOT NULL PRIMARY KEY)")
@@ -41,7 +41,7 @@ export async function loadDatabase(
     "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ?",
     [name],
   )
-  // The statistics that the plans of statements are made of.
+  // Updates the statistics that the query planner uses.
   for (const table of tables) await connection.query("ANALYZE TABLE ??", [table.name])
   await connection.end()
   await written(server)
@@ -54,7 +54,7 @@ export async function loadDatabase(
   }
 }
 
-/** Waits until the server has written what was loaded to its disk, so that it does not do so during a measurement. */
+/** Waits until the server has written the loaded data to disk, so that it does not do so during a measurement. */
 async function written({ pool }: MysqlServer): Promise<void> {
   for (let tries = 0; tries < 40; tries++) {
     const [rows] = await pool.query<RowDataPacket[]>("SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'")

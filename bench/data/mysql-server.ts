@@ -3,17 +3,17 @@ import { setTimeout as delay } from "node:timers/promises"
 import { createRunFolder, createServerProcess, findServer } from "@authwire/test-support/databases/servers.js"
 import { createPool, type Pool, type RowDataPacket } from "mysql2/promise"
 
-/** The database server that everything is measured on. */
+/** The database server on which everything is measured. */
 export interface MysqlServer {
-  /** `MySQL 9.7.0`, `MariaDB 11.4.2`. */
+  /** The name and version: `MySQL 9.7.0`, `MariaDB 11.4.2`. */
   readonly version: string
-  /** Settings that decide about speed, as the server has them. */
+  /** The server's settings that affect performance. */
   readonly settings: Record<string, string>
-  /** Process id, where it runs on this machine and may be seen. */
+  /** The process id, if the server runs on this machine and is visible. */
   readonly pid: number | null
-  /** The URL of one of its databases. */
+  /** Returns the URL of one of its databases. */
   url(database: string): string
-  /** For statements of the measurement itself. */
+  /** Runs statements of the benchmark itself. */
   readonly pool: Pool
   close(): Promise<void>
 }
@@ -28,9 +28,10 @@ const settings = [
 ]
 
 /**
- * The server at AUTHWIRE_BENCH_MYSQL_URL or AUTHWIRE_TEST_MYSQL_URL; else one that is started for this run.
+ * Opens the server at AUTHWIRE_BENCH_MYSQL_URL or AUTHWIRE_TEST_MYSQL_URL. Without either, starts one for this run.
  *
- * @param bufferPoolBytes - Memory for pages, as large as the data: asked of the server, and undone by `close`.
+ * @param bufferPoolBytes - The buffer pool size that the data needs. The server's setting is raised to it if possible,
+ * and restored by `close`.
  */
 export async function openMysqlServer(bufferPoolBytes = 0): Promise<MysqlServer> {
   const given = process.env.AUTHWIRE_BENCH_MYSQL_URL ?? process.env.AUTHWIRE_TEST_MYSQL_URL
@@ -83,7 +84,7 @@ async function startOwn() {
   return { url, remove: () => remove().finally(() => rmSync(folder, { recursive: true, force: true })) }
 }
 
-/** The id in a pid file, if a process of this machine has it and is a database server. */
+/** Returns the id in a pid file, if a process of this machine has it and is a database server. */
 function readPid(file: string): number | null {
   try {
     const pid = Number(readFileSync(file, "utf8"))

@@ -6,16 +6,16 @@ import { createRunFolder, createServerProcess } from "@authwire/test-support/dat
 import { Client } from "pg"
 import { dataExpires, provider, sessionsPerUser } from "./keys.ts"
 
-/** A server of PostgreSQL that is started for this run, with full tables. */
+/** A PostgreSQL server that is started for this run, with filled tables. */
 export interface PostgresServer {
-  /** `PostgreSQL 15.14`. */
+  /** The name and version: `PostgreSQL 15.14`. */
   readonly version: string
-  /** Makes a database with the tables of Authwire, or those of Drizzle's adapter, and fills them. Returns its URL. */
+  /** Creates a database with the tables of Authwire or of Drizzle's adapter, and fills them. Returns its URL. */
   load(schema: "authwire" | "plain", users: number): Promise<string>
   close(): Promise<void>
 }
 
-/** The uuid of data/keys.ts. */
+/** The SQL form of `uuid` in data/keys.ts. */
 const uuid = `CREATE FUNCTION uuid(name text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT left(h, 8) || '-' || substr(h, 9, 4) || '-' || substr(h, 13, 4) || '-' || substr(h, 17, 4) || '-' || substr(h, 21, 12)
     FROM (SELECT encode(sha256(convert_to(name, 'UTF8')), 'hex') AS h) AS hashed $$`

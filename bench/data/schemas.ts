@@ -5,15 +5,18 @@ import { promisify } from "node:util"
 import { createConnection } from "mysql2/promise"
 import { dataExpires, provider, sessionsPerUser, uuidSql } from "./keys.ts"
 
-/** Tables of one contender, and SQL that fills them. */
+/** The tables of one contender, and the SQL that fills them. */
 export interface Schema {
-  /** Makes the tables in an empty database. */
+  /** Creates the tables in an empty database. */
   create(databaseUrl: string): Promise<void>
-  /** One INSERT … SELECT for each table, over FROM clauses that give `n`, the number of a user or of a session. */
+  /**
+   * Returns one INSERT … SELECT for each table. Both arguments are FROM clauses that provide `n`, the number of a user
+   * or session.
+   */
   fill(users: string, sessions: string): string[]
 }
 
-/** The values of the data as SQL of `n`. The same as data/keys.ts has. */
+/** SQL expressions of `n` for the values of the test data. They equal those of data/keys.ts. */
 const c = {
   userId: uuidSql("CONCAT('user ', n)"),
   userIdOfSession: uuidSql(`CONCAT('user ', n DIV ${sessionsPerUser})`),
@@ -25,13 +28,13 @@ const c = {
   accessToken: "CONCAT('gho_', LEFT(SHA2(CONCAT('access token ', n), 256), 36))",
   scope: "'read:user,user:email'",
   sessionToken: uuidSql("CONCAT('session ', n)"),
-  /** An id of a row that nobody asks for by it. */
+  /** The id of a row that is never looked up by it. */
   rowId: uuidSql("CONCAT('row ', n)"),
   expires: `'${dataExpires.toISOString().slice(0, 19).replace("T", " ")}'`,
   expiresMs: `'${dataExpires.getTime()}'`,
 }
 
-/** What Authwire's own migrations make. */
+/** The tables of Authwire's own migrations. */
 const authwire: Schema = {
   async create(databaseUrl) {
     const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
@@ -49,7 +52,7 @@ const authwire: Schema = {
   ],
 }
 
-/** What the documentation of @auth/drizzle-adapter has for MySQL. */
+/** The tables in the documentation of @auth/drizzle-adapter for MySQL. */
 const plain: Schema = {
   create: (databaseUrl) => run("plain.sql", databaseUrl),
   fill: (users, sessions) => [
@@ -61,14 +64,14 @@ const plain: Schema = {
   ],
 }
 
-/** What TypeORM makes of the entities of @auth/typeorm-adapter. */
+/** The tables that TypeORM creates from the entities of @auth/typeorm-adapter. */
 const typeorm: Schema = {
   async create(databaseUrl) {
     const [{ DataSource }, { entities }] = await Promise.all([import("typeorm"), import("@auth/typeorm-adapter")])
     const dataSource = new DataSource({ type: "mysql", url: databaseUrl, entities: Object.values(entities) })
     await dataSource.initialize()
     await dataSource.synchronize()
-    // The adapter's entities have no index for these lookups. Nobody who has 100,000 users does without.
+    // The adapter's entities have no index for these lookups. An application with 100,000 users would add them.
     await dataSource.query("CREATE UNIQUE INDEX account_by_provider ON accounts (provider, providerAccountId)")
     await dataSource.query("CREATE UNIQUE INDEX token_by_identifier ON verification_tokens (identifier, token)")
     await dataSource.destroy()
@@ -83,7 +86,7 @@ const typeorm: Schema = {
   ],
 }
 
-/** What Prisma makes of the schema in its adapter's documentation. */
+/** The tables that Prisma creates from the schema in its adapter's documentation. */
 const prisma: Schema = {
   create: (databaseUrl) => run("prisma.sql", databaseUrl),
   fill: (users, sessions) => [

@@ -17,16 +17,16 @@ export interface SignIn {
   sessionToken: string
 }
 
-/** What the callers saw. */
+/** The observations of the callers. */
 export interface Record {
   readonly signIns: SignIn[]
-  /** When a write was acknowledged, in milliseconds since the epoch. */
+  /** The times at which writes were acknowledged, in milliseconds since 1970. */
   readonly writes: number[]
-  /** Calls that failed, after what the client repeats by itself, and were made again: by what they failed with. */
+  /** The numbers of calls that failed despite the client's own retries and were repeated, by error. */
   readonly retried: Map<string, number>
-  /** Calls that were given up. */
+  /** The calls that were given up. */
   readonly failed: string[]
-  /** Reads that did not give what was acknowledged before them. */
+  /** The reads that did not return data that was acknowledged before them. */
   readonly wrong: string[]
   longestCallMs: number
 }
@@ -34,7 +34,7 @@ export interface Record {
 const patienceMs = 30_000
 const pauseMs = 100
 
-/** The client of an application that knows all replicas by one name. */
+/** The client of an application for which one name resolves to all replicas. */
 export type Client = ReturnType<typeof applicationClient>
 
 export function applicationClient(replicas: readonly Replica[]) {
@@ -44,15 +44,15 @@ export function applicationClient(replicas: readonly Replica[]) {
   return { ...clientOver(transport, "the service", options, header), close: transport.close }
 }
 
-/** What names a write and its repetitions, at whichever replica. */
+/** The options of a write. Its idempotency key stays the same for retries at any replica. */
 interface OfWrite {
   readonly headers: { readonly "idempotency-key": string }
 }
 
 /**
- * Signs people in, as Auth.js does with a provider of OpenID Connect. A call that the client fails with UNAVAILABLE, after
- * its second try, or not in time, is made again for 30 seconds. Whether a write was done is unknown then: so it has the same
- * idempotency key each time.
+ * Signs users in, as Auth.js does with a provider of OpenID Connect. A call that fails with UNAVAILABLE (after the
+ * client's second try) or DEADLINE_EXCEEDED is retried for 30 seconds. It is then unknown whether a write was done. Its
+ * retries therefore have the same idempotency key.
  */
 export function caller({ adapter, users, accounts, sessions }: Client, record: Record) {
   async function repeat<T>(name: string, call: () => Promise<T>): Promise<T> {
@@ -103,7 +103,7 @@ export function caller({ adapter, users, accounts, sessions }: Client, record: R
   }
 }
 
-/** The status, the reason where there is one, and what is said. */
+/** Returns the status, the reason if there is one, and the message. */
 function codeOf(error: unknown): string {
   if (error instanceof AuthwireError) return `${error.code} ${error.reason ?? ""} ${error.message}`
   if (!(error instanceof ConnectError)) return String(error)

@@ -3,14 +3,14 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { SignIn } from "./caller.ts"
 import { connectTo } from "./rows.ts"
 
-/** How long a member that came back last may take to have what the others have. */
+/** The longest time that a member which returned last may take to catch up with the others. */
 const maxCatchUpMs = 60_000
 
 /**
- * What the database at a URL has of the sign-ins that were acknowledged, as sentences; none when nothing is lost and nothing
- * is there twice.
+ * Compares the database at a URL with the acknowledged sign-ins. Returns the problems as sentences; none if nothing is
+ * lost and nothing exists twice.
  *
- * @param writes how many writes were acknowledged: each has had an idempotency key of its own.
+ * @param writes The number of acknowledged writes. Each had its own idempotency key.
  */
 export async function compare(url: string, signIns: readonly SignIn[], writes: number): Promise<string[]> {
   const end = Date.now() + maxCatchUpMs

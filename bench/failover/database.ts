@@ -13,22 +13,27 @@ export type Action = "kill" | "stop" | "rejoin" | "pause" | "resume"
 
 /** A database server, or the members of a cluster, that can be killed, stopped, frozen and started again. */
 export interface Database {
-  /** What the service is given. */
+  /** The URL that the service uses. */
   readonly url: string
-  /** One of each member. */
+  /** The URLs of the members. */
   readonly urls: readonly string[]
-  /** The member at HOST:PORT, from 1. */
+  /** Returns the number of the member at HOST:PORT, counted from 1. */
   numberOf(member: string | undefined): number
-  /** Resolves after "rejoin" when the member is one of its cluster again. */
+  /** Runs an action. After "rejoin" it resolves when the member has joined its cluster again. */
   run(action: Action, member: number): Promise<void>
-  /** Resolves when another member than the given one is the primary of the group, with the time; NaN if there is no group. */
+  /**
+   * Resolves with the time at which another member than the given one is the primary of the group; NaN if there is no
+   * group.
+   */
   electedBeside(member: number, signal: AbortSignal): Promise<number>
-  /** Makes a member the primary of its group, as before a planned stop; false where there is no group with one primary. */
+  /**
+   * Makes a member the primary of its group, as before a planned stop. Returns false without a single-primary group.
+   */
   makePrimary(member: number): Promise<boolean>
   close(): Promise<void>
 }
 
-/** The members of a cluster that runs, at the hosts of a URL: a command kills, stops and starts them. */
+/** Returns the members of a running cluster at the hosts of a URL. A command kills, stops and starts them. */
 export function clusterAt(url: string, command: string): Database {
   const [, before, hosts = "", after] = /^(mysql:\/\/(?:[^/]*@)?)([^/]*)(\/.*)$/.exec(url) ?? []
   const names = hosts.split(",")
@@ -39,7 +44,7 @@ export function clusterAt(url: string, command: string): Database {
     urls,
     numberOf: (member) => Math.max(0, names.indexOf(member ?? "")) + 1,
 
-    /** Tried again: a group takes nobody back before it has noticed that he is gone. */
+    /** Retries, because a group does not accept a member before it has noticed that the member was gone. */
     async run(action, member) {
       const [program = "", ...args] = command.replace("{action}", action).replace("{n}", String(member)).split(" ")
       for (let tries = 1; ; tries++) {
@@ -90,7 +95,7 @@ export function clusterAt(url: string, command: string): Database {
   }
 }
 
-/** Resolves when a member of a group has what the others have; at once where there is no group. */
+/** Resolves when a member of a group has caught up with the others. Resolves at once if there is no group. */
 async function isOnline(url: string): Promise<void> {
   const connection = await connectTo(url)
   try {
@@ -109,7 +114,7 @@ async function isOnline(url: string): Promise<void> {
   }
 }
 
-/** A server that is started for this run. */
+/** Starts a server for this run. */
 export async function ownServer(engine: ServerEngine): Promise<Database> {
   const folder = createRunFolder()
   const server = await createServerProcess(engine, folder)

@@ -4,26 +4,26 @@ import { fileURLToPath } from "node:url"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { apiKeyEntry } from "../servers/key.ts"
 
-/** A replica of the service, always at the same address. */
+/** A replica of the service. Its address does not change. */
 export interface Replica {
   readonly host: string
   readonly port: number
-  /** The member of the database that it uses, as HOST:PORT, if its log has said so. */
+  /** The member of the database that it uses, as HOST:PORT, if it has logged it. */
   member(): string | undefined
   start(): Promise<void>
-  /** Ends it by a signal and waits until it is gone. */
+  /** Sends a signal and waits until the process has exited. */
   end(signal: "SIGKILL" | "SIGTERM"): Promise<void>
 }
 
 const authwire = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 
-/** What the replicas use; `readUrl`: for what may be somewhat older. */
+/** `readUrl` is the database for reads that may be slightly outdated. */
 export interface ReplicaOptions {
   readonly databaseUrl: string
   readonly readUrl: string | undefined
 }
 
-/** Starts replicas at the same port of addresses of their own, so that one name may have them all. */
+/** Starts replicas on the same port of different addresses, so that one name can resolve to all of them. */
 export async function startReplicas(count: number, options: ReplicaOptions): Promise<Replica[]> {
   const port = await freePort()
   const hosts = Array.from({ length: count }, (_, index) => `127.0.0.${index + 11}`)
@@ -62,7 +62,7 @@ async function startReplica(host: string, port: number, { databaseUrl, readUrl }
     while (!output.includes("grpc listener at")) {
       const [chunk] = await Promise.race([once(child.stdout as NonNullable<ChildProcess["stdout"]>, "data"), ended])
       output += String(chunk)
-      // No database yet: as an orchestrator, it is started again.
+      // The process exits if the database is not available yet. It is started again, as an orchestrator does.
       if (child.exitCode !== null) return start()
     }
     child.stdout?.resume()

@@ -1,14 +1,14 @@
 import { createConnection, type RowDataPacket } from "mysql2/promise"
 import { Client } from "pg"
 
-/** A connection that asks, whichever the database is. */
+/** A connection for queries to either kind of database. */
 export interface Rows {
-  /** Each row as its cells, as the driver gives them. */
+  /** Returns each row as a list of cells, as the driver returns them. */
   read(sql: string): Promise<unknown[][]>
   close(): void
 }
 
-/** @param url `mysql://…` or `postgres://…`, of one host. */
+/** Connects to a database. `url` is `mysql://…` or `postgres://…` with one host. */
 export async function connectTo(url: string): Promise<Rows> {
   if (url.startsWith("postgres:")) {
     const client = new Client({ connectionString: url })

@@ -1,4 +1,5 @@
-// Loaded into the command that is measured: collects all garbage every few seconds, and tells its parent what is left, in MiB.
+// Loaded into the measured command. Collects all garbage every few seconds, and sends the live memory to the parent in
+// MiB.
 
 const collect = (globalThis as { gc?: () => void }).gc
 

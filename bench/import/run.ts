@@ -7,28 +7,28 @@ import { fileURLToPath } from "node:url"
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 const live = new URL("live.ts", import.meta.url).href
 
-/** What a run took. */
+/** The resources that a run used. */
 export interface Run {
   seconds: number
-  /** Of the processor, in this process alone. */
+  /** The CPU time of this process alone, in seconds. */
   cpuSeconds: number
-  /** The most memory that it had, and what it had after each tenth of its time. */
+  /** The peak memory, and the memory after each tenth of the run. */
   peakMib: number
   memoryMib: number[]
-  /** What was alive after all garbage was collected, after each tenth of its time; empty unless asked for. */
+  /** The live memory after a full garbage collection, after each tenth of the run. Empty unless requested. */
   liveMib: number[]
   code: number | null
   output: string
 }
 
 export interface RunOptions {
-  /** The run is killed soon after this is true. */
+  /** The run is killed soon after this returns true. */
   isEnough?: () => Promise<boolean>
-  /** Whether to have it collect its garbage again and again, which takes time of the processor. */
+  /** Whether the process collects its garbage repeatedly, which takes CPU time. */
   tellsLive?: boolean
 }
 
-/** Runs the command and watches its memory. */
+/** Runs the command and measures its memory. */
 export async function runCommand(
   args: readonly string[],
   environment: Record<string, string>,
@@ -65,13 +65,13 @@ export async function runCommand(
       const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? []
       cpuSeconds = (Number(stat[11]) + Number(stat[12])) / 100
       const rss = /^VmRSS:\s+(\d+)/m.exec(status)?.[1]
-      // It has none any more between its end and the moment in which that is told.
+      // The value is missing between the end of the process and its exit event.
       if (rss !== undefined) samples.push(Number(rss) / 1024)
       peakMib = Math.max(peakMib, Number(/^VmHWM:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024)
     } catch {
-      // It has ended.
+      // The process has ended.
     }
-    // To count the rows is work for the database.
+    // Only every fourth sample, because counting the rows is work for the database.
     if (samples.length % 4 === 0 && (await isEnough?.())) child.kill("SIGKILL")
     await Promise.race([delay(500), closed])
   }
@@ -87,7 +87,7 @@ export async function runCommand(
   }
 }
 
-/** Ten of them, or fewer, the last one among them. */
+/** Returns at most ten samples at even distances, including the last one. */
 function tenths(samples: readonly number[]): number[] {
   const count = Math.min(10, samples.length)
   return Array.from({ length: count }, (_, n) =>

@@ -1,9 +1,9 @@
 import type { Connection } from "mysql2/promise"
 
-/** How many rows a statement inserts. */
+/** The number of rows that one statement inserts. */
 const chunk = 50_000
 
-/** The tables that Prisma makes for its adapter, with three columns of an application's own. */
+/** The tables that Prisma creates for its adapter, with three further columns of an application. */
 const tables = [
   `CREATE TABLE User (id VARCHAR(191) NOT NULL PRIMARY KEY, name VARCHAR(191), email VARCHAR(191) UNIQUE,
      emailVerified DATETIME(3), image VARCHAR(191), role VARCHAR(191), logins INTEGER NOT NULL DEFAULT 0,
@@ -17,11 +17,11 @@ const tables = [
      FOREIGN KEY (userId) REFERENCES User (id) ON DELETE CASCADE ON UPDATE CASCADE)`,
 ]
 
-/** Ids as cuid makes them: those that come later are larger. */
+/** SQL expression for ids like those of cuid: later ids are larger. */
 const id = (letter: string, n = "n") =>
   `CONCAT('c${letter}', LPAD(CONV(${n}, 10, 36), 8, '0'), LEFT(SHA2(CONCAT('${letter}', ${n}), 256), 15))`
 
-/** Of every person: where the number of the person is n. */
+/** Returns the INSERT statements for the people with the numbers n from `start` to `end` (exclusive). */
 const people = (start: number, end: number): readonly string[] => {
   const numbers = `FROM numbers WHERE n >= ${start} AND n < ${end}`
   return [
@@ -35,7 +35,7 @@ const people = (start: number, end: number): readonly string[] => {
   ]
 }
 
-/** Makes the tables and people, each with an account and a session. */
+/** Creates the tables and the people, each with an account and a session. */
 export async function fillSource(connection: Connection, users: number): Promise<void> {
   for (const table of tables)
     await connection.query(`${table} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci`)
@@ -53,14 +53,14 @@ export async function addPeople(connection: Connection, start: number, end: numb
   }
 }
 
-/** What happens while an application goes on: people come, go, and are extended. */
+/** Makes the changes of a running application: people sign up, leave, and have their sessions extended. */
 export async function changeSource(connection: Connection, users: number, changes: number): Promise<void> {
   await addPeople(connection, users, users + changes)
   const every = Math.floor(users / changes)
   await connection.query("UPDATE Session SET expires = '2027-02-03 04:05:06.789' WHERE id LIKE 'cs0000%' LIMIT ?", [
     changes,
   ])
-  // All over the table, as people are who come back.
+  // Spread over the whole table, like the sessions of returning people.
   await connection.query(
     `UPDATE Session s JOIN numbers ON s.id = ${id("s")} SET s.expires = '2027-03-04 05:06:07.891' WHERE n < ? AND n % ? = 5`,
     [users, every],
@@ -71,7 +71,9 @@ export async function changeSource(connection: Connection, users: number, change
   ])
 }
 
-/** How many rows there are in both, equal in what SQL can compare; and in each alone. */
+/**
+ * Returns for each table the number of rows in the source, in the target, and of those that SQL finds equal in both.
+ */
 export async function compareBySql(
   connection: Connection,
   source: string,

@@ -20,38 +20,41 @@ import {
 import { type AttackConnection, attackConnection, takesNothing } from "@authwire/test-support/attack/streams.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 
-/** Whom an attack is for. */
+/** The target of an attack. */
 export interface AttackTarget {
   grpcUrl: string
   httpUrl: string
-  /** Of one scope: `users:read`. */
+  /** An API key with the single scope `users:read`. */
   key: string
   /** The id of a user with a large image. */
   largeUser: string
 }
 
-/** One connection of an attack, which is opened again when it is closed, and is always as full as it may be. */
+/** One connection of an attack. It is opened again when it is closed, and always carries as much as it can. */
 export interface Attacker {
-  /** Streams or sockets that were opened. */
+  /** The number of streams or sockets that were opened. */
   readonly begun: number
-  /** Those that the service has not closed. */
+  /** The number of those that the service has not closed. */
   readonly left: number
-  /** Opens no more, sends no more, and holds what is open. */
+  /** Stops opening and sending. Streams or sockets that are open stay open. */
   stop(): void
 }
 
-/** Connections with an even number go to the gRPC listener, the others to the HTTP listener. */
+/** An attack. Connections with an even number go to the gRPC listener, the others to the HTTP listener. */
 export type Attack = (target: AttackTarget, connection: number) => Attacker
 
 const empty = Buffer.alloc(5)
-/** So many new ones in a second of each connection: enough to fill it in seconds, and few enough to leave others time. */
+/**
+ * The number of new streams per second of each connection. It fills the connection within seconds, but leaves CPU time
+ * for other processes.
+ */
 const perSecond = 100
 const tickMs = 100
 const mostStreams = 500
 
 const listenerOf = ({ grpcUrl, httpUrl }: AttackTarget, connection: number) => (connection % 2 ? httpUrl : grpcUrl)
 
-/** Keeps streams open. What `open` returns is called when the attack stops. */
+/** Keeps streams open. The function that `open` returns is called when the attack stops. */
 function streams(
   open: (connection: AttackConnection, target: AttackTarget, index: number) => (() => void) | undefined,
 ) {
@@ -69,7 +72,7 @@ function streams(
           connection = attackConnection(url, settings)
           return
         }
-        // What is beyond would wait on this side.
+        // Further streams would only wait on the client's side.
         const most = Math.min(connection.maxStreams, mostStreams)
         for (let left = (perSecond * tickMs) / 1_000; left > 0 && connection.openStreams < most; left--) {
           const stop = open(connection, target, begun++)
@@ -91,14 +94,14 @@ function streams(
     }
 }
 
-/** Answers of which nothing is taken, to a request that is whole. */
+/** Sends complete requests and reads nothing of the answers. */
 const notTaken = (path: string, bodyOf: (target: AttackTarget) => Buffer, hasKey = false) =>
   streams((connection, target) => {
     connection.open(header(path, { key: hasKey ? target.key : undefined }), bodyOf(target))
     return undefined
   })(takesNothing)
 
-/** Messages that end before their last byte. */
+/** Sends messages without their last byte. */
 const endless = (path: string, hasKey = false) =>
   streams((connection, { key }) => {
     const { stream, closed } = connection.open(header(path, { key: hasKey ? key : undefined }))
@@ -107,7 +110,7 @@ const endless = (path: string, hasKey = false) =>
     return message.stop
   })({})
 
-/** Pipelines with a piece of a message, every other one half-closed. */
+/** Opens pipelines with an incomplete message. Every second one is half-closed. */
 const halfPipelines = (hasKey: boolean) =>
   streams((connection, { key }, index) => {
     const { stream } = connection.open(header(paths.pipeline, { key: hasKey ? key : undefined }))
@@ -116,7 +119,7 @@ const halfPipelines = (hasKey: boolean) =>
     return undefined
   })({})
 
-/** Keeps a socket open: when it is closed, there is another. */
+/** Keeps a socket open. Opens another one when it is closed. */
 function sockets(open: (target: AttackTarget, connection: number) => RawSocket & { stop?(): void }): Attack {
   return (target, connection) => {
     let begun = 1
@@ -172,7 +175,7 @@ const unreadWithKey = sockets((target, connection) => {
     : unreadSocket(target.grpcUrl, http2Requests(paths.getUser, body, 100, key))
 })
 
-/** Bodies over HTTP/1.1 that never end, with a length and without. */
+/** Sends HTTP/1.1 bodies that never end, with and without a content length. */
 const endlessHttp1: Attack = ({ httpUrl }, connection) => {
   let begun = 0
   let left = 0
@@ -212,7 +215,7 @@ const endlessHttp1: Attack = ({ httpUrl }, connection) => {
   }
 }
 
-/** Fifty calls in one message of a pipeline, each for a large answer. */
+/** Returns a pipeline message with fifty calls, each of which has a large answer. */
 function pipelineOfLargeUsers({ largeUser }: AttackTarget): Buffer {
   const message = getUserRequest(largeUser).subarray(5)
   const calls = Array.from({ length: 50 }, (_, id) => ({ id, method: paths.getUser.slice(1), message }))

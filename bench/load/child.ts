@@ -2,10 +2,10 @@ import { fork } from "node:child_process"
 import { once } from "node:events"
 import { getPriority, setPriority } from "node:os"
 
-/** A process that does what this one asks of it, one thing after the other. */
+/** A child process that executes one request of this process at a time. */
 export interface Child {
   readonly pid: number
-  /** Throws what the other side threw. */
+  /** Sends a request and returns the answer. Throws the error of the child process. */
   ask(request: object): Promise<unknown>
   stop(): Promise<void>
 }
@@ -13,9 +13,9 @@ export interface Child {
 type Answer = { value?: unknown; error?: string }
 
 /**
- * Starts a script of this folder, which answers by `answerParent`.
+ * Starts a script of this folder that answers with `answerParent`.
  *
- * @param options.nice - How much later than others it has the processor.
+ * @param options.nice - The increase of the niceness, which lowers the priority of the process.
  */
 export async function startChild(
   script: string,
@@ -52,7 +52,7 @@ export async function startChild(
   }
 }
 
-/** In such a process: says that it is ready, answers each request, and ends with the parent. */
+/** Runs in the child process: reports that it is ready, answers each request, and exits with the parent. */
 export function answerParent<Request>(answer: (request: Request) => unknown): void {
   const say = (message: Answer) => process.send?.(message)
   process.on("message", async (request) => {

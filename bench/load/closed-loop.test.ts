@@ -31,7 +31,7 @@ describe("closedLoop", () => {
       calls: 100,
       pids: [],
     })
-    // The first one begins the window.
+    // The first call only opens the window.
     expect(window.calls).toBe(99)
     expect(window.seconds).toBeLessThan(60)
   })

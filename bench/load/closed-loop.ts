@@ -2,23 +2,23 @@ import { cpuSeconds } from "./cpu.ts"
 import type { Call } from "./operations.ts"
 import { openTimes } from "./statistics.ts"
 
-/** What was measured in one window of time. */
+/** The measurements of one window of time. */
 export interface Window {
   calls: number
   seconds: number
-  /** Calls a second. */
+  /** Calls per second. */
   throughput: number
-  /** Milliseconds of a call. */
+  /** Percentiles of the time of a call, in milliseconds. */
   p50: number
   p99: number
-  /** Seconds of CPU for 10,000 calls: of this process, and of each process that was named, where it can be known. */
+  /** CPU seconds per 10,000 calls: of this process, and of each process in `pids`, or null where unknown. */
   clientCpu: number
   serverCpu: (number | null)[]
 }
 
 /**
- * Runs callers that each make the next call when their last one is answered: first for a while that does not count, then
- * for the window, which ends after `windowMs` or `calls` calls in all. A call counts in the window in which it ends. Fails
+ * Runs callers that each make the next call as soon as the previous one is answered. The warm-up does not count. The
+ * window ends after `windowMs`, or after `calls` calls in total. A call counts in the window in which it ends. Rejects
  * with the first call that fails.
  */
 export async function closedLoop(options: {

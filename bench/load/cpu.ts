@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from "node:fs"
 
-/** `getconf CLK_TCK`: the same on every Linux that Node runs on. */
+/** The value of `getconf CLK_TCK`. It is the same on every Linux that Node supports. */
 const ticksPerSecond = 100
 
 /**
- * The seconds of CPU that a process and its children had so far, user and system; null where there is no /proc, or no
- * such process.
+ * Returns the CPU seconds, user and system, that a process and its children have used so far. Returns null if there is
+ * no /proc or no such process.
  */
 export function cpuSeconds(pid: number): number | null {
   try {
-    // The name of the program, in parentheses, may hold spaces.
+    // The program name in parentheses may contain spaces.
     const text = readFileSync(`/proc/${pid}/stat`, "latin1")
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
     const own = (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
@@ -19,7 +19,7 @@ export function cpuSeconds(pid: number): number | null {
   }
 }
 
-/** The memory of a process and its children that is in RAM, in bytes; null as above. */
+/** Returns the resident memory of a process and its children in bytes; null as above. */
 export function residentBytes(pid: number): number | null {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]

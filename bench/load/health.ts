@@ -3,7 +3,10 @@ import { attackConnection, endOf } from "@authwire/test-support/attack/streams.j
 
 const empty = Buffer.alloc(5)
 
-/** Questions for the health of a service, each over a connection of its own. False or an error: no good answer in time. */
+/**
+ * Returns health checks of a service, each over a new connection. They return false or reject if there is no good
+ * answer in time.
+ */
 export function healthQuestions(grpcUrl: string, httpUrl: string, patienceMs: number) {
   return {
     async grpc(): Promise<boolean> {

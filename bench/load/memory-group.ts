@@ -1,21 +1,26 @@
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** A group of processes that share so much memory (a cgroup of Linux): who needs more is ended by the system. */
+/**
+ * A group of processes with a common memory limit (a Linux cgroup). The kernel kills a process of the group that
+ * exceeds it.
+ */
 export interface MemoryGroup {
-  /** Does something; the processes that it starts belong to the group. */
+  /** Runs a function. The processes that it starts belong to the group. */
   within<T>(start: () => Promise<T>): Promise<T>
-  /** To be called when they have ended. */
+  /** Removes the group. All of its processes must have ended. */
   remove(): void
 }
 
-/** The two forms of cgroups: where they are, and where the limit stands. */
+/** The two versions of cgroups, with their root and the file of the memory limit. */
 const forms = [
   { root: "/sys/fs/cgroup/memory", limit: "memory.limit_in_bytes", line: /^\d+:memory:(.*)$/m },
   { root: "/sys/fs/cgroup", limit: "memory.max", line: /^0::(.*)$/m },
 ]
 
-/** Makes one of so many bytes; undefined where this process may not, or the system has none. */
+/**
+ * Creates a group with this limit in bytes. Returns undefined if this process may not do so or if there are no cgroups.
+ */
 export function memoryGroup(bytes: number): MemoryGroup | undefined {
   for (const { root, limit, line } of forms) {
     const own = line.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1]
@@ -35,7 +40,7 @@ export function memoryGroup(bytes: number): MemoryGroup | undefined {
     const move = (to: string) => writeFileSync(join(to, "cgroup.procs"), String(process.pid))
     return {
       async within(start) {
-        // What a process starts is in its group.
+        // A child process inherits the group of its parent.
         move(folder)
         try {
           return await start()

@@ -3,24 +3,24 @@ import type { Adapter } from "@auth/core/adapters"
 import type { Contender } from "../contenders/contender.ts"
 import { dataExpires, email, provider, providerAccountId, sessionsPerUser, sessionToken, userId } from "../data/keys.ts"
 
-/** What a call works on. */
+/** The input of an operation. */
 export interface Situation extends Pick<Contender, "adapter" | "client"> {
-  /** How many users the data has. */
+  /** The number of users in the test data. */
   readonly users: number
-  /** From 0 up to 1, always the same. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). The sequence is always the same. */
   readonly random: () => number
 }
 
 /** Makes one call, or the calls of one step of Auth.js. */
 export type Call = () => Promise<unknown>
 
-/** The session of one of the users. */
+/** Returns the token of a random session of the test data. */
 export const anySession = ({ users, random }: Situation) => sessionToken(Math.floor(random() * users * sessionsPerUser))
 
-/** When sessions and tokens expire that are made while measuring. */
+/** The expiry of the sessions and tokens that are created during the measurement. */
 const measuredExpires = new Date("2036-01-01T00:00:00Z")
 
-/** The operations that are measured, each the calls that Auth.js makes. Each checks what it gets. */
+/** The operations that are measured. Each makes the calls that Auth.js makes, and checks the results. */
 export const operations = {
   getSessionAndUser: (situation) => {
     const get = method(situation.adapter, "getSessionAndUser")
@@ -45,16 +45,16 @@ export const operations = {
     }
   },
 
-  /** What lib/actions/session.js of @auth/core does with a session that is due: reads and extends it. */
+  /** Reads and extends a session that is due for extension, as lib/actions/session.js of @auth/core does. */
   "session that is due": ({ adapter, client, users, random }) => {
     const any = () => anySession({ adapter, users, random })
     if (client !== undefined) {
-      // Longer than the data lasts.
+      // Longer than the sessions of the test data last.
       const extend = { maxAge: { seconds: 1_000_000_000n }, updateAge: {} }
       return async () => {
         const { session, user, extended } = await client.sessions.accessSession({ sessionToken: any(), extend })
         if (!(session && user)) throw new Error("a lookup finds nothing")
-        // Another caller may have come for the same one in the same millisecond.
+        // Not checked, because another caller may have extended the same session in the same millisecond.
         return extended
       }
     }
@@ -67,7 +67,7 @@ export const operations = {
     }
   },
 
-  /** An e-mail link, from its making to its use. */
+  /** Creates and uses the token of an e-mail link. */
   "createVerificationToken + useVerificationToken": ({ adapter }) => {
     const create = method(adapter, "createVerificationToken")
     const use = method(adapter, "useVerificationToken")
@@ -78,7 +78,7 @@ export const operations = {
     }
   },
 
-  /** lib/actions/callback/handle-login.js of @auth/core, for a user who was here before. */
+  /** Signs in a returning user, as lib/actions/callback/handle-login.js of @auth/core does. */
   "sign-in, known user": ({ adapter, users, random }) => {
     const getUserByAccount = method(adapter, "getUserByAccount")
     const createSession = method(adapter, "createSession")
@@ -90,7 +90,7 @@ export const operations = {
     }
   },
 
-  /** The same for one who signs in for the first time. */
+  /** The same for a user who signs in for the first time. */
   "sign-in, new user": ({ adapter }) => {
     const getUserByAccount = method(adapter, "getUserByAccount")
     const getUserByEmail = method(adapter, "getUserByEmail")
@@ -122,7 +122,10 @@ export type OperationName = keyof typeof operations
 
 export const operationNames = Object.keys(operations) as OperationName[]
 
-/** The users and sessions that the first keys of the data must name, to see that a contender reads what the others do. */
+/**
+ * Checks that a contender finds the first and the last user of the test data with their sessions, so that all
+ * contenders read the same.
+ */
 export async function check(adapter: Adapter, users: number): Promise<void> {
   for (const user of [0, users - 1]) {
     const found = await adapter.getSessionAndUser?.(sessionToken(user * sessionsPerUser + 1))

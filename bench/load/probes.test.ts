@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals"
 import { type Probe, seen } from "./probes.js"
 
 const end = 1_000_000
-/** Every 10 ms, from and to, each as long as it says. */
+/** Returns one call every 10 ms between two times relative to `end`, all with the same duration and outcome. */
 const calls = (from: number, to: number, ms: number, how: Probe[3] = "ok"): Probe[] =>
   Array.from({ length: (to - from) / 10 }, (_, index) => ["unary", end + from + index * 10, ms, how])
 

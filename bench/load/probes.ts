@@ -1,37 +1,43 @@
 import { openTimes } from "./statistics.ts"
 
-/** How calls are sent. */
+/** The ways in which calls are sent. */
 export const ways = ["pipeline", "unary", "connect"] as const
 
 export type Way = (typeof ways)[number]
 
-/** What is watched beside a flood: calls by each way, and health. */
+/** The series that are measured during a flood: calls by each way, and health checks. */
 export const watched = [...ways, "gRPC health", "/healthz"] as const
 
 export type Watched = (typeof watched)[number]
 
-/** A call or a question: what, when it began (milliseconds since 1970), how many it took, and how it ended. */
+/**
+ * One call or health check: its series, its start (milliseconds since 1970), its duration in milliseconds, and its
+ * outcome.
+ */
 export type Probe = [what: Watched, at: number, ms: number, end: "ok" | "rejected" | "failed"]
 
-/** What was seen of one of them. Times are milliseconds, of what was not rejected and did not fail. */
+/** The results of one series. Times are in milliseconds and leave out rejected and failed calls. */
 export interface Seen {
   /** Before the flood. */
   quietP50: number
   quietP99: number
-  /** During it. */
+  /** During the flood. */
   count: number
   p50: number
   p99: number
   worst: number
   rejected: number
   failed: number
-  /** Seconds from its end to the end of the first half second in which all is as before; null if there was none. */
+  /**
+   * The seconds from the end of the flood to the end of the first half second in which all calls succeed as fast as
+   * before. Null if there was none.
+   */
   backAfter: number | null
 }
 
 const windowMs = 500
 
-/** @param end when the flood ended, in milliseconds since 1970. */
+/** Evaluates one series. @param end The end of the flood, in milliseconds since 1970. */
 export function seen(what: Watched, quiet: readonly Probe[], later: readonly Probe[], end: number): Seen {
   const mine = later.filter(([one]) => one === what)
   const during = mine.filter(([, at]) => at < end)

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto"
 import { userId } from "../data/keys.ts"
 import { anySession, type Call, type OperationName, operations, type Situation } from "./operations.ts"
 
-/** As often as applications call it, more or less; the whole is mostly reading. */
+/** The percentages of the operations, roughly as in applications: most of them read. */
 const mix: [OperationName, number][] = [
   ["getSessionAndUser", 70],
   ["getUserByAccount", 10],
@@ -12,9 +12,9 @@ const mix: [OperationName, number][] = [
   ["createVerificationToken + useVerificationToken", 1],
 ]
 
-/** What `make soak` does for a long time, and very often. */
+/** The operations that `make soak` runs for a long time. */
 export const soakOperations = {
-  /** All operations, and what is not there, which is an error on the wire. */
+  /** Runs all operations, and lookups of a missing session, which are errors on the wire. */
   "everything mixed": (situation) => {
     const calls = mix.flatMap(([name, share]) => Array.from({ length: share }, () => operations[name](situation)))
     calls.push(async () => {
@@ -23,7 +23,7 @@ export const soakOperations = {
     return async () => calls[Math.floor(situation.random() * calls.length)]?.()
   },
 
-  /** Calls that are given up: some before they left, some on their way, some when their answer is almost there. */
+  /** Cancels calls: some before they are sent, some on their way, some shortly before their answer arrives. */
   "cancelled calls": (situation) => {
     const { client, random } = situation
     if (client === undefined) throw new Error("this contender has no calls that can be cancelled")

@@ -1,6 +1,6 @@
 import { createHistogram } from "node:perf_hooks"
 
-/** The median; of an even number of values the mean of the two in the middle. NaN of none. */
+/** Returns the median. For an even number of values it is the mean of the two middle values. NaN without values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other)
   const middle = sorted.length >> 1
@@ -8,7 +8,10 @@ export function median(values: readonly number[]): number {
   return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2
 }
 
-/** Times in milliseconds in a histogram of Node's: exact to three digits, and as large for a million of them as for one. */
+/**
+ * Records times in milliseconds in a histogram of Node. It is exact to three digits, and its size does not depend on
+ * the number of values.
+ */
 export function openTimes(values: Iterable<number> = []) {
   const histogram = createHistogram()
   const add = (ms: number) => histogram.record(Math.max(1, Math.round(ms * 1e6)))
@@ -16,12 +19,15 @@ export function openTimes(values: Iterable<number> = []) {
   return {
     add,
     count: () => histogram.count,
-    /** The time that so many per cent do not exceed; 0 of none. */
+    /** Returns the time that `percent` percent of the values do not exceed; 0 without values. */
     percentile: (percent: number) => (histogram.count === 0 ? 0 : histogram.percentile(percent) / 1e6),
   }
 }
 
-/** Pseudo-random numbers from 0 up to, but not including, 1: the same for the same seed (mulberry32). */
+/**
+ * Returns a generator of pseudo-random numbers from 0 (inclusive) to 1 (exclusive). The same seed gives the same
+ * numbers (mulberry32).
+ */
 export function randomNumbers(seed: number): () => number {
   let state = seed | 0
   return () => {

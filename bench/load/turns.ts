@@ -3,7 +3,7 @@ import type { OperationName } from "./operations.ts"
 import type { Side } from "./sides/start-side.ts"
 import { median, randomNumbers } from "./statistics.ts"
 
-/** A side that takes turns with others, under the name that the result has. */
+/** A side that takes turns with others, and its name in the results. */
 export interface Turn {
   readonly name: string
   readonly side: Side
@@ -12,12 +12,12 @@ export interface Turn {
 
 const measures = ["p50", "p99", "throughput"] as const
 
-/** What was measured of one name: its median over the rounds, and the rounds. */
+/** The measurements of one name: the median over the rounds, and the value of each round. */
 export interface Figure {
   operation: OperationName
   name: string
   callers: number
-  /** Milliseconds, calls a second, seconds of CPU for 10,000 calls. */
+  /** Milliseconds, calls per second, and CPU seconds per 10,000 calls. */
   p50: number
   p99: number
   throughput: number
@@ -33,8 +33,8 @@ export interface Pace {
 }
 
 /**
- * Measures an operation with a number of callers: round after round, in each of which everyone has one window, in an
- * order that changes. What else the machine does meets all alike, and figures of one round can be compared.
+ * Measures an operation with a number of callers. In each round every side has one window, and their order changes.
+ * Other load on the machine then affects all sides alike, so that the figures of one round can be compared.
  */
 export async function takeTurns(
   turns: readonly Turn[],
@@ -52,7 +52,7 @@ export async function takeTurns(
   return turns.map(({ name }) => figure(operation, name, callers, windows.get(name) ?? []))
 }
 
-/** Lets everyone become as fast as they get. */
+/** Runs each side until it has reached its full speed. */
 export async function warmUp(turns: readonly Turn[], operation: OperationName, ms: number): Promise<void> {
   const half = { warmUpMs: ms / 2, windowMs: ms / 2 }
   for (const { side, users } of turns) await side.measure({ operation, users, callers: 32, seed: 0, ...half })
@@ -74,7 +74,7 @@ function figure(operation: OperationName, name: string, callers: number, windows
   }
 }
 
-/** As much of a number as means something. */
+/** Rounds a number to its significant digits. */
 function digits(value: number): number {
   return Number(value.toPrecision(4))
 }

@@ -1,10 +1,10 @@
 import type { AttackFigure, AttackResults } from "../results.ts"
 import { count, machineText, short, table } from "./markdown.ts"
 
-/** What a service may take at the most during an attack, in MiB more than before, and how long health may take. */
+/** The limits during an attack: the growth of the service's memory in MiB, and the time of a health check. */
 const limits = { growth: { withoutKey: 64, withKey: 256 }, healthMs: 250 }
 
-/** The table of `make attack`. */
+/** Returns the table of `make attack`. */
 export function attackReport({ facts, memoryMib, seconds, connections, afterSeconds, attacks }: AttackResults): string {
   const { withoutKey, withKey } = limits.growth
   return [
@@ -23,7 +23,7 @@ export function attackReport({ facts, memoryMib, seconds, connections, afterSeco
   ].join("\n\n")
 }
 
-/** Whether a service held against an attack. */
+/** Whether a service stayed within the limits during an attack. */
 export function holds(figure: AttackFigure): boolean {
   const { hasKey, health, left } = figure
   const most = hasKey ? limits.growth.withKey : limits.growth.withoutKey

@@ -4,7 +4,7 @@ import type { FloodFigure, FloodResults } from "../results.ts"
 import { atMost, type Goal, goalsTable } from "./goals.ts"
 import { count, factsText, mebibytes, short, table } from "./markdown.ts"
 
-/** The tables of `make flood`. */
+/** Returns the tables of `make flood`. */
 export function floodReport(results: FloodResults): string {
   const { facts, memoryMib, seconds, times, offered, sustainable, floods } = results
   const memory = memoryMib === undefined ? "" : ` The service has ${memoryMib} MiB of memory.`
@@ -41,7 +41,7 @@ function figureText(flood: FloodFigure): string[] {
   ]
 }
 
-/** The goals about what others see of a flood, and what it leaves. */
+/** Returns the goals for the effects of a flood on other clients, and for what remains after it. */
 export function floodGoals({ seen, quietBytes, mostBytes }: FloodFigure): Goal[] {
   const back = watched.map((what) => seen[what].backAfter ?? Number.POSITIVE_INFINITY)
   const unanswered = watched.reduce((sum, what) => sum + seen[what].rejected + seen[what].failed, 0)

@@ -1,10 +1,10 @@
 import { median } from "../load/statistics.ts"
 import { short, table } from "./markdown.ts"
 
-/** Something that must be so, and whether it is. */
+/** A goal, the measured value, and whether the goal is met. */
 export interface Goal {
   what: string
-  /** `≥ 1.5`, `≤ 0.7`. */
+  /** The limit, such as `≥ 1.5` or `≤ 0.7`. */
   goal: string
   measured: number
   met: boolean
@@ -25,12 +25,15 @@ export function goalsTable(goals: readonly Goal[]): string {
   )
 }
 
-/** The median of the ratios of each round: what slowed one side of a round slowed the other too. */
+/**
+ * Returns the median of the ratios of each round. A disturbance that slows one side of a round usually slows the other
+ * side too.
+ */
 export function ratio(one: readonly number[], other: readonly number[]): number {
   return median(one.slice(0, other.length).map((value, round) => value / (other[round] ?? Number.NaN)))
 }
 
-/** The last third to the first third of what was seen over time, after the first fifth, which is warm-up. */
+/** Returns the ratio of the last third of a series to its first third. The first fifth is left out as warm-up. */
 export function growth(values: readonly number[]): number {
   const warm = values.slice(Math.floor(values.length / 5))
   const third = Math.max(1, Math.floor(warm.length / 3))

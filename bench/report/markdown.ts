@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import type { Facts, MachineFacts } from "../facts.ts"
 
-/** A table; the first column is text, the others are numbers. Cells are Markdown. */
+/** Returns a table. The first column is text, the others are numbers. The cells are Markdown. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) => Math.max(3, ...[head, ...rows].map((row) => (row[column] ?? "").length)))
   const pad = (cell: string, column: number) =>
@@ -11,27 +11,27 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(rule), ...rows.map(line)].join("\n")
 }
 
-/** Milliseconds, seconds or ratios, as exact as they are. */
+/** Formats milliseconds, seconds or ratios with a sensible number of digits. */
 export function short(value: number | null | undefined): string {
   if (value === null || value === undefined || Number.isNaN(value)) return ""
   if (value >= 100) return String(Math.round(value))
   return value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }
 
-/** Counts, in groups of three digits. */
+/** Formats a count in groups of three digits. */
 export function count(value: number): string {
   return Math.round(value).toLocaleString("en-US")
 }
 
 export const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
 
-/** When, and on what machine. */
+/** Returns the date of a measurement and the machine. */
 export function machineText({ date, commit, cores, cpu, memoryGib, kernel, node }: MachineFacts): string {
   const when = date.replace("T", " ").replace("Z", " UTC")
   return `Measured on ${when} at commit ${commit}: ${cores} × ${cpu}, ${memoryGib} GiB, Linux ${kernel}, Node ${node}`
 }
 
-/** The same, with the database and what was measured. */
+/** Returns the same with the database and the measured versions. */
 export function factsText(facts: Facts): string {
   const versions = Object.entries(facts.versions).map(([name, version]) => `${name} ${version}`)
   const settings = Object.entries(facts.settings).map(([name, value]) => `\`${name}\` ${value}`)
@@ -40,7 +40,7 @@ export function factsText(facts: Facts): string {
 
 const page = new URL("../../docs/performance.md", import.meta.url)
 
-/** Replaces what stands between the marks of a program in docs/performance.md. */
+/** Replaces the text between the marks of a program in docs/performance.md. */
 export function writeSection(program: string, text: string): void {
   const [begin, end] = [`<!-- written by ${program}: begin -->`, `<!-- written by ${program}: end -->`]
   const [before, rest] = readFileSync(page, "utf8").split(begin)

@@ -4,11 +4,14 @@ import { count, factsText, mebibytes, table } from "./markdown.ts"
 
 const sides = ["server", "client"] as const
 
-/** How much larger a heap may be at the end than after the warm-up, and how many bytes a cancelled call may leave. */
+/**
+ * The maximum ratio of the heap at the end to that after the warm-up, and the maximum number of bytes that remain of a
+ * cancelled call.
+ */
 const flat = 1.05
 const bytesPerCancelled = 20
 
-/** The tables of `make soak`. */
+/** Returns the tables of `make soak`. */
 export function soakReport(results: SoakResults): string {
   const { facts, minutes, calls, cancelled } = results
   const held = sides.map((side) => {
@@ -24,7 +27,7 @@ export function soakReport(results: SoakResults): string {
   ].join("\n\n")
 }
 
-/** The goals about leaks. */
+/** Returns the goals about leaks. */
 export function soakGoals({ samples, cancelled }: SoakResults): Goal[] {
   const goalsOf = (side: (typeof sides)[number]) => {
     const { before, after } = cancelled[side]

@@ -4,19 +4,19 @@ import type { WireResults } from "../results.ts"
 import { atLeast, atMost, type Goal, goalsTable, ratio } from "./goals.ts"
 import { count, factsText, short, table } from "./markdown.ts"
 
-/** Whom all others are compared with. */
+/** The contender with which all others are compared. */
 const authwire = "authwire-pipeline"
 
 interface PeerGoal {
   operation: string
   peer: ContenderName
   callers: number
-  /** The median of a call's time, its 99th percentile, or calls a second. */
+  /** The median time of a call, its 99th percentile, or calls per second. */
   of: "p50" | "p99" | "throughput"
   goal: number
 }
 
-/** What is held to beside peers. */
+/** The goals in comparison with peers. */
 const peerGoals: readonly PeerGoal[] = [
   { operation: "getSessionAndUser", peer: "drizzle", callers: 32, of: "throughput", goal: 2.5 },
   { operation: "getSessionAndUser", peer: "drizzle", callers: 8, of: "throughput", goal: 1.3 },
@@ -27,7 +27,7 @@ const peerGoals: readonly PeerGoal[] = [
   { operation: "createSession + deleteSession", peer: "drizzle", callers: 1, of: "p50", goal: 1.5 },
 ]
 
-/** The tables of `make bench`. */
+/** Returns the tables of `make bench`. */
 export function wireReport(results: WireResults): string {
   const { facts, operations, growth, rounds, windowMs, users } = results
   const shown = [...new Set(operations.map(({ operation }) => operation))]
@@ -93,7 +93,7 @@ function growthText(growth: readonly Figure[]): string[] {
   ]
 }
 
-/** The goals about figures; those whose figures are not there are left out. */
+/** Returns the goals. Goals without measured figures are left out. */
 export function wireGoals({ operations, growth }: WireResults): Goal[] {
   const goals: Goal[] = []
   for (const { operation, peer, callers, of, goal } of peerGoals) {

@@ -4,7 +4,10 @@ import type { Stage } from "./stage.ts"
 
 const growthOperations = ["getSessionAndUser", "getUserByAccount"] satisfies OperationName[]
 
-/** The same lookups on more and more users: a server for each, which take turns. Figures have the number as name. */
+/**
+ * Measures the same lookups with increasing numbers of users. Each number has its own server, and they take turns. The
+ * name of a figure is its number of users.
+ */
 export async function measureGrowth(
   stage: Stage,
   options: { sizes: readonly number[]; callers: readonly number[]; warmUpMs: number; pace: Pace },

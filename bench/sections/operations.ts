@@ -3,7 +3,7 @@ import type { OperationName } from "../load/operations.ts"
 import { type Figure, type Pace, type Turn, takeTurns, warmUp } from "../load/turns.ts"
 import type { Stage } from "./stage.ts"
 
-/** Every operation by every contender, with every number of callers. Floors have only `getSessionAndUser`. */
+/** Measures every operation with every contender and every number of callers. Floors have only `getSessionAndUser`. */
 export async function measureOperations(
   stage: Stage,
   options: {

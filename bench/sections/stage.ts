@@ -5,11 +5,14 @@ import type { SchemaName } from "../data/schemas.ts"
 import { type Side, startSide } from "../load/sides/start-side.ts"
 import { type ServerProcess, servers } from "../servers/processes.ts"
 
-/** Loads databases and starts servers and contenders as they are asked for, each once, and removes them at the end. */
+/** Loads databases and starts servers and contenders on demand, each once. Removes them at the end. */
 export interface Stage {
   readonly say: (text: string) => void
   database(schema: SchemaName, users: number): Promise<LoadedDatabase>
-  /** A contender, on the data of so many users, checked to find it. Its CPU is told with its server's and MySQL's. */
+  /**
+   * Starts a contender on the data of that many users, and checks that it finds them. The CPU time of its server and of
+   * MySQL is measured too.
+   */
   side(name: ContenderName, users: number): Promise<Side>
   /** Stops the contenders and servers, and removes the databases. */
   clear(): Promise<void>

@@ -1,4 +1,4 @@
-// A floor: gRPC alone. Answers whatever comes with the bytes of one GetSessionAndUserResponse.
+// A floor: gRPC alone. Answers every message with the bytes of one GetSessionAndUserResponse.
 
 import { type handleBidiStreamingCall, type handleUnaryCall, Server, ServerCredentials } from "@grpc/grpc-js"
 import { answerBytes, echoMethods } from "../contenders/echo.ts"

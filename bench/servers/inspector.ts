@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises"
 
-/** Looks into a process of Node that was started with `inspectOn`: nothing has to be built into it. */
+/** Inspects a Node process that was started with `inspectOn`. The process needs no further preparation. */
 export interface Inspector {
-  /** The value of an expression, as JSON carries it. */
+  /** Returns the value of an expression, serialized as JSON. */
   evaluate<T>(expression: string): Promise<T>
-  /** What the process holds after everything that nobody needs was thrown away, in bytes. */
+  /** Returns the memory of the process after garbage collection, in bytes. */
   memory(): Promise<Memory>
   close(): void
 }
@@ -13,14 +13,17 @@ export interface Memory {
   heapUsed: number
   external: number
   rss: number
-  /** Timers, sockets and the like that are open: how many of each kind. */
+  /** The number of open timers, sockets and other resources of each kind. */
   handles: Record<string, number>
 }
 
-/** The arguments with which Node lets itself be inspected at a port. Its address is not written to standard error. */
+/**
+ * Returns the arguments with which Node can be inspected at a port. Node does not write the address to standard error
+ * then.
+ */
 export const inspectOn = (port: number) => [`--inspect=127.0.0.1:${port}`, "--inspect-publish-uid=http"]
 
-/** @param port - What `inspectOn` was given. */
+/** Connects to a process. @param port - The port that `inspectOn` was given. */
 export async function openInspector(port: number): Promise<Inspector> {
   const url = await address(port)
   const socket = new WebSocket(url)
@@ -57,7 +60,7 @@ export async function openInspector(port: number): Promise<Inspector> {
   return {
     evaluate,
     async memory() {
-      // What a first collection finalizes a second one can free.
+      // A second collection frees the objects that the first one finalized.
       for (let time = 0; time < 2; time++) await ask("HeapProfiler.collectGarbage")
       return evaluate<Memory>(`(() => {
         const { heapUsed, external, rss } = process.memoryUsage()

@@ -2,10 +2,10 @@ import { createHash, randomBytes } from "node:crypto"
 
 /** The API key of this run. */
 export const apiKey = process.env.AUTHWIRE_BENCH_API_KEY ?? newKey()
-// For the processes that this one starts.
+// Passes the key on to child processes.
 process.env.AUTHWIRE_BENCH_API_KEY = apiKey
 
-/** How the service is told of it: an entry for AUTHWIRE_API_KEYS. */
+/** The entry of the key for the service's AUTHWIRE_API_KEYS. */
 export const apiKeyEntry = JSON.stringify([
   {
     id: apiKey.split("_")[1],

@@ -7,9 +7,9 @@ import { apiKeyEntry } from "./key.ts"
 /** A server in a process of its own. */
 export interface ServerProcess {
   readonly pid: number
-  /** Where it is. */
+  /** The endpoints of the server. */
   readonly endpoints: Endpoints
-  /** Ends it, and waits until it is gone. */
+  /** Stops the server and waits until its process has exited. */
   stop(): Promise<void>
 }
 
@@ -17,9 +17,10 @@ const authwire = fileURLToPath(new URL("../../server/bin/authwire.js", import.me
 const production = { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "" }
 
 /**
- * Starts `authwire serve`, with both listeners on free ports. It is as in production, with the key of this run; its log goes nowhere.
+ * Starts `authwire serve` with both listeners on free ports. Its settings are those of production, with the API key of
+ * this run. Its log is discarded.
  *
- * @param options.nodeArgs - Arguments of Node, such as those that let it be inspected.
+ * @param options.nodeArgs - Arguments of Node, such as those for the inspector.
  */
 export async function startAuthwire(
   databaseUrl: string,
@@ -33,7 +34,7 @@ export async function startAuthwire(
       AUTHWIRE_DATABASE_URL: databaseUrl,
       AUTH_SECRET: "a-secret-of-the-measurements-only",
       AUTHWIRE_API_KEYS: apiKeyEntry,
-      // Counted and compared as ever, but more than anybody reaches here.
+      // The calls are still counted and compared, but the limits are never reached.
       AUTHWIRE_RATE_LIMIT: "1000000000",
       AUTHWIRE_RATE_LIMIT_OVERRIDES: "VerificationTokenService.UseVerificationToken=999999999",
       ...env,
@@ -53,7 +54,7 @@ export async function startAuthwire(
   return serverOf(child, { grpcUrl: `http://${url("grpc")}`, httpUrl: `http://${url("http")}` })
 }
 
-/** Starts a script that says its port to the parent: the JSON server that is written by hand, or the server of the floors. */
+/** Starts a script that reports its port to the parent: the hand-written JSON server, or the server of the floors. */
 async function startScript(path: "./rest.ts" | "./echo.ts", databaseUrl: string): Promise<ServerProcess> {
   const child = fork(new URL(path, import.meta.url), [databaseUrl], { execArgv: [], env: production })
   const [port] = await Promise.race([once(child, "message"), once(child, "exit")])
@@ -62,7 +63,7 @@ async function startScript(path: "./rest.ts" | "./echo.ts", databaseUrl: string)
   return serverOf(child, path === "./echo.ts" ? { grpcUrl: url } : { httpUrl: url })
 }
 
-/** How each server is started. */
+/** The functions that start each server. */
 export const servers = {
   authwire: (databaseUrl: string) => startAuthwire(databaseUrl),
   rest: (databaseUrl: string) => startScript("./rest.ts", databaseUrl),
@@ -73,7 +74,7 @@ export type ServerName = keyof typeof servers
 
 function serverOf(child: ChildProcess, endpoints: Endpoints): ServerProcess {
   const ended = once(child, "exit")
-  // Nothing stays behind when this process fails.
+  // Ensures that the server does not outlive this process.
   const kill = () => child.kill()
   process.once("exit", kill)
   child.once("exit", () => process.off("exit", kill))

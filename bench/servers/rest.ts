@@ -1,6 +1,6 @@
-// A JSON server in front of MySQL, as people write it by hand: Express and prepared statements of mysql2.
+// A hand-written JSON server for MySQL: Express and prepared statements of mysql2.
 //
-//   node bench/servers/rest.ts DATABASE_URL      (says its port to the parent)
+//   node bench/servers/rest.ts DATABASE_URL      (reports its port to the parent)
 
 import type { AddressInfo } from "node:net"
 import express from "express"
@@ -31,7 +31,7 @@ type UserField = "id" | "name" | "email" | "emailVerified" | "image"
 type AccountField = "type" | "provider" | "providerAccountId" | "access_token" | "token_type" | "scope"
 type Body = Record<UserField | AccountField | "userId" | "sessionToken" | "expires" | "identifier" | "token", string>
 
-/** The methods of the adapter, each with what the application sent. */
+/** The methods of the adapter. Each gets the body of the request. */
 const methods: Record<string, (body: Body) => Promise<unknown>> = {
   async createUser(user) {
     const { id, name, email, emailVerified, image } = user

@@ -2,7 +2,7 @@ module github.com/authwire/authwire/examples/go
 
 go 1.26.0
 
-// In this repository the stubs stand beside the example. Elsewhere: go get github.com/authwire/authwire/gen/go
+// The stubs of this repository. Elsewhere: go get github.com/authwire/authwire/gen/go
 replace github.com/authwire/authwire/gen/go => ../../gen/go
 
 require (

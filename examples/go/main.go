@@ -30,10 +30,10 @@ With https:// it speaks TLS; AUTHWIRE_TLS_CA is a file of authorities (PEM) to t
 
 var errUsage = errors.New("wrong usage")
 
-// How long a call may take. One without a deadline would wait for as long as a silent network lets it.
+// timeout limits the duration of a call. Without a deadline, a call could wait forever if the network does not respond.
 const timeout = 2 * time.Second
 
-// example holds the clients of the services that it uses, over one connection, and the name of the session cookie.
+// example holds the clients of the services, which share one connection, and the name of the session cookie.
 type example struct {
 	tokens        authwirev1.TokenServiceClient
 	introspection authwirev1.IntrospectionServiceClient
@@ -41,7 +41,7 @@ type example struct {
 	cookie        string
 }
 
-// apiKey goes with every call. Without one, as an Authwire with --dev has it, nothing does.
+// apiKey is sent with every call. An empty key is not sent, as for an Authwire with --dev.
 type apiKey string
 
 func (key apiKey) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
@@ -51,10 +51,10 @@ func (key apiKey) GetRequestMetadata(context.Context, ...string) (map[string]str
 	return map[string]string{"authorization": "Bearer " + string(key)}, nil
 }
 
-// RequireTransportSecurity allows a connection without TLS, for an Authwire on the same machine.
+// RequireTransportSecurity returns false, so that an Authwire on the same machine can be used without TLS.
 func (apiKey) RequireTransportSecurity() bool { return false }
 
-// security is TLS for https://, and none for http://.
+// security returns TLS credentials for https:// and insecure ones for http://.
 func security(scheme, authorities string) (credentials.TransportCredentials, error) {
 	switch {
 	case scheme != "https":
@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string) error {
 	return errUsage
 }
 
-// decode prints the claims of a token. Auth.js takes the name of the cookie as the salt.
+// decode prints the claims of a token. Auth.js uses the name of the cookie as the salt.
 func (e *example) decode(ctx context.Context, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -138,7 +138,7 @@ func (e *example) decode(ctx context.Context, token string) error {
 	return json.NewEncoder(os.Stdout).Encode(answer.GetPayload().AsMap())
 }
 
-// user creates a user with an e-mail address and reads it back. If the address is taken, it reads that user.
+// user creates a user with an e-mail address and reads it back. If the address is taken, it reads the existing user.
 func (e *example) user(ctx context.Context, email string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -5,8 +5,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reason says why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix. Empty if it did
-// not fail, or not by a decision of the service: then the status code says what is known.
+// reason returns why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix. It is empty
+// if the call succeeded, or if the service did not give a reason. In that case use the status code.
 func reason(err error) string {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "authwire" {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// serve answers `GET /me` until the context ends, and then finishes the requests active.
+// serve answers `GET /me` until the context ends, and then finishes the active requests.
 func (e *example) serve(ctx context.Context, address string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /me", e.me)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// identity is who is signed in, and by which kind of session.
+// identity is the signed-in user. By is the kind of session.
 type identity struct {
 	UserID string  `json:"userId"`
 	Name   *string `json:"name"`
@@ -17,8 +17,8 @@ type identity struct {
 	By     string  `json:"by"`
 }
 
-// whoIsSignedIn finds the user of a request, nil if nobody is signed in, whether the application keeps its sessions in the
-// database or in JWTs. After an error it is not known: an outage must never look like a sign-out.
+// whoIsSignedIn returns the user of a request, or nil if the request has no valid session. It works for database
+// sessions and JWT sessions. After an error the result is unknown: an outage must never look like a sign-out.
 func (e *example) whoIsSignedIn(r *http.Request) (*identity, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
@@ -40,7 +40,7 @@ func (e *example) whoIsSignedIn(r *http.Request) (*identity, error) {
 	return &identity{answer.GetSub(), text(claims["name"]), text(claims["email"]), "jwt"}, nil
 }
 
-// text is the string that a claim holds, nil if it is absent, null or something else.
+// text returns the string value of a claim, or nil if the claim is absent, null or of another type.
 func text(claim *structpb.Value) *string {
 	if text, ok := claim.GetKind().(*structpb.Value_StringValue); ok {
 		return &text.StringValue

@@ -10,7 +10,7 @@ import (
 	authwirev1 "github.com/authwire/authwire/gen/go/authwire/v1"
 )
 
-// The file token/vectors.json: tokens that @auth/core made, and what becomes of them.
+// vectors is the file token/vectors.json: tokens that @auth/core created, and the expected results.
 type vectors struct {
 	Valid []struct {
 		vector
@@ -40,7 +40,7 @@ type vector struct {
 	Clock   string
 }
 
-// vectors runs the file's vectors through the service and counts. Those for a frozen clock are left out.
+// vectors sends the vectors of the file to the service and counts the results. It skips those that need a frozen clock.
 func (e *example) vectors(ctx context.Context, file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -101,7 +101,7 @@ func (e *example) decodeVector(ctx context.Context, v vector) (map[string]any, e
 	return answer.GetPayload().AsMap(), err
 }
 
-// getTokenVector returns the claims, the raw token, nil, or an error's text: what the vector may be compared with.
+// getTokenVector returns the claims, the raw token, nil, or the text of an error, for comparison with the vector.
 func (e *example) getTokenVector(ctx context.Context, request *authwirev1.GetTokenRequest) any {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

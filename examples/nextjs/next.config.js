@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 
-// The packages of Authwire are links to folders of this repository.
+// The Authwire packages are links to folders of this repository.
 const repository = fileURLToPath(new URL("../..", import.meta.url))
 
 const headers = {

@@ -1,5 +1,5 @@
-//! Generates messages and stubs from the schema, which is committed in compiled form, comments and all: so the build
-//! needs no protoc, and none of the files that the schema imports.
+//! Generates messages and stubs from the schema, which is committed in compiled form with its comments. The build
+//! therefore needs neither protoc nor the files that the schema imports.
 
 use std::error::Error;
 use std::fs;

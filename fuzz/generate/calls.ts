@@ -10,7 +10,7 @@ import { mutateBytes, mutateMessage } from "./mutations.ts"
 
 type Maker = (random: Random) => CallInput
 
-/** A message with its flags and its length before it, as gRPC, gRPC-Web and the streams of Connect have it. */
+/** Returns a message with a prefix of flags and length, as in gRPC, gRPC-Web and Connect streams. */
 export function envelope(bytes: Uint8Array, flags = 0, length = bytes.length): Buffer {
   const head = Buffer.alloc(5)
   head[0] = flags
@@ -18,13 +18,13 @@ export function envelope(bytes: Uint8Array, flags = 0, length = bytes.length): B
   return Buffer.concat([head, bytes])
 }
 
-/** The bytes of a request: valid, or changed. */
+/** Returns the bytes of a request, either valid or mutated. */
 export function requestBytes(random: Random, method: DescMethod): Buffer {
   const bytes = Buffer.from(toBinary(method.input, randomMessage(random, method.input)))
   return random.chance(0.35) ? bytes : mutateMessage(random, bytes)
 }
 
-// A text may hold half of a character where a mutation of ours has cut it: that is no JSON of the library's.
+// Mutated text may contain half of a surrogate pair. It is then not valid JSON, so the library would not produce it.
 function requestJson(random: Random, method: DescMethod): Buffer {
   const message: Message = randomMessage(random, method.input)
   const text = toJsonString(method.input, message)
@@ -112,7 +112,7 @@ const connectStream: Maker = (random) => {
   }
 }
 
-/** How gateways ask that do not speak gRPC. */
+/** The request of a gateway that does not support gRPC. */
 const authorizeGet: Maker = (random) => ({
   ...common(random, Authorization.method.check),
   version: random.pick([1, 2]),
@@ -143,7 +143,7 @@ const connectGet: Maker = (random) => {
         random.pick(["v1", "connect", "encoding", "base64=1", "message"]),
         random.pick(["", "x", "%zz", "%ff", "compression=gzip"]),
       )
-  // A line of a request holds so much, and nothing more is of interest here.
+  // The length of a request line is limited, and longer ones are of no interest here.
   return {
     ...common(random, method),
     version: random.pick([1, 2]),
@@ -176,7 +176,7 @@ function pathFor(random: Random, method: DescMethod): string {
   return random.pick(strange)
 }
 
-/** A request of which the framing is that of HTTP, and what it holds may be anything. */
+/** Returns a request with correct HTTP framing. Its headers and body may contain anything. */
 export function randomCall(random: Random): CallInput {
   const share = random.below(100)
   const make =
@@ -198,7 +198,7 @@ export function randomCall(random: Random): CallInput {
   if (random.chance(0.25)) {
     for (let count = 1 + random.below(3); count > 0; count--) {
       const [name, value] = strangeHeader(random)
-      // Twice what may be there once is for the raw bytes: the client of Node does not send it.
+      // Duplicate headers are left to the raw inputs, because Node's client does not send them.
       call.headers = [...call.headers.filter((header) => header[0] !== name), [name, value]]
     }
   }

@@ -21,7 +21,10 @@ import {
 import { methods, pathOf } from "./messages.ts"
 import { lengthDelimited } from "./mutations.ts"
 
-/** What a connection of HTTP/2 sends that then stays open: it holds something back, and the server must not wait for it. */
+/**
+ * Returns the bytes of an HTTP/2 connection that stays open. It withholds something, and the server must not block on
+ * it.
+ */
 export function randomConnection(random: Random): ConnectionInput {
   const transport = random.pick(["grpc", "http"] as const)
   const make = random.pick([windows, windows, partialMessages, halfClosedStreams, cutHeaderBlocks])
@@ -38,7 +41,7 @@ export function randomConnection(random: Random): ConnectionInput {
     bytes: Buffer.concat([preface, ...frames]),
     cuts,
     reads: random.chance(0.9),
-    // In the middle of a header block a ping ends the connection.
+    // In the middle of a header block a ping would end the connection.
     pings: make === cutHeaderBlocks ? random.chance(0.5) : true,
     holdMs: random.chance(0.02) ? 1000 : random.pick([0, 10, 10, 50, 50, 200]),
   }
@@ -48,20 +51,23 @@ type Shape = (random: Random, transport: ListenerName) => Buffer[]
 
 const initialWindow = 4
 const largestWindow = 0x7fffffff
-/** How much a sender may send before it hears from the other side (RFC 9113, section 6.9.2), but for a few frames. */
+/**
+ * The number of bytes that a sender may send before a window update (RFC 9113, section 6.9.2), with room for a few
+ * frames.
+ */
 const connectionWindow = 60_000
 const ids = (count: number) => Array.from({ length: count }, (_, index) => 2 * index + 1)
 
-/** Answers that cannot be sent: there is no window, hardly one, one that shrinks, or one that is too large. */
+/** Requests whose answers cannot be sent: their window is zero, tiny, shrinking or too large. */
 const windows: Shape = (random, transport) => {
   const streams = ids(1 + random.below(30))
   const opened = streams.flatMap((id) => {
     const method = randomMethod(random)
     const body = framed(random, transport, method, requestBytes(random, method))
-    // A stream that stays open too, so that it may have many answers.
+    // Some streams stay open, so that they may have many answers.
     return [headersFrame(id, fields(random, transport, method)), ...dataFrames(id, body, random.chance(0.7))]
   })
-  // What ends the connection comes last, or nothing before it would count.
+  // A frame that ends the connection comes last, because the frames before it would otherwise have no effect.
   const last = random.chance(0.1)
     ? [
         random.pick([
@@ -84,11 +90,11 @@ const windows: Shape = (random, transport) => {
   ]
 }
 
-/** Messages of which more is promised than comes. */
+/** Messages that are shorter than announced. */
 const partialMessages: Shape = (random, transport) =>
   ids(1 + random.below(20)).flatMap((id, _, all) => {
     const method = randomMethod(random)
-    // The window of the connection is for all streams.
+    // The window of the connection is shared by all streams.
     const most = Math.floor(connectionWindow / all.length)
     const bytes = random.chance(0.7) ? requestBytes(random, method).subarray(0, most) : Buffer.alloc(random.below(most))
     const promised = random.pick([
@@ -113,7 +119,7 @@ const partialMessages: Shape = (random, transport) =>
     return [headersFrame(id, [...fields(random, transport, method), ...more]), ...dataFrames(id, cut, false), ...end]
   })
 
-/** Streams that end too early, too late, never, or in the middle of a message; the last one perhaps twice. */
+/** Streams that end too early, too late, never, or in the middle of a message. The last stream may end twice. */
 const halfClosedStreams: Shape = (random, transport) =>
   ids(1 + random.below(20)).flatMap((id, index, all) => {
     const method = randomMethod(random)
@@ -122,7 +128,7 @@ const halfClosedStreams: Shape = (random, transport) =>
     const open = headersFrame(id, headers)
     const half = body.subarray(0, random.below(body.length + 1))
     const trailers = headerBlock([["x-trailer", "1"]])
-    // The last three end the connection.
+    // The last three cases end the connection.
     switch (random.below(index === all.length - 1 ? 8 : 5)) {
       case 0:
         return [headersFrame(id, headers, flags.endStream)]
@@ -147,7 +153,7 @@ const halfClosedStreams: Shape = (random, transport) =>
     }
   })
 
-/** Header blocks in pieces, which may never be whole, with other frames between the pieces. */
+/** Header blocks in pieces that may never be complete, with other frames between the pieces. */
 const cutHeaderBlocks: Shape = (random, transport) =>
   ids(1 + random.below(3)).flatMap((id, index, all) => {
     const method = randomMethod(random)
@@ -184,12 +190,12 @@ const named = [
   PipelineService.method.pipeline,
 ]
 
-/** One of each kind, the more often: unary, health, reflection, pipeline. */
+/** Returns mostly one method of each kind: unary, health, reflection, pipeline. */
 function randomMethod(random: Random): DescMethod {
   return random.chance(0.8) ? random.pick(named) : random.pick(methods)
 }
 
-/** A request as the listener frames it; of reflection one that has a large answer. */
+/** Frames a request as the listener expects it. Reflection mostly gets a request with a large answer. */
 function framed(random: Random, transport: ListenerName, method: DescMethod, bytes: Buffer): Buffer {
   if (method === ServerReflection.method.serverReflectionInfo && random.chance(0.8)) return envelope(largeAnswer)
   return transport === "http" && method.methodKind === "unary" && random.chance(0.3) ? bytes : envelope(bytes)
@@ -212,7 +218,7 @@ function fields(random: Random, transport: ListenerName, method: DescMethod): (r
     ...pseudo(method),
     ["content-type", type],
     ["te", "trailers"],
-    // With a key that is none: who is let in and who is not both hold something back.
+    // An invalid API key, because authenticated and unauthenticated requests are handled differently.
     ...(random.chance(0.3) ? [["authorization", authorization(random)] as const] : []),
     ...(random.chance(0.1) ? [strangeHeader(random)] : []),
   ]

@@ -24,7 +24,7 @@ function randomCallFrame(random: Random, id: number) {
   const header: Record<string, string> = {}
   if (random.chance(0.1)) {
     const [name, value] = strangeHeader(random)
-    // The rules of the stream, of which a frame keeps all.
+    // A frame must follow all rules of the stream.
     if (/^[0-9a-z_.-]{1,255}$/.test(name) && Buffer.byteLength(value) <= 8192)
       Object.defineProperty(header, name, { value, enumerable: true })
   }
@@ -38,23 +38,24 @@ function randomCallFrame(random: Random, id: number) {
 }
 
 /**
- * A frame that keeps the rules of the stream; the requests in it may keep none. Its calls have the ids from `firstId` on.
+ * Returns a frame that follows the rules of the stream. The requests in it may violate any rule. Their ids start at
+ * `firstId`.
  */
 export function randomFrame(random: Random, firstId: number): FrameInput {
   const calls = Array.from({ length: 1 + random.below(3) }, (_, index) => randomCallFrame(random, firstId + index))
-  // Nobody else has one of these.
+  // No call has one of these ids.
   const cancelledIds = random.chance(0.1) ? [random.below(1000), 0xffffffff] : []
   const bytes = toBinary(PipelineRequestSchema, create(PipelineRequestSchema, { calls, cancelledIds }))
   return { kind: "frame", bytes: Buffer.from(bytes), ids: calls.map(({ id }) => id) }
 }
 
-/** A frame that may break a rule of the stream, which then ends. */
+/** Returns a frame that may violate a rule of the stream, which then ends. */
 export function brokenFrame(random: Random): FrameInput {
   return { kind: "frame", bytes: brokenBytes(random) }
 }
 
 function brokenBytes(random: Random): Buffer {
-  // Far from the ids of the others.
+  // Ids that no other frame uses.
   const id = () => random.pick([random.below(1000), 0x7fffffff, 0xffffffff])
   const call = randomCallFrame(random, id())
   const write = (init: { calls?: (typeof call)[]; cancelledIds?: number[] }) =>
@@ -62,10 +63,10 @@ function brokenBytes(random: Random): Buffer {
   const many = (count: number) => Array.from({ length: count }, (_, index) => index)
   switch (random.below(random.chance(0.02) ? 9 : 7)) {
     case 0:
-      // The same id twice.
+      // A duplicate id.
       return write({ calls: [call, call] })
     case 1:
-      // Begun and given up at once, and the id used again.
+      // Starts a call and cancels it twice.
       return Buffer.concat([write({ calls: [call] }), write({ cancelledIds: [call.id, call.id] })])
     case 2:
       return write({ calls: [{ ...call, method: random.pick(strangeMethods) }] })

@@ -54,7 +54,7 @@ const encodings = [
   "x".repeat(500),
 ]
 
-/** Headers of which each means something to the service. */
+/** Headers that the service interprets. */
 const telling: readonly ((random: Random) => Header)[] = [
   (random) => ["content-type", random.pick(contentTypes)],
   (random) => ["grpc-timeout", random.pick(timeouts)],
@@ -76,7 +76,7 @@ const telling: readonly ((random: Random) => Header)[] = [
   (random) => ["x-http-method-override", random.pick(["GET", "DELETE"])],
 ]
 
-/** One header that is unlike what a client sends. */
+/** Returns a header that a regular client does not send. */
 export function strangeHeader(random: Random): Header {
   if (random.chance(0.6)) return random.pick(telling)(random)
   const name = random.pick([
@@ -97,7 +97,7 @@ export function strangeHeader(random: Random): Header {
   return [name, value]
 }
 
-/** Keys of the service as nobody has one. */
+/** Returns an authorization header with an invalid API key. */
 export function authorization(random: Random): string {
   const id = random.pick([
     "",

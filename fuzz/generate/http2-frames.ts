@@ -1,6 +1,6 @@
 import type { Random } from "../random.ts"
 
-/** What every HTTP/2 connection opens with (RFC 9113, section 3.4). */
+/** The preface of every HTTP/2 connection (RFC 9113, section 3.4). */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
 export const types = {
@@ -15,7 +15,7 @@ export const types = {
 }
 export const flags = { ack: 1, endStream: 1, endHeaders: 4 }
 
-/** A frame of HTTP/2 (RFC 9113, section 4.1). */
+/** Returns an HTTP/2 frame (RFC 9113, section 4.1). */
 export function http2Frame(
   type: number,
   flags: number,
@@ -31,7 +31,10 @@ export function http2Frame(
   return Buffer.concat([head, payload])
 }
 
-/** Headers as HPACK, each as a literal that is not indexed (RFC 7541, section 6.2.2): any bytes can stand there. */
+/**
+ * Encodes headers with HPACK. Each is a literal without indexing (RFC 7541, section 6.2.2), so that it can contain any
+ * bytes.
+ */
 export function headerBlock(headers: readonly (readonly [string, string])[]): Buffer {
   const text = (value: string) => {
     const bytes = Buffer.from(value, "latin1")
@@ -48,7 +51,7 @@ function hpackLength(length: number): Buffer {
   return Buffer.from([...bytes, left])
 }
 
-/** A request on a connection of its own, as frames. */
+/** Returns the frames of a request on a new connection. */
 export function requestFrames(path: string, headers: readonly (readonly [string, string])[], body: Buffer): Buffer[] {
   const pseudo = [
     [":method", "POST"],
@@ -63,7 +66,7 @@ export function requestFrames(path: string, headers: readonly (readonly [string,
   ]
 }
 
-/** SETTINGS with these identifiers and values. */
+/** Returns a SETTINGS frame with these identifiers and values. */
 export function settingsFrame(values: readonly (readonly [id: number, value: number])[]): Buffer {
   const payload = Buffer.alloc(6 * values.length)
   for (const [index, [id, value]] of values.entries()) {
@@ -81,10 +84,10 @@ export function headersFrame(
   return http2Frame(types.headers, flags.endHeaders | more, stream, headerBlock(headers))
 }
 
-/** The largest payload of a frame that every peer takes (RFC 9113, section 4.2). */
+/** The largest payload of a frame that every peer accepts (RFC 9113, section 4.2). */
 const largestPayload = 16_384
 
-/** A body in as many frames as it needs. */
+/** Returns a body in as many DATA frames as it needs. */
 export function dataFrames(stream: number, body: Buffer, ends: boolean): Buffer[] {
   const count = Math.max(1, Math.ceil(body.length / largestPayload))
   return Array.from({ length: count }, (_, index) =>
@@ -111,7 +114,7 @@ function number(value: number): Buffer {
   return bytes
 }
 
-/** Puts frames among others that do not belong there. */
+/** Removes, duplicates or inserts frames at random. */
 export function mutateFrames(random: Random, frames: readonly Buffer[]): Buffer[] {
   const result = [...frames]
   for (let count = 1 + random.below(4); count > 0; count--) {
@@ -140,7 +143,7 @@ function strangeFrames(random: Random): Buffer[] {
     case 4:
       return [http2Frame(types.rstStream, 0, stream, random.bytes(4))]
     case 5:
-      // Says that it is longer than it is, or than it may be.
+      // Announces a length that is larger than the payload or than allowed.
       return [
         http2Frame(
           random.below(10),

@@ -2,7 +2,7 @@ import type { Random } from "../random.ts"
 import { canary } from "./messages.ts"
 import { mutateBytes } from "./mutations.ts"
 
-/** JSON in JSON: as often as this, an array or an object in another. */
+/** Returns arrays or objects that are nested to the given depth. */
 export const nested = (depth: number, open = "[", close = "]") => `${open.repeat(depth)}0${close.repeat(depth)}`
 
 const strange: readonly string[] = [
@@ -32,7 +32,7 @@ const strange: readonly string[] = [
   nested(300, '{"a":', "}"),
 ]
 
-/** A JSON text of which something is wrong, or odd. */
+/** Returns JSON text that is malformed or unusual. */
 export function mutateJson(random: Random, text: string): Buffer {
   const at = random.below(text.length + 1)
   switch (random.below(7)) {
@@ -41,14 +41,14 @@ export function mutateJson(random: Random, text: string): Buffer {
     case 1:
       return Buffer.from(text.replace("{", `{"__proto__":${random.pick(strange)},`))
     case 2:
-      // The same names twice, with other values.
+      // Duplicate names.
       return Buffer.from(text.replace(/^\{(.*)\}$/s, (_, inside) => `{${inside},${inside}}`))
     case 3:
       return Buffer.from(
         text.replace("{", `{"${random.pick(["", canary, "extra", "id", "$typeName"])}":${random.pick(strange)},`),
       )
     case 4: {
-      // A value for another.
+      // Replaces a value.
       const values = [...text.matchAll(/:("[^"]*"|[\w.-]+)/g)]
       const one = values.length === 0 ? undefined : random.pick(values)
       if (one === undefined) return Buffer.from(random.pick(strange))

@@ -26,12 +26,12 @@ import {
 import type { Random } from "../random.ts"
 
 /**
- * Stands in every text that a caller sends. Nothing of a request belongs into the log or into an error, so it must not be
- * seen in either.
+ * Part of every text that is sent. No part of a request may appear in the log or in an error, so neither may contain
+ * it.
  */
 export const canary = "c4n4ry"
 
-/** Every method behind the listeners. */
+/** Every method of the service. */
 export const methods: readonly DescMethod[] = [
   UserService,
   AccountService,
@@ -49,14 +49,17 @@ export const methods: readonly DescMethod[] = [
 
 export const unaryMethods = methods.filter(({ methodKind }) => methodKind === "unary")
 
-/** The path of a method, as it stands in HTTP. */
+/** Returns the HTTP path of a method. */
 export const pathOf = ({ parent, name }: DescMethod) => `/${parent.typeName}/${name}`
 
-/** What the mask of a request may name: every field but the key, which comes first, and the mask itself. */
+/** Returns the valid paths of an update mask: every field except the key, which comes first, and the mask itself. */
 const maskPaths = ({ fields }: DescMessage) =>
   fields.slice(1).flatMap(({ name }) => (name === "update_mask" ? [] : [name]))
 
-/** A message that mostly keeps the rules of the schema, and often speaks of things that another one has made. */
+/**
+ * Returns a message that mostly follows the rules of the schema and often refers to data that other requests have
+ * created.
+ */
 export function randomMessage(random: Random, desc: DescMessage): Message {
   return create(desc, randomFields(random, desc, 0) as MessageInitShape<DescMessage>)
 }
@@ -98,7 +101,7 @@ function randomValue(random: Random, field: DescField, depth: number): unknown {
   }
 }
 
-/** Settings of a gateway, most of them as they should be. */
+/** Returns settings of a gateway. Most of them are valid. */
 export function randomSettings(random: Random): Record<string, string> {
   const likely: Record<string, () => string> = {
     policy: () => random.pick(["required", "optional"]),
@@ -117,7 +120,7 @@ export function randomSettings(random: Random): Record<string, string> {
   return Object.fromEntries(random.chance(0.95) ? settings : [...settings, [random.pick(odd), canary]])
 }
 
-/** Headers of a browser, as a gateway tells of them. */
+/** Returns headers of a browser's request, as a gateway forwards them. */
 function randomHeaders(random: Random): Record<string, string> {
   const likely: Record<string, string> = {
     cookie: `authjs.session-token=${canary}-session_token-${random.below(2000)}`,
@@ -167,9 +170,9 @@ function randomScalar(random: Random, field: DescField, type: ScalarType): unkno
 }
 
 function randomText(random: Random, name: string): string {
-  // So few that most of them are there, and that no user has very much.
+  // So few ids that most of them exist, and that no user has very much data.
   if (name === "id" || name === "user_id") return `${canary}-user-${random.below(400)}`
-  // The service makes those that are valid.
+  // Only the service creates valid page tokens.
   if (name === "page_token" && random.chance(0.7)) return ""
   if (name === "service") return random.pick(["", "authwire.v1.UserService", canary])
   if (name === "file_containing_symbol") return random.pick(["authwire.v1.UserService", canary])
@@ -179,7 +182,10 @@ function randomText(random: Random, name: string): string {
   return `${canary}-${name}-${random.below(2000)}`
 }
 
-/** The name or the value of a header of a browser's request: cookies of sessions that other requests may have made. */
+/**
+ * Returns the name or value of a browser's request header, often with cookies of sessions that other requests may have
+ * created.
+ */
 function randomHeaderText(random: Random, name: string): string {
   if (name === "name") return random.pick(["cookie", "Cookie", "authorization", canary])
   const token = () =>
@@ -197,7 +203,7 @@ function randomHeaderText(random: Random, name: string): string {
   return cookies.join(random.pick(["; ", "; ", ";", ";;", " "]))
 }
 
-/** Texts that are something else to somebody. */
+/** Texts with a special meaning in some context. */
 export const odd: readonly string[] = [
   "",
   "\u0000",
@@ -211,10 +217,10 @@ export const odd: readonly string[] = [
   "\r\nset-cookie: x=1",
 ]
 
-/** An object as a google.protobuf.Struct holds it. */
+/** Returns an object for a google.protobuf.Struct. */
 export function randomObject(random: Random, depth: number): JsonObject {
   const entries = Array.from({ length: random.below(4) }, () => [
-    // Not the name of a property: an error may say those.
+    // Not the name of a property, because errors may contain those.
     random.chance(0.05) ? random.pick(odd) : `${canary}@${random.below(20)}`,
     randomJson(random, depth + 1),
   ])

@@ -1,6 +1,6 @@
 import type { Random } from "../random.ts"
 
-/** Numbers at which something changes, as varints. */
+/** Boundary values of varints. */
 const edges: readonly bigint[] = [
   0n,
   1n,
@@ -13,7 +13,7 @@ const edges: readonly bigint[] = [
   2n ** 64n - 1n,
 ]
 
-/** A number as protobuf writes it. */
+/** Encodes a number as a varint of protobuf. */
 export function varint(value: bigint | number): Buffer {
   const bytes: number[] = []
   let left = BigInt(value)
@@ -25,12 +25,12 @@ export function varint(value: bigint | number): Buffer {
   return Buffer.from(bytes)
 }
 
-/** A field of protobuf that has a length. */
+/** Returns a length-delimited field of protobuf. */
 export function lengthDelimited(field: number, content: Uint8Array): Buffer {
   return Buffer.concat([varint((field << 3) | 2), varint(content.length), content])
 }
 
-/** Changes some bytes, whatever they mean. */
+/** Changes some bytes without regard to their meaning. */
 export function mutateBytes(random: Random, bytes: Buffer): Buffer {
   let result = bytes
   for (let count = 1 + random.below(3); count > 0; count--) result = mutateOnce(random, result)
@@ -68,12 +68,12 @@ function mutateOnce(random: Random, bytes: Buffer): Buffer {
 interface Field {
   number: number
   type: number
-  /** What comes after the tag, with its length where it has one. */
+  /** The bytes after the tag, including the length if there is one. */
   rest: Buffer
   content: Buffer | undefined
 }
 
-/** Changes a message of protobuf where its fields are; bytes that are none are changed as bytes. */
+/** Mutates a protobuf message field by field. Bytes that cannot be parsed are mutated as bytes. */
 export function mutateMessage(random: Random, bytes: Buffer): Buffer {
   const fields = readFields(bytes)
   if (fields === undefined || random.chance(0.3)) return mutateBytes(random, bytes)
@@ -103,7 +103,7 @@ function changed(random: Random, field: Field, written: Buffer): Buffer[] {
     case 6:
       return [written, strangeField(random)]
     case 7:
-      // No character of UTF-8, a surrogate by itself, a character that is longer than it need be, a zero.
+      // An invalid byte of UTF-8, a lone surrogate, an overlong encoding, a zero, and a code point beyond U+10FFFF.
       return [
         lengthDelimited(field.number, Buffer.from(random.pick(["ff", "eda080", "c080", "00", "f4908080"]), "hex")),
       ]
@@ -117,7 +117,7 @@ function changed(random: Random, field: Field, written: Buffer): Buffer[] {
 function strangeField(random: Random): Buffer {
   const kind = random.below(4)
   if (kind === 0) return Buffer.concat([tag(99, 2), varint(3), random.bytes(3)])
-  // Groups: one in another, never ended, or ended without a beginning.
+  // Groups: nested but never ended, or ended without a start.
   if (kind === 1) return Buffer.concat(Array.from({ length: 1 + random.below(300) }, () => tag(5, 3)))
   if (kind === 2) return tag(random.below(20), 4)
   return Buffer.concat([tag(1 + random.below(8), random.below(8)), random.bytes(random.below(12))])
@@ -127,7 +127,7 @@ const tag = (number: number, type: number) => varint((BigInt(number) << 3n) | Bi
 
 const writeField = ({ number, type, rest }: Field) => Buffer.concat([tag(number, type), rest])
 
-/** The fields of a message; undefined if it is none. */
+/** Returns the fields of a message; undefined if the bytes cannot be parsed. */
 function readFields(bytes: Buffer): Field[] | undefined {
   const fields: Field[] = []
   let at = 0

@@ -6,7 +6,7 @@ import { mutateFrames, preface, requestFrames } from "./http2-frames.ts"
 import { pathOf, unaryMethods } from "./messages.ts"
 import { mutateBytes } from "./mutations.ts"
 
-/** Bytes that a connection opens with, and that it mostly should not. */
+/** Returns the bytes of a new connection. Most of them violate the protocol. */
 export function randomRaw(random: Random): RawInput {
   const transport = random.pick(["grpc", "http"] as const)
   const http2 = transport === "grpc" ? random.chance(0.85) : random.chance(0.4)
@@ -91,7 +91,7 @@ function http1Bytes(random: Random): Buffer {
   const size = random.chance(0.8) ? body.length.toString(16) : random.pick(sizes)
   const content = chunked ? Buffer.concat([Buffer.from(`${size}\r\n`), body, Buffer.from("\r\n0\r\n\r\n")]) : body
   const bytes = Buffer.concat([head, content])
-  // Also a second request behind the first.
+  // Sometimes followed by a second request.
   const whole = random.chance(0.1) ? Buffer.concat([bytes, bytes]) : bytes
   return random.chance(0.5) ? mutateBytes(random, whole) : whole
 }

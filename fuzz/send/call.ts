@@ -4,7 +4,7 @@ import type { CallInput, ListenerName } from "../inputs.ts"
 import { type Outcome, patienceMs } from "../outcome.ts"
 import type { Ports } from "../server-process.ts"
 
-/** So many calls go over one connection of HTTP/2, before there is another. */
+/** The number of calls on one HTTP/2 connection before a new connection is opened. */
 const callsPerSession = 400
 
 export interface CallSender {
@@ -12,7 +12,7 @@ export interface CallSender {
   close(): void
 }
 
-/** Sends requests of HTTP/1.1 and HTTP/2, many over one connection. */
+/** Sends HTTP/1.1 and HTTP/2 requests, with many on one connection. */
 export function openCallSender(ports: Ports): CallSender {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 32 })
   const sessions = new Map<ListenerName, { session: http2.ClientHttp2Session; left: number }>()
@@ -34,7 +34,7 @@ export function openCallSender(ports: Ports): CallSender {
           ? sendHttp2(input, sessionFor(input.transport))
           : sendHttp1(input, ports, agent))
       } catch (error) {
-        // The client checks what it sends.
+        // The client has rejected the input itself.
         if (error instanceof Error && "code" in error && /^ERR_(HTTP|INVALID|UNESCAPED)/.test(String(error.code)))
           return { end: "unsent" }
         throw error
@@ -47,7 +47,7 @@ export function openCallSender(ports: Ports): CallSender {
   }
 }
 
-/** Health.Watch goes on for as long as its caller: its first message is its answer. */
+/** Health.Watch does not end by itself. Its first message counts as the answer. */
 const isEndless = (path: string) => path.includes("Health/Watch")
 
 function sendHttp2(input: CallInput, session: http2.ClientHttp2Session): Promise<Outcome> {
@@ -75,7 +75,7 @@ function sendHttp2(input: CallInput, session: http2.ClientHttp2Session): Promise
       if (isEndless(input.path)) stream.close(http2.constants.NGHTTP2_CANCEL)
     })
     stream.on("end", () => {
-      // Answered before all was read: the rest is not sent.
+      // The server has answered before it read everything. The rest is not sent.
       if (!ends) stream.close(http2.constants.NGHTTP2_CANCEL)
     })
     stream.on("error", () => {})

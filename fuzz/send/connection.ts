@@ -4,13 +4,13 @@ import type { ConnectionInput } from "../inputs.ts"
 import type { Outcome } from "../outcome.ts"
 import type { Ports } from "../server-process.ts"
 
-/** How long the server may take to read what was sent, in milliseconds, before the connection is held all the same. */
+/** The time in milliseconds that the server has to read everything. After it the connection is held anyway. */
 const readingMs = 5_000
-/** A ping that no generator makes, and its answer. */
+/** A ping that no generator produces, and its answer. */
 const ping = http2Frame(types.ping, 0, 0, Buffer.from("the end!"))
 const pong = http2Frame(types.ping, flags.ack, 0, Buffer.from("the end!"))
 
-/** Sends bytes on a connection of their own, piece by piece, and keeps it open for a while once the server has read them. */
+/** Sends bytes piece by piece on a new connection, and keeps it open for `holdMs` after the server has read them. */
 export function sendConnection(input: ConnectionInput, ports: Ports): Promise<Outcome> {
   const { bytes, cuts, reads, pings, holdMs } = input
   const pieces = [...cuts, bytes.length].map((end, index) => bytes.subarray(index === 0 ? 0 : cuts[index - 1], end))
@@ -28,7 +28,7 @@ export function sendConnection(input: ConnectionInput, ports: Ports): Promise<Ou
       const piece = pieces.shift()
       if (piece !== undefined) socket.write(piece, (error) => error ?? setImmediate(sendNext))
       else if (reads && pings) {
-        // Answered once all before it was read.
+        // The server answers it after it has read everything before it.
         socket.write(ping)
         timer = setTimeout(hold, readingMs)
       } else hold()
@@ -43,7 +43,7 @@ export function sendConnection(input: ConnectionInput, ports: Ports): Promise<Ou
   })
 }
 
-/** Error codes of HTTP/2 (RFC 9113, section 7). */
+/** HTTP/2 error codes (RFC 9113, section 7). */
 const codes = [
   "NO_ERROR",
   "PROTOCOL_ERROR",
@@ -60,9 +60,10 @@ const codes = [
 ]
 
 /**
- * Finds the last code, other than that there is no error, of the frames that end a stream or the connection.
+ * Reads the server's frames. `code` returns the last code other than NO_ERROR of the frames that end a stream or the
+ * connection.
  *
- * @param onPong - told of each answer to our ping
+ * @param onPong Called for each answer to the ping.
  */
 function frameReader(onPong: () => void) {
   let left: Buffer = Buffer.alloc(0)

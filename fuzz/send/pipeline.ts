@@ -6,18 +6,20 @@ import type { FrameInput, ListenerName } from "../inputs.ts"
 import { type Outcome, patienceMs } from "../outcome.ts"
 import type { Ports } from "../server-process.ts"
 
-/** A stream of the pipeline without a client. */
+/** A pipeline stream without the project's client. */
 export interface PipelineStream {
   write(frame: FrameInput): void
-  /** Closes our side. */
+  /** Ends the client's side of the stream. */
   finish(): void
-  /** Gives it up. */
+  /** Cancels the stream. */
   cancel(): void
-  /** What the promise resolves to, or how the stream ended before that; hung if neither comes for a while. */
+  /**
+   * Returns the result of the promise, or how the stream ended before that. Returns `hung` if neither happens in time.
+   */
   until<T>(waited: Promise<T>): Promise<T | Outcome>
 }
 
-/** Opens a connection and a stream on it. Resolves when the service has begun to carry it, or has rejected it. */
+/** Opens a connection with a stream. Resolves when the service has accepted or rejected the stream. */
 export async function openPipelineStream(
   ports: Ports,
   transport: ListenerName,
@@ -42,7 +44,7 @@ export async function openPipelineStream(
   stream.on("trailers", (fields) => {
     trailers = texts(fields)
   })
-  // The service has said its last; until we do so too, the stream is not closed.
+  // The server has ended its side. The stream closes only after the client has ended its side too.
   stream.on("end", () => stream.end())
   stream.on("data", (chunk: Buffer) => {
     left = left.length === 0 ? chunk : Buffer.concat([left, chunk])

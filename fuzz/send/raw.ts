@@ -3,7 +3,7 @@ import type { RawInput } from "../inputs.ts"
 import { type Outcome, patienceMs } from "../outcome.ts"
 import type { Ports } from "../server-process.ts"
 
-/** Sends bytes on a connection of their own, ends its side, and waits until the server has closed the other. */
+/** Sends bytes on a new connection, ends the client's side, and waits until the server has closed the connection. */
 export function sendRaw(input: RawInput, ports: Ports): Promise<Outcome> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = []

@@ -1,5 +1,5 @@
-// Fails when the registry knows an advisory of high or critical severity about what an installation of ours brings
-// along. Without a registry that answers, it says so and goes on. `audit.js [ROOT]`: another folder is for tests.
+// Fails if the registry has an advisory of high or critical severity about a production dependency of the published
+// packages. If the registry does not answer, prints that and succeeds. `audit.js [ROOT]`: tests pass another folder.
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { readWorkspaces } from "./lock.js"
@@ -7,7 +7,7 @@ import { readWorkspaces } from "./lock.js"
 const root = process.argv[2] ?? fileURLToPath(new URL("../..", import.meta.url))
 const severe = new Set(["high", "critical"])
 
-// Asked to stay offline, npm reports that it found nothing, in the words of one that has looked.
+// In offline mode npm reports that it found nothing, as if it had checked.
 if (npm("config", "get", "offline").stdout.trim() === "true") console.log("audit: not done, npm is offline")
 else {
   const folders = readWorkspaces(root).map(({ folder }) => `--workspace=${folder}`)
@@ -31,7 +31,7 @@ function judge({ auditReportVersion, vulnerabilities, statusCode, message, error
   }
 }
 
-/** `via` holds advisories, and the names of packages that have some. */
+/** `via` contains advisories and the names of packages that have advisories. */
 function describe({ name, severity, via }) {
   const why = via.map((one) =>
     typeof one === "string" ? `by way of ${one}` : `${one.range} ${one.title} (${one.url})`,

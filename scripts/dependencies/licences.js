@@ -1,5 +1,5 @@
-// Fails when a package that an installation of ours brings along has no licence, or one that known.json does not allow.
-// `licences.js [ROOT]`: another folder than this repository is for tests.
+// Fails if a production dependency of the published packages has no licence, or one that known.json does not allow.
+// `licences.js [ROOT]`: tests pass another folder.
 import { fileURLToPath } from "node:url"
 import { readJson, readWorkspaces } from "./lock.js"
 
@@ -25,8 +25,8 @@ if (problems.size > 0) {
 } else console.log(`licences: ${checked.size} packages, under ${[...used].sort().join(", ")}`)
 
 /**
- * Whether an SPDX expression is met by what is allowed. Of parentheses it knows one pair around everything; what it
- * cannot read is not allowed.
+ * Whether the allowed licences satisfy an SPDX expression. It supports only one pair of parentheses around the whole
+ * expression. An expression that it cannot read is not allowed.
  */
 function allows(licence) {
   const expression = licence.replace(/^\(([^()]*)\)$/, "$1")

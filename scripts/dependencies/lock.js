@@ -1,4 +1,4 @@
-// What the published workspaces need in production, as their package.json files and package-lock.json say it.
+// Reads the production dependencies of the published workspaces from their package.json files and package-lock.json.
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { isDeepStrictEqual } from "node:util"
@@ -9,17 +9,17 @@ export function readJson(root, path) {
 }
 
 /**
- * The published workspaces, each `{ name, folder, direct, peers, needs }`: `direct` and `peers` are the packages that
- * its package.json names, `needs(names)` is everything that these bring into an installation, themselves included.
+ * Returns the published workspaces, each as `{ name, folder, direct, peers, needs }`. `direct` and `peers` are the
+ * packages in its package.json. `needs(names)` returns these packages and everything that they install.
  *
- * A package is `{ path, name, version, licence, ours, forPlatform, native, installScript }`. `forPlatform` is one of
- * several that npm chooses from by the machine; a licence that is missing is undefined.
+ * A package is `{ path, name, version, licence, ours, forPlatform, native, installScript }`. `forPlatform` tells that
+ * npm chooses this package among several by the platform. A missing licence is undefined.
  */
 export function readWorkspaces(root) {
   const entries = readJson(root, "package-lock.json").packages
   const packages = new Map()
 
-  /** What `name` means to the package at `from`: the nearest one, as Node looks for it. */
+  /** Resolves `name` for the package at `from`: the nearest one, as Node does. */
   function find(from, name) {
     for (let folder = from; ; folder = folder.replace(/(^|\/)[^/]*$/, "")) {
       const path = `${folder && `${folder}/`}node_modules/${name}`
@@ -76,7 +76,7 @@ export function readWorkspaces(root) {
     })
 }
 
-/** Whether an installed package holds, or would compile, code of the machine. */
+/** Whether an installed package contains native code, or would compile it. */
 function hasNativeCode(folder) {
   if (!existsSync(folder)) return false
   return readdirSync(folder, { recursive: true }).some((file) => {

@@ -1,5 +1,5 @@
-// Writes docs/dependencies.md (see scripts/gen). Fails when known.json gives no reason for a direct dependency, or one
-// for something that is none. `page.js [ROOT]`: another folder than this repository is for tests.
+// Writes docs/dependencies.md (see scripts/gen). Fails if known.json has no reason for a direct dependency, or has one
+// for a package that is not a direct dependency. `page.js [ROOT]`: tests pass another folder.
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -75,7 +75,7 @@ function section({ name, folder, direct, peers, needs }) {
 ${[...direct.map((one) => row(one)), ...peers.map((one) => row(one, " (peer: the application has it)"))].join("\n")}`
 }
 
-/** Platform packages hold little else than native code: their number says enough. */
+/** Platform packages contain little else than native code. They are therefore not listed by name. */
 function nativeCode(packages) {
   const chosen = packages.filter(({ forPlatform }) => forPlatform)
   const others = packages.filter(({ native, forPlatform }) => native && !forPlatform)
@@ -90,7 +90,7 @@ function names(packages) {
   return [...new Set(packages.map(({ name }) => `\`${name}\``))].sort()
 }
 
-/** The same package at two places is one. */
+/** Removes duplicates: the same version of a package in two places counts once. */
 function distinct(packages) {
   return [...new Map(packages.map((one) => [`${one.name}@${one.version}`, one])).values()]
 }

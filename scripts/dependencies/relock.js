@@ -1,7 +1,8 @@
-// relock.js [FOLDER…]: completes the lock files of these folders, by default of all, so that `npm ci` takes them. It wants an
-// entry for each optional package, also for those of other systems. npm writes none for one that it found neither in
-// node_modules nor in the registry. Such an entry is made here of what the package says that needs it: the version, and the
-// systems by its name. It has no checksum, so npm writes that where such a system is in use.
+// relock.js [FOLDER…]: completes the lock files of these folders, by default of all, so that `npm ci` accepts them.
+// `npm ci` requires an entry for each optional package, also for those of other systems. npm writes no entry for a
+// package that it found neither in node_modules nor in the registry. This script creates such an entry. The version
+// comes from the package that needs it, and the system from the package's name. The entry has no checksum. npm adds the
+// checksum where such a system is used.
 import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -25,13 +26,13 @@ for (const folder of folders) {
       ]),
   )
   const entries = [...Object.entries(lock.packages), ...missing]
-  // In the order in which npm has them.
+  // In npm's order.
   lock.packages = Object.fromEntries(entries.sort(([a], [b]) => a.localeCompare(b, "en")))
   writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`)
   console.log(`${join(folder, "package-lock.json")}: ${missing.length} entries more`)
 }
 
-/** What npm chooses a package by, as far as its name says it: `@biomejs/cli-linux-x64-musl`. */
+/** Returns the fields by which npm chooses a package, derived from its name, such as `@biomejs/cli-linux-x64-musl`. */
 function systemOf(name) {
   const [, os] = /\b(aix|android|darwin|freebsd|linux|netbsd|openbsd|openharmony|sunos|win32)\b/.exec(name) ?? []
   const [, cpu] = /\b(arm64|arm|ia32|loong64|mips64el|ppc64|riscv64|s390x|x64)(?=v\d|-|$)/.exec(name) ?? []

@@ -1,4 +1,4 @@
-// Does what a Dockerfile says in folders of this machine, without a container engine.
+// Executes a Dockerfile in folders of this machine, without a container engine.
 import { execFileSync } from "node:child_process"
 import { copyFileSync, cpSync, mkdirSync, readFileSync } from "node:fs"
 import { dirname, join, posix, relative } from "node:path"
@@ -6,11 +6,12 @@ import dockerignore from "@balena/dockerignore"
 import { DockerfileParser } from "dockerfile-ast"
 
 /**
- * Builds the last stage of a Dockerfile. Returns the image: `root`, the folder that stands for `/` and holds only what the
- * Dockerfile puts there, `workdir`, `env`, `user`, `entrypoint`, `cmd` and `healthcheck`.
+ * Builds the last stage of a Dockerfile. Returns the image. Its `root` is the folder that stands for `/` and contains
+ * only the files of the Dockerfile. The other properties are `workdir`, `env`, `user`, `entrypoint`, `cmd` and
+ * `healthcheck`.
  *
- * Of the base image it takes Node, which must be of the same version as this process. It throws for an instruction, or a
- * form of one, that it does not know.
+ * Only Node is taken from the base image, and it must have the version of this process. Throws for an instruction, or a
+ * form of one, that is not supported.
  */
 export function buildImage({ dockerfile, context, folder }) {
   const variables = {}

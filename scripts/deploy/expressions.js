@@ -1,5 +1,6 @@
-// expressions.js: reads the alerts and the dashboard in deploy/, and prints as JSON each expression of PromQL in them, with
-// the names of its metrics. `isWhole` says whether it parses; of alerts `problems` says what Prometheus would not take.
+// expressions.js: reads the alerts and the dashboard in deploy/, and prints each of their PromQL expressions as JSON
+// with the names of its metrics. `isWhole` tells whether the expression parses. `problems` lists what Prometheus would
+// not accept in an alert.
 import { readFileSync } from "node:fs"
 import { parser } from "@prometheus-io/lezer-promql"
 import { parse } from "yaml"
@@ -24,7 +25,7 @@ const panels = dashboard.panels.flatMap(({ title, targets = [] }) =>
 )
 console.log(JSON.stringify([...alerts, ...panels]))
 
-/** What a rule of Prometheus may be: https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/ */
+/** The format of a Prometheus rule: https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/ */
 function problemsOf({ alert, expr, for: lasts, labels = {}, annotations = {}, ...rest }) {
   return [
     ...unknown(rest, ["keep_firing_for"]),
@@ -42,7 +43,7 @@ function unknown(fields, known) {
     .map((name) => `${name} is no field`)
 }
 
-/** Grafana puts a duration and a list of names in place of its variables. */
+/** Replaces Grafana's variables with a duration and a list of names, as Grafana does. */
 function expressionOf(text) {
   const expression = String(text).replaceAll("$__rate_interval", "5m").replaceAll("$instance", "a|b")
   const names = new Set()

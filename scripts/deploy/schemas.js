@@ -1,5 +1,6 @@
-// schemas.js FOLDER: writes the JSON schemas by which kubeconform checks the chart, from the Go modules that carry them:
-// OpenAPI of Kubernetes, and the CustomResourceDefinitions of ServiceMonitor and PrometheusRule. Both are pinned here, by version and hash.
+// schemas.js FOLDER: writes the JSON schemas with which kubeconform checks the chart. They come from Go modules, pinned
+// by version and hash: the OpenAPI schema of Kubernetes, and the CustomResourceDefinitions of ServiceMonitor and
+// PrometheusRule.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -33,9 +34,9 @@ for (const file of ["servicemonitors-crd.json", "prometheusrules-crd.json"]) {
   for (const { name, schema } of versions) write(group, name, names.kind, closeAll(schema.openAPIV3Schema))
 }
 
-/** The folder of a module, which the Go command has compared with its checksum database. */
+/** Downloads a module and returns its folder. The Go command has verified it with the checksum database. */
 function download({ path, version, sum }) {
-  // Away from any go.mod, which would have its say.
+  // Outside of any module, so that no go.mod affects the download.
   const text = execFileSync("go", ["mod", "download", "-json", `${path}@${version}`], {
     cwd: tmpdir(),
     encoding: "utf8",
@@ -45,7 +46,7 @@ function download({ path, version, sum }) {
   return Dir
 }
 
-/** What is not named is wrong: a name with a mistake in it would be ignored by Kubernetes. */
+/** Rejects unknown properties, because Kubernetes would ignore a misspelled name. */
 function close(name, schema) {
   if (name.endsWith(".IntOrString")) return { type: ["integer", "string"] }
   if (name.endsWith(".Quantity")) return { type: ["number", "string"] }
@@ -58,12 +59,12 @@ function closeAll(value) {
   const { "x-kubernetes-int-or-string": either, ...schema } = value
   if (either) return { type: ["integer", "string"] }
   const closed = Object.fromEntries(Object.entries(schema).map(([key, one]) => [key, closeAll(one)]))
-  // `metadata` is that of Kubernetes, which the definition leaves out.
+  // The type of `metadata` is defined by Kubernetes, not by this definition.
   const isOpen = schema.type !== "object" || !schema.properties || schema.additionalProperties !== undefined
   return isOpen ? closed : { ...closed, additionalProperties: false }
 }
 
-/** Named as kubeconform looks for it. */
+/** Writes a schema under the name that kubeconform expects. */
 function write(group, version, kind, schema) {
   const name = [kind, group.split(".")[0], version].filter((part) => part !== "").join("-")
   const text = JSON.stringify({ $schema: "http://json-schema.org/draft-07/schema#", ...schema })

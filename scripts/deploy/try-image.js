@@ -1,6 +1,6 @@
-// Builds deploy/Dockerfile into a temporary folder and runs it there as a container would run it, on the empty database of
-// AUTHWIRE_DATABASE_URL: migrates, serves, asks for its health, and stops it. Says what it sees, a line for each step, and
-// exits with 1 at the first that is not as it must be.
+// Builds deploy/Dockerfile into a temporary folder and runs it as a container would, on the empty database of
+// AUTHWIRE_DATABASE_URL: it migrates, serves, checks its health and stops. Prints a line for each step, and exits with
+// 1 at the first failure.
 import assert from "node:assert/strict"
 import { randomBytes } from "node:crypto"
 import { once } from "node:events"
@@ -17,7 +17,7 @@ const databaseUrl = process.env.AUTHWIRE_DATABASE_URL
 assert(databaseUrl, "AUTHWIRE_DATABASE_URL: is required, the URL of an empty database")
 
 const folder = mkdtempSync(join(tmpdir(), "authwire-image-"))
-// Its user is not the one who builds it.
+// The user of the image is not the user who builds it.
 chmodSync(folder, 0o755)
 try {
   await tryImage()
@@ -88,7 +88,10 @@ async function tryImage() {
   say("stopped with 0")
 }
 
-/** What a container is given; a key that nobody has, because without any it does not listen to others. */
+/**
+ * Returns the environment of the container. It has an unused API key, because without any key the service does not
+ * listen on external addresses.
+ */
 function variables() {
   const key = {
     id: "tryimage00000000",

@@ -1,5 +1,5 @@
-// Tries out what a release would publish: packs it, lints it, and installs it in fresh projects of every kind, whose
-// programs call a service that was installed in the same way. Needs a build, and `npm install` in this folder.
+// Tests what a release would publish. Packs it, lints it, and installs it in new projects of every kind. Their programs
+// call a service that was installed in the same way. Needs a build, and `npm install` in this folder.
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -22,11 +22,11 @@ try {
 }
 
 function lint(manifest, tarball) {
-  // Its suggestions are not followed: it misses the address of a repository, which has none yet.
+  // Its suggestions are ignored: it asks for the URL of a repository, which does not exist yet.
   execFileSync(tool("publint"), ["run", tarball, "--strict", "--level=warning"], {
     stdio: ["ignore", "pipe", "inherit"],
   })
-  // Every supported Node can require() a module, so "CommonJS resolves to a module" is as it should be.
+  // Every supported Node version can require() ES modules, so "CommonJS resolves to a module" is correct.
   if (hasTypes(manifest)) {
     const data = Object.keys(manifest.exports).filter((name) => name.endsWith(".binpb"))
     const args = [tarball, "--profile=node16", "--ignore-rules=cjs-resolves-to-esm", "--format=ascii"]
@@ -75,8 +75,9 @@ async function tryProjects(tarballs) {
 }
 
 /**
- * Declarations of others are checked too, as whoever leaves skipLibCheck out has it. Those of @auth/core 0.41 have mistakes
- * (they name types that they do not export) and need packages that it has as optional peers: for that it may fail.
+ * Checks the types of a project without skipLibCheck, so that the declarations of dependencies are checked too. Those
+ * of @auth/core 0.41 name types that they do not export, and need packages that are its optional peers. Errors in them
+ * are ignored.
  */
 function checkTypes(project, config) {
   const { stdout, status } = runIn(project, "node_modules/.bin/tsc", ["--pretty", "false", "--project", config])

@@ -1,4 +1,4 @@
-// The Go module, as a module proxy would serve it.
+// Checks the Go module as a module proxy would serve it.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -18,7 +18,7 @@ func main() {
 }
 `
 
-/** Vets gen/go, serves it from a folder as GOPROXY does, and builds a module elsewhere that needs it. Throws. */
+/** Vets gen/go, serves it from a folder as a GOPROXY, and builds another module that requires it. Throws on failure. */
 export function checkGo(folder) {
   const source = join(root, "gen/go")
   const go = (args, cwd, env = {}) =>
@@ -41,7 +41,7 @@ export function checkGo(folder) {
   writeFileSync(join(consumer, "go.mod"), `module example.com/consumer\n\ngo 1.25.0\n\nrequire ${module} ${version}\n`)
   writeFileSync(join(consumer, "main.go"), main(module))
   const { GOPROXY } = JSON.parse(go(["env", "-json", "GOPROXY"], consumer))
-  // A cache of its own: what is there would be taken for the module.
+  // A separate cache. Otherwise Go could use another copy of the module from the shared cache.
   const env = { GOPROXY: `file://${proxy},${GOPROXY}`, GONOSUMDB: module, GOMODCACHE: join(folder, "cache") }
   try {
     go(["mod", "tidy"], consumer, env)

@@ -1,4 +1,4 @@
-// What a release publishes.
+// The packages of a release.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 
 export const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** The packages that are published, each `{ folder, manifest }`. Throws unless all of them have one version. */
+/** Returns the published packages, each as `{ folder, manifest }`. Throws unless all of them have the same version. */
 export function publishedPackages() {
   const read = (path) => JSON.parse(readFileSync(join(root, path), "utf8"))
   const packages = read("package.json")
@@ -21,7 +21,7 @@ export function publishedPackages() {
   return packages
 }
 
-/** Packs everything that is published into a folder. Returns the files, by the names of the packages. */
+/** Packs all published packages into a folder. Returns the files by package name. */
 export function packAll(folder) {
   mkdirSync(folder, { recursive: true })
   const tarballs = new Map()

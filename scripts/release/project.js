@@ -1,4 +1,4 @@
-// A project of somebody who installs what a release would publish.
+// A project that installs what a release would publish.
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { cpSync, mkdirSync, writeFileSync } from "node:fs"
@@ -8,17 +8,17 @@ import { fileURLToPath } from "node:url"
 
 const tools = fileURLToPath(new URL("node_modules", import.meta.url))
 
-/** Each installs a project, from nothing but its package.json. */
+/** The commands with which each package manager installs a project from its package.json alone. */
 export const managers = {
   npm: ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"],
   pnpm: [join(tools, ".bin/pnpm"), "install", "--reporter=silent", "--no-frozen-lockfile"],
   yarn: [join(tools, ".bin/yarn"), "install", "--silent", "--non-interactive", "--no-lockfile", "--ignore-engines"],
 }
 
-/** The folders of the programs `node`. */
+/** The folders of the `node` programs by major version. */
 export const nodes = { 22: join(tools, "node-22/bin"), 24: dirname(process.execPath) }
 
-/** Makes a project with these dependencies, and installs them. `tarballs` stand for packages of those names. */
+/** Creates a project with these dependencies, and installs them. `tarballs` replace the packages of the same names. */
 export function install({ folder, manager, node, tarballs, dependencies }) {
   mkdirSync(folder, { recursive: true })
   const files = Object.fromEntries([...tarballs].map(([name, file]) => [name, `file:${file}`]))
@@ -27,13 +27,13 @@ export function install({ folder, manager, node, tarballs, dependencies }) {
     name: "fresh",
     version: "1.0.0",
     private: true,
-    // The packages need each other, and no registry has them yet.
+    // The packages depend on each other, and no registry has them yet.
     dependencies: { ...dependencies, ...Object.fromEntries(own.map((name) => [name, files[name]])) },
     overrides: files,
     resolutions: files,
   }
-  // What `overrides` is to npm and `resolutions` to yarn. pnpm wants to be told of each package that has an install script,
-  // whether it may run; that of protobufjs only warns of other versions of itself.
+  // pnpm's form of npm's `overrides` and yarn's `resolutions`. pnpm also requires a decision for each package with an
+  // install script. That of protobufjs only warns of other versions of itself.
   const settings = { overrides: files, allowBuilds: { protobufjs: false } }
   writeFileSync(join(folder, "pnpm-workspace.yaml"), JSON.stringify(settings))
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest, null, 2))
@@ -42,19 +42,19 @@ export function install({ folder, manager, node, tarballs, dependencies }) {
   succeedIn({ folder, node }, program, args)
 }
 
-/** Runs a program in a project to its end. Returns its outputs and exit code. */
+/** Runs a program in a project until it exits. Returns its output and exit code. */
 export function runIn({ folder, node }, program, args, env = {}) {
   return spawnSync(program, args, { cwd: folder, env: environment({ folder, node }, env), encoding: "utf8" })
 }
 
-/** The same; throws with its output unless it exits with 0. Returns what it wrote on standard output. */
+/** Does the same. Throws an error with the output unless the exit code is 0. Returns the standard output. */
 export function succeedIn(project, program, args, env) {
   const { status, stdout, stderr, error } = runIn(project, program, args, env)
   if (status === 0) return stdout.trim()
   throw new Error(`${[program, ...args].join(" ")} in ${project.folder}:\n${stdout}${stderr}`, { cause: error })
 }
 
-/** Starts the command `authwire serve --dev` of a project. Resolves to its URL once it listens. */
+/** Starts `authwire serve --dev` of a project. Resolves to its URL when it listens. */
 export async function serveIn({ folder, node }) {
   const args = ["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--http-addr=off", "--log-level=warn"]
   const child = spawn("node_modules/.bin/authwire", args, {
@@ -79,7 +79,7 @@ export async function serveIn({ folder, node }) {
   return { url, stop }
 }
 
-/** Nothing of this repository is on the path, and no setting of a script that npm runs. */
+/** Returns an environment without this repository's programs on the path and without npm's script settings. */
 function environment({ folder, node }, more) {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|NODE_OPTIONS$|NODE_ENV$|INIT_CWD$)/i.test(name),
@@ -89,7 +89,7 @@ function environment({ folder, node }, more) {
     ...Object.fromEntries(inherited),
     PATH: [nodes[node], ...path].join(":"),
     CI: "1",
-    // pnpm links from a store, which is not to be anybody else's.
+    // pnpm links from a store. A separate one avoids sharing it with other projects.
     npm_config_store_dir: join(folder, "../store"),
     ...more,
   }

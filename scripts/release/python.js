@@ -1,4 +1,4 @@
-// The Python package, as it would be published.
+// Checks the Python package as it would be published.
 import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ name = user_service_pb2.DESCRIPTOR.services_by_name["UserService"].full_name
 print(name, version("authwire-proto"))
 `
 
-/** Builds a wheel of gen/python, installs it in a fresh environment, and imports it. Throws. */
+/** Builds a wheel of gen/python, installs it in a new environment, and imports it. Throws on failure. */
 export function checkPython(folder) {
   mkdirSync(folder, { recursive: true })
   const run = (command, args) => execFileSync(command, args, { cwd: folder, encoding: "utf8" })

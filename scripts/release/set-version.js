@@ -1,4 +1,5 @@
-// set-version.js VERSION: writes a new version wherever it stands. Then `npm install --package-lock-only` and `make gen`.
+// set-version.js VERSION: writes a new version wherever it occurs. Then run `npm install --package-lock-only` and `make
+// gen`.
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { publishedPackages, root } from "./packages.js"

@@ -1,4 +1,4 @@
-// The attacker of bench/attack.ts: does what the parent says.
+// The attacking process of bench/attack.ts. It executes the commands of the parent.
 //
 //   startChild("attack-side.ts")
 
@@ -6,10 +6,10 @@ import { type Attacker, type AttackTarget, attacks } from "../attacks.ts"
 import { answerParent } from "../child.ts"
 
 export type AttackRequest =
-  /** By its index among the attacks. */
+  /** `attack` is an index into `attacks`. */
   { do: "begin"; attack: number; target: AttackTarget; connections: number } | { do: "stop" } | { do: "look" }
 
-/** The sums over all connections. */
+/** Sums over all connections. */
 export interface AttackSight {
   begun: number
   left: number

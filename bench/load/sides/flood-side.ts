@@ -1,4 +1,4 @@
-// A sender of bench/flood.ts.
+// A sending process of bench/flood.ts.
 //
 //   startChild("flood-side.ts", [url of the gRPC listener, url of the HTTP listener, users, API key])
 
@@ -15,10 +15,10 @@ import { answerParent } from "../child.ts"
 import { type Way, ways } from "../probes.ts"
 import { openTimes, randomNumbers } from "../statistics.ts"
 
-/** What became of the calls of a way. */
+/** The outcomes of the calls that were sent in one way. */
 export interface Sent {
   offered: number
-  /** Those that the transport took: the others were held back by the service not reading. */
+  /** The number of calls that the transport accepted. The others were held back because the service did not read. */
   sent: number
   ok: number
   rejected: number
@@ -30,7 +30,7 @@ export interface Sent {
   rejectedP99: number
 }
 
-/** So many calls a second through each way, whatever is answered. */
+/** A fixed rate of calls for each way, whatever the answers are. */
 export interface FloodRequest {
   perSecond: Record<Way, number>
   ms: number
@@ -39,10 +39,10 @@ export interface FloodRequest {
 const [grpcUrl = "", httpUrl = "", users = "0", apiKey = ""] = process.argv.slice(2)
 const random = randomNumbers(3)
 const tokens = Array.from({ length: 2_000 }, () => sessionToken(Math.floor(random() * Number(users) * sessionsPerUser)))
-/** Connections of each way, of one of the two senders; a connection of Connect is one of HTTP/1.1. */
+/** The number of connections of each way in one of the two senders. For Connect they are HTTP/1.1 connections. */
 const connections = { pipeline: 4, unary: 2, connect: 4 }
 
-/** How those end that the service does not let in. */
+/** The outcomes of calls that the service rejects. */
 const rejections = ["OVERLOADED again", "REFUSED_STREAM", "API_KEY_INVALID"]
 
 const tickMs = 4
@@ -74,7 +74,7 @@ async function flood({ perSecond, ms }: FloodRequest): Promise<Record<Way, Sent>
       }
     }
   }
-  // An attacker goes away with what is not answered.
+  // Like an attacker, it disconnects without waiting for the remaining answers.
   const results = sides.map(({ way, times: { ok, rejected, other }, offered, sent }): [Way, Sent] => [
     way,
     {

@@ -1,11 +1,11 @@
-// The watcher of bench/attack.ts: asks for health at both listeners, each time over a connection of its own.
+// The observing process of bench/attack.ts. It checks the health of both listeners, each time over a new connection.
 //
 //   startChild("health-side.ts", [url of the gRPC listener, url of the HTTP listener])
 
 import { answerParent } from "../child.ts"
 import { healthQuestions } from "../health.ts"
 
-/** What was seen since the last time, in milliseconds. */
+/** The results since the previous request. `worst` is in milliseconds. */
 export interface HealthSight {
   worst: number
   asked: number
@@ -37,7 +37,7 @@ setInterval(() => {
 answerParent(async (): Promise<HealthSight> => {
   const seen = sight
   sight = { worst: 0, asked: 0, failed: 0 }
-  // Those that have waited longest have no answer yet.
+  // Includes the checks that are still waiting for an answer, which may be the slowest.
   await Promise.all(waiting)
   return seen
 })

@@ -1,5 +1,5 @@
-// The watcher of bench/flood.ts: makes 100 calls a second, as an application does beside a flood, and asks for health, each
-// time over a connection of its own. What is rejected is not tried again.
+// The observing process of bench/flood.ts. It makes 100 calls per second, as an application would during a flood, and
+// checks the health over a new connection each time. It does not retry rejected calls.
 //
 //   startChild("probe-side.ts", [url of the gRPC listener, url of the HTTP listener, users])
 
@@ -22,7 +22,7 @@ let probes: Probe[] = []
 const health = healthQuestions(grpcUrl, httpUrl, 5_000)
 
 const header = new Headers({ authorization: `Bearer ${apiKey}` })
-// Node's own agent takes the connection that was used last, even if it has just closed it itself.
+// With its default scheduling, Node's agent reuses the most recent connection even if it has just closed it itself.
 const agent = new http.Agent({ keepAlive: true, timeout: 5_000, scheduling: "fifo" })
 const transports: Record<string, Transport> = {
   pipeline: pipelineTransport({ url: grpcUrl, header }),
@@ -41,7 +41,7 @@ async function probe(what: Probe[0], question: () => Promise<unknown>): Promise<
   probes.push([what, performance.timeOrigin + start, performance.now() - start, end])
 }
 
-/** Of each way. */
+/** For each way. */
 const callsPerSecond = 100 / ways.length
 for (const way of ways) {
   const sessions = createClient(SessionService, transports[way] as Transport)

@@ -1,4 +1,4 @@
-// One contender in a process of its own, that makes its load: answers each request of the parent with what it measured.
+// Runs one contender and its load in a process of its own. Answers each request of the parent with the measurements.
 //
 //   startChild("side.ts", [name, JSON of its endpoints])
 

@@ -11,24 +11,24 @@ export interface Measurement {
   callers: number
   warmUpMs: number
   windowMs: number
-  /** Ends the window after so many calls. */
+  /** The number of calls after which the window ends early. */
   calls?: number
-  /** The same for all contenders of a round: they ask for the same keys. */
+  /** The seed of the keys. All contenders of a round have the same seed and therefore request the same keys. */
   seed: number
 }
 
 export type Request = { do: "check"; users: number } | ({ do: "measure"; pids: readonly number[] } & Measurement)
 
-/** A contender in a process of its own, which makes the load. */
+/** A contender in a process of its own, which also generates the load. */
 export interface Side {
   readonly pid: number
-  /** Throws if the contender does not find the data as it should be. */
+  /** Throws if the contender does not find the expected data. */
   check(users: number): Promise<void>
   measure(measurement: Measurement): Promise<Window>
   stop(): Promise<void>
 }
 
-/** Starts one. `pids`: of the processes whose CPU is to be told beside its own. */
+/** Starts a contender. `pids` are the processes whose CPU time is measured in addition to its own. */
 export async function startSide(
   name: ContenderName,
   endpoints: Endpoints,

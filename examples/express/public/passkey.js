@@ -1,4 +1,5 @@
-// Passkeys: Auth.js gives the options, the browser asks its authenticator, and what that answers is sent as a form.
+// Passkeys: Auth.js provides the options, the browser passes them to the authenticator, and the answer is sent as a
+// form.
 import { browserSupportsWebAuthn, startAuthentication, startRegistration } from "./simplewebauthn.js"
 
 const section = document.getElementById("passkeys")
@@ -6,7 +7,7 @@ const message = document.getElementById("passkey-message")
 
 const asks = { register: startRegistration, authenticate: startAuthentication }
 
-/** What went wrong, by the name of the browser's error. */
+/** The messages for the user, by the name of the browser's error. */
 const texts = {
   NotAllowedError: "Nothing happened: it was cancelled, or took too long.",
   InvalidStateError: "This device has a passkey for this account already.",
@@ -43,7 +44,7 @@ async function submit(event) {
 
 if (!browserSupportsWebAuthn()) say("This browser knows no passkeys.")
 else if (/^[\d.]+$/.test(location.hostname)) {
-  // A passkey belongs to a domain, and an address is none.
+  // A passkey belongs to a domain name, which an IP address is not.
   const link = document.createElement("a")
   link.href = `http://localhost:${location.port}/`
   link.textContent = link.href

@@ -11,12 +11,12 @@ import { html } from "./html.js"
 import { sendPage } from "./page.js"
 import { addPasskey, passkeyAssets, passkeyScript, passkeySignIn } from "./passkeys.js"
 
-/** The application, without a port: the caller listens. */
+/** Creates the application. The caller listens on a port. */
 export function createApp(config: AppConfig): Express {
   const { auth, sessions } = authWith(config)
   const app = express()
   app.disable("x-powered-by")
-  // Behind a proxy of your own: `{ trustedProxies: 1 }`, else the address of each session is that of the proxy.
+  // Behind a proxy, pass `{ trustedProxies: 1 }`. Otherwise the IP address of each session is that of the proxy.
   app.use("/auth", (request, _response, next) => withRequestContext(request, next), ExpressAuth(auth))
   app.use("/assets", passkeyAssets())
 
@@ -61,7 +61,7 @@ ${hasDevices && html`<a href="/devices">Your devices</a> · `}
 </footer>`
 }
 
-/** A page for whatever was thrown, and a line in the log unless Auth.js has written one. */
+/** Sends a page for an error, and logs the error unless Auth.js has logged it. */
 const failure: ErrorRequestHandler = (error, _request, response, next) => {
   const outage = error instanceof SessionUnavailable
   if (!outage) console.error("app:", error)

@@ -6,7 +6,7 @@ import { requestContext } from "@authwire/client/request-context"
 import { oidcClientId } from "./config.js"
 import { logError, logWarning } from "./log.js"
 
-/** What the application has to know about the world: where things are, and the secrets it shares with them. */
+/** The configuration of the application: the addresses of other services, and the secrets that it shares with them. */
 export interface AppConfig {
   authwireUrl: string
   authwireApiKey?: string | undefined
@@ -20,20 +20,20 @@ export interface AppConfig {
 
 declare module "@auth/core/types" {
   interface User {
-    /** A claim of the demo's provider. Nothing had to be declared in Authwire to keep it. */
+    /** A claim of the demo's provider. Authwire stores it without any declaration. */
     role?: string | undefined
   }
 }
 
-/** The configuration of Auth.js, and what the page of devices asks beside it: both by one connection. */
+/** Returns the configuration of Auth.js and the client for the page of devices. Both use the same connection. */
 export function authWith(config: AppConfig) {
   const { authwireUrl: url, authwireApiKey: apiKey } = config
-  // From where somebody signs in stands in the session; see app.ts.
+  // Stores with each session from where the user signed in; see app.ts.
   const { sessions, ...client } = createAuthwireClient({ url, apiKey, context: requestContext })
   return { auth: authConfig(config, client), sessions }
 }
 
-/** `adapter` is the one line that Authwire needs; `jwt` the other, for JWT sessions. */
+/** `adapter` is the only line that Authwire needs. JWT sessions also need `jwt`. */
 function authConfig(
   config: AppConfig,
   { adapter, jwt }: Pick<AuthwireClient, "adapter" | "jwt">,
@@ -41,7 +41,8 @@ function authConfig(
   return throwOutages({
     adapter,
     session: { strategy: config.sessionStrategy },
-    // With database sessions nobody calls it. Authwire encrypts with a secret of its own: ours never leaves this process.
+    // Not used with database sessions. Authwire encrypts with its own secret, so `secret` below never leaves this
+    // process.
     jwt,
     providers: [
       {
@@ -52,9 +53,9 @@ function authConfig(
         clientId: oidcClientId,
         clientSecret: config.oidcClientSecret,
         checks: ["pkce", "state", "nonce"],
-        // Ask every time who it is, so that the demo can change people.
+        // Asks for the user at every sign-in, so that the demo can switch between users.
         authorization: { params: { scope: "openid profile email", prompt: "login" } },
-        // The name and the address stand in the answer of the userinfo endpoint, not in the id token (OIDC Core, 5.4).
+        // The name and the address are in the answer of the userinfo endpoint, not in the ID token (OIDC Core, 5.4).
         idToken: false,
         profile: ({ sub, name, email, role }) => ({ id: sub, name, email, role }),
       },
@@ -62,16 +63,17 @@ function authConfig(
       Passkey,
     ],
     callbacks: {
-      // A JWT session is all that is left of the user after the sign-in: keep what the page shows.
+      // A JWT session is the only copy of the user's data after the sign-in, so it must contain what the page shows.
       jwt: ({ token, user }) => (user ? { ...token, role: user.role } : token),
-      // The session that comes in holds the session token, which belongs into the cookie and nowhere else: name what goes out.
+      // The given session contains the session token, which must stay in the cookie. Return only the fields that are
+      // needed.
       session: ({ session, user, token }) => {
         const { id, name, email, role } = user ?? { ...token, id: token.sub }
         return { user: { id, name, email, role }, expires: new Date(session.expires).toISOString() }
       },
     },
     pages: { signIn: "/", error: "/error", verifyRequest: "/check-mail" },
-    // Auth.js calls its passkeys an experiment.
+    // Auth.js considers its passkey support experimental.
     experimental: { enableWebAuthn: true },
     logger: { error: logError, warn: logWarning },
     basePath: "/auth",

@@ -1,33 +1,44 @@
 import { randomBytes } from "node:crypto"
 
-/** Everything here speaks plain HTTP and shows sign-in links to whoever asks, so nothing may be reached from outside. */
+/**
+ * All parts use plain HTTP and show sign-in links to every visitor, so they must be reachable from this machine only.
+ */
 export const host = "127.0.0.1"
 
-/** Under which the provider knows the application. */
+/** The client id of the application at the provider. */
 export const oidcClientId = "authwire-example"
 
 export interface Config {
-  /** Port of the application. Default 3000; 0 lets the system choose, here and below. */
+  /** The port of the application. Default 3000. For this port and those below, 0 lets the system choose a port. */
   port: number
-  /** Port of the OpenID Connect provider. Default 3001. */
+  /** The port of the OpenID Connect provider. Default 3001. */
   oidcPort: number
-  /** Port of the SMTP server that catches the mails. Default 3025. */
+  /** The port of the SMTP server that receives the mails. Default 3025. */
   smtpPort: number
-  /** Port of the page that shows the mails. Default 3002. */
+  /** The port of the page that shows the mails. Default 3002. */
   mailboxPort: number
   /** The gRPC listener of Authwire. Default `http://127.0.0.1:50051`. */
   authwireUrl: string
-  /** The API key of this application; an Authwire with --dev needs none. Default: none. */
+  /** The API key of this application. An Authwire with --dev needs none. Default: none. */
   authwireApiKey: string | undefined
-  /** Where sessions are: rows of Authwire, or tokens that Authwire encrypts and the browser keeps. Default "database". */
+  /**
+   * Where sessions are stored: as rows in Authwire, or as tokens that Authwire encrypts, in the browser. Default
+   * "database".
+   */
   sessionStrategy: "database" | "jwt"
-  /** Auth.js signs cookies and hashes e-mail tokens with it. Default: random, so that links do not outlive the process. */
+  /**
+   * Auth.js signs cookies and hashes e-mail tokens with it. Default: random, so that links become invalid at a restart.
+   */
   authSecret: string
-  /** Shared by the application and the provider. Default: random; main.ts hands its own to the provider. */
+  /**
+   * The secret that the application and the provider share. Default: random; main.ts passes its value to the provider.
+   */
   oidcClientSecret: string
 }
 
-/** Reads the environment. A value that cannot be used ends the process with one line that names the variable. */
+/**
+ * Reads the configuration from the environment. On an invalid value, prints a line that names the variable, and exits.
+ */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const port = (variable: string, otherwise: number) => {
     const text = environment[variable] || String(otherwise)

@@ -2,7 +2,10 @@ import { Auth } from "@auth/core"
 import type { ExpressAuthConfig } from "@auth/express"
 import type { Request, Response } from "express"
 
-/** The token that every form to Auth.js carries, and its cookie set on the response: so the page needs no script. */
+/**
+ * Returns the CSRF token for forms to Auth.js, and sets its cookie on the response. The page then needs no script for
+ * it.
+ */
 export async function csrfToken(request: Request, response: Response, auth: ExpressAuthConfig): Promise<string> {
   const answer = await askAuth(request, auth)
   for (const cookie of answer.headers.getSetCookie()) response.append("Set-Cookie", cookie)
@@ -11,8 +14,9 @@ export async function csrfToken(request: Request, response: Response, auth: Expr
 }
 
 /**
- * Whether a form of the application's own carries the token of the browser that sends it. Auth.js answers the token of a
- * cookie that it has made, and a new one, which nobody knows yet, for any other cookie and for none.
+ * Whether a form of the application carries the CSRF token of the browser that sends it. For a cookie that Auth.js has
+ * created, Auth.js returns the token of that cookie. For any other cookie or none, it returns a new token, which cannot
+ * be in the form.
  */
 export async function isOurForm(request: Request, auth: ExpressAuthConfig): Promise<boolean> {
   const { csrfToken } = await (await askAuth(request, auth)).json()

@@ -8,19 +8,19 @@ import { sendPage } from "./page.js"
 type Sessions = AuthwireClient["sessions"]
 type Session = Awaited<ReturnType<Sessions["listSessions"]>>["sessions"][number]
 
-/** Who asks: by the cookie of the browser, never by anything that a form says. */
+/** The user who sends the request. Determined only by the cookie, never by data of a form. */
 interface Visitor {
   userId: string
-  /** Of the session of this browser. */
+  /** The id of this browser's session. */
   sessionId: string
 }
 
-/** On how many devices the page shows that somebody is signed in. */
+/** The maximum number of devices that the page shows. */
 const shownDevices = 100
 
 const sessionCookie = "authjs.session-token"
 
-/** The pages where people see on which devices they are signed in, and sign them out. */
+/** Returns the pages on which users see the devices where they are signed in, and sign them out. */
 export function devices({ auth, sessions }: { auth: ExpressAuthConfig; sessions: Sessions }): Router {
   const visitors = new WeakMap<Response, Visitor>()
   const visitorOf = (response: Response) => visitors.get(response) as Visitor
@@ -58,7 +58,7 @@ export function devices({ auth, sessions }: { auth: ExpressAuthConfig; sessions:
     .post("/sign-out", async (request, response) => {
       const { userId } = visitorOf(response)
       const id = String(request.body.id)
-      // The user id lets nobody sign out somebody else, whatever id the form has.
+      // The user id ensures that users can only end their own sessions, whatever id the form contains.
       if (id.length > 0 && id.length <= 32) await sessions.revokeSession({ id, userId })
       response.redirect(303, "/devices")
     })
@@ -82,7 +82,7 @@ ${isThis ? signOutHere(token) : form("one", token, "Sign out", html`<input type=
 </section>`
 }
 
-/** That of Auth.js, which takes away the cookie too. */
+/** Returns the sign-out form of Auth.js, which also removes the cookie. */
 function signOutHere(token: string): Html {
   return html`<form class="here" method="post" action="/auth/signout">
 <input type="hidden" name="csrfToken" value="${token}">

@@ -1,6 +1,6 @@
 import { type Html, html } from "./html.js"
 
-/** Errors that Auth.js reports on the sign-in page, by its codes. */
+/** The messages for errors that Auth.js reports on the sign-in page, by error code. */
 const signInErrors: Record<string, string> = {
   OAuthAccountNotLinked:
     "That address belongs to somebody who signs in another way. Sign in as before: two accounts are not joined on an address alone.",
@@ -9,7 +9,10 @@ const signInErrors: Record<string, string> = {
   MissingCSRF: "This form had been open for too long. Please try again.",
 }
 
-/** Errors that end a sign-in, by the codes of Auth.js. It calls everything `Configuration` that is not the person's doing. */
+/**
+ * The pages for errors that end a sign-in, by error code. Auth.js reports all errors that the user did not cause as
+ * `Configuration`.
+ */
 const finalErrors: Record<string, ErrorPage> = {
   AccessDenied: { status: 403, title: "Not allowed", text: "You are not allowed to sign in here." },
   Verification: {
@@ -36,7 +39,7 @@ interface ErrorPage {
   text: string
 }
 
-/** What to show at the top of the sign-in page. `code` comes from the address, so it can be anything. */
+/** Returns the message for the top of the sign-in page. `code` comes from the URL, so it can have any value. */
 export function signInError(code: unknown): Html | undefined {
   if (code === undefined) return undefined
   return html`<section class="bad"><p id="error">${lookUp(signInErrors, code) ?? "Signing in failed."}</p></section>`

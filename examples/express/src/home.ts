@@ -1,7 +1,7 @@
 import type { Session } from "@auth/express"
 import { type Html, html } from "./html.js"
 
-/** The page of somebody who is signed in. */
+/** The page for a signed-in user. */
 export function signedIn({ user, expires }: Session, csrfToken: string): Html {
   return html`<section>
 <dl>
@@ -17,7 +17,7 @@ export function signedIn({ user, expires }: Session, csrfToken: string): Html {
 </section>`
 }
 
-/** The page of everybody else. */
+/** The page for a visitor without a session. */
 export function signedOut(csrfToken: string): Html {
   return html`<section>
 <h2>With an account elsewhere</h2>

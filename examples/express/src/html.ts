@@ -1,4 +1,4 @@
-/** Text that is markup already. Only `html` makes it, so whatever is not marked so gets escaped. */
+/** Text that is already markup. Only `html` creates it. All other values are escaped. */
 export class Html {
   readonly markup: string
 
@@ -16,8 +16,9 @@ type Value = Html | readonly Html[] | string | number | null | undefined | false
 const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" }
 
 /**
- * Markup with every value escaped, for elements and for quoted attributes: html`<p title="${name}">${name}</p>`.
- * Values that are absent or false leave nothing, so that conditions can stand in the template.
+ * Returns markup with every value escaped, for elements and for quoted attributes: html`<p
+ * title="${name}">${name}</p>`. Values that are absent or false produce nothing, so that templates can contain
+ * conditions.
  */
 export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   return new Html(strings.map((string, index) => string + markup(values[index])).join(""))

@@ -3,8 +3,8 @@ import type { AddressInfo, Server } from "node:net"
 import { host } from "./config.js"
 
 /**
- * Listens on the loopback address and returns the port that it got. A port that is taken ends the process with one line
- * that names the variable to change: a stack trace would say less.
+ * Listens on the loopback address and returns the port. If the port is in use, prints a line that names the variable to
+ * change, and exits, because a stack trace would be less helpful.
  */
 export async function listen(server: Server, port: number, variable: string): Promise<number> {
   server.listen(port, host)

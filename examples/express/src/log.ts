@@ -1,4 +1,6 @@
-/** Writes an error with its causes. Auth.js wraps each once or twice, and the wrapping alone says nothing. */
+/**
+ * Logs an error with its causes. Auth.js wraps each error once or twice, and the wrappers alone are not informative.
+ */
 export function logError(error: Error): void {
   const causes: string[] = []
   for (let cause: unknown = error; cause instanceof Error; cause = innerCause(cause)) {
@@ -14,7 +16,7 @@ function innerCause({ cause }: Error): unknown {
 
 const warned = new Set<string>()
 
-/** Writes a warning of Auth.js, by its code. It gives some of them with every request: once is enough. */
+/** Logs a warning of Auth.js by its code. Auth.js repeats some warnings with every request, so each is logged once. */
 export function logWarning(code: string): void {
   if (warned.has(code)) return
   warned.add(code)

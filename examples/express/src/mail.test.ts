@@ -4,7 +4,7 @@ import { parseMail } from "./mail.js"
 
 const received = new Date("2030-01-02T03:04:05.678Z")
 
-/** Through the writer that Auth.js uses, so that the reader is tested against it and not against itself. */
+/** Writes the mail with the library that Auth.js uses, so that the parser is not tested against itself. */
 async function written(options: SendMailOptions) {
   const transport = createTransport({ streamTransport: true, buffer: true })
   const { message } = await transport.sendMail({ from: "a@example.com", to: "b@example.com", ...options })

@@ -1,4 +1,4 @@
-/** A received mail, reduced to what the mailbox shows. */
+/** A received mail, reduced to the data that the mailbox shows. */
 export interface Mail {
   to: string[]
   subject: string
@@ -12,7 +12,7 @@ interface Part {
   body: string
 }
 
-/** Reads what nodemailer writes: headers, a text part alone or inside multiparts, quoted-printable or base64. */
+/** Parses mails of nodemailer: headers, a text part alone or inside multiparts, quoted-printable or base64. */
 export function parseMail(source: string, to: string[], receivedAt: Date): Mail {
   const message = splitPart(source)
   return {
@@ -51,7 +51,7 @@ function decodeBody({ headers, body }: Part): string {
   return Buffer.from(body, "latin1").toString("utf8")
 }
 
-/** RFC 2047: `=?UTF-8?Q?…?=` and `=?UTF-8?B?…?=`. */
+/** Decodes encoded words of RFC 2047: `=?UTF-8?Q?…?=` and `=?UTF-8?B?…?=`. */
 function decodeWords(value: string): string {
   return value
     .replace(/\?=\s+=\?/g, "?==?")

@@ -1,6 +1,6 @@
 /**
- * A mail server that delivers nowhere: it keeps what it receives in memory and shows it on a page, so that the sign-in
- * link can be clicked without an account at any mail provider. Runs as a process of its own.
+ * A mail server that does not deliver mails. It keeps them in memory and shows them on a page, so that the sign-in link
+ * can be clicked without an account at a mail provider. Runs as a process of its own.
  */
 import { createServer } from "node:http"
 import { text } from "node:stream/consumers"
@@ -53,7 +53,10 @@ function mailSection(mail: Mail): Html {
 </section>`
 }
 
-/** The addresses in a text become links. Only http and https: a mail could as well carry `javascript:`. */
+/**
+ * Turns the URLs in a text into links. Only http and https are allowed, because a mail could also contain
+ * `javascript:`.
+ */
 function linked(content: string): Html {
   const pieces = content.split(/(https?:\/\/[^\s<>"]+)/)
   return html`${pieces.map((piece, index) => (index % 2 ? html`<a href="${piece}">${piece}</a>` : html`${piece}`))}`
@@ -63,7 +66,7 @@ const config = readConfig(process.env)
 const mails: Mail[] = []
 const smtp = createSmtpServer(mails)
 smtp.on("error", (error) => {
-  // Until it listens, `listen` tells what is wrong.
+  // Until the server listens, `listen` reports errors.
   if (smtp.server.listening) console.error("mailbox:", error.message)
 })
 const smtpPort = await listen(smtp.server, config.smtpPort, "SMTP_PORT")

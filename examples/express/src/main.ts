@@ -1,4 +1,4 @@
-/** Starts the whole example: the provider and the mailbox as processes of their own, then the application. */
+/** Starts the whole example: the provider and the mailbox in processes of their own, then the application. */
 import { createServer } from "node:http"
 import { createApp } from "./app.js"
 import { announce, startChild } from "./child.js"

@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect provider with a handful of people and no passwords. The protocol is real (the certified oidc-provider
- * package); only the login page is a toy. Runs as a process of its own, as the provider of a real application would.
+ * An OpenID Connect provider with a few users and no passwords. The protocol is real (the certified oidc-provider
+ * package); only the login page is a toy. It runs in a process of its own, like the provider of a real application.
  */
 import { generateKeyPairSync, randomBytes } from "node:crypto"
 import { createServer } from "node:http"
@@ -21,10 +21,10 @@ function configuration(config: Config): Configuration {
       {
         client_id: oidcClientId,
         client_secret: config.oidcClientSecret,
-        // RFC 8252, section 7.3: a native application may return to any port of the loopback address. So the provider
-        // can start before the application has a port.
+        // RFC 8252, section 7.3: the redirect URI of a native application may have any port of the loopback address.
+        // The provider can therefore start before the application has a port.
         application_type: "native",
-        // Passkeys need the name; see public/passkey.js. The last is that of examples/nextjs.
+        // Passkeys need the host name; see public/passkey.js. The last URI is that of examples/nextjs.
         redirect_uris: [
           ...[host, "localhost"].map((name) => `http://${name}/auth/callback/demo`),
           "http://localhost/api/auth/callback/demo",
@@ -91,7 +91,7 @@ ${people.map(
     const interaction = await provider.interactionDetails(request, response)
     const { params, session } = interaction
     if (session) {
-      // Whoever was here before is forgotten: else the provider would first ask to sign that person out, on a page of its own.
+      // Removes the previous session. Otherwise the provider would first show a page of its own to sign that user out.
       await (await provider.Session.findByUid(session.uid))?.destroy()
       delete interaction.session
       await interaction.save(interaction.exp - Math.floor(Date.now() / 1000))
@@ -101,7 +101,7 @@ ${people.map(
       const rejection = { error: "access_denied", error_description: "Nobody was chosen" }
       return provider.interactionFinished(request, response, rejection)
     }
-    // The application belongs to the same house as the provider, so choosing a person is consent enough.
+    // The application and the provider belong to the same organization, so no separate consent is needed.
     const grant = new provider.Grant({ accountId: person.sub, clientId: String(params.client_id) })
     grant.addOIDCScope(String(params.scope))
     const grantId = await grant.save()
@@ -112,7 +112,7 @@ ${people.map(
   return pages
 }
 
-/** Mostly somebody who went back to a login page that has been answered already. */
+/** Handles errors. The usual cause is a user who returned to a login page that was already answered. */
 const failure: ErrorRequestHandler = (error, _request, response, next) => {
   const over = error instanceof errors.SessionNotFound
   if (!over) console.error("oidc:", error)
@@ -128,7 +128,7 @@ const failure: ErrorRequestHandler = (error, _request, response, next) => {
 
 const config = readConfig(process.env)
 const server = createServer()
-// The issuer is part of every token, so the port has to be known first.
+// The issuer is part of every token, so the port must be known first.
 const issuer = `http://${host}:${await listen(server, config.oidcPort, "OIDC_PORT")}`
 const provider = new Provider(issuer, configuration(config))
 provider.on("server_error", (_context, error) => console.error("oidc:", error))

@@ -34,8 +34,8 @@ footer { color: var(--soft); font-size: .9rem }
 `)
 
 /**
- * Sends a whole page: the frame, the one style sheet, and headers under which no script could run if one slipped in, but
- * those of the application's own files where the page has one.
+ * Sends a complete page with the style sheet. Its headers prevent all scripts, so that an injected script cannot run.
+ * Only a page with a `script` may load scripts, from the application's own origin.
  */
 export function sendPage(response: Response, status: number, title: string, body: Html, script?: string): void {
   const own = script === undefined ? "" : "; script-src 'self'; connect-src 'self'"

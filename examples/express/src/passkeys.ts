@@ -2,10 +2,10 @@ import { fileURLToPath } from "node:url"
 import express, { type Router } from "express"
 import { type Html, html } from "./html.js"
 
-/** Where the script of the forms is, for pages that have them. */
+/** The URL of the script, for pages with passkey forms. */
 export const passkeyScript = "/assets/passkey.js"
 
-/** Serves the script, and the library that it imports, to browsers. */
+/** Serves the script and the library that it imports. */
 export function passkeyAssets(): Router {
   const library = fileURLToPath(import.meta.resolve("@simplewebauthn/browser"))
   return express
@@ -14,7 +14,7 @@ export function passkeyAssets(): Router {
     .use(express.static(fileURLToPath(new URL("../public", import.meta.url))))
 }
 
-/** For somebody who is not signed in: with a passkey that is there, or as somebody new with the first one. */
+/** The forms for a visitor without a session: sign in with a passkey, or create an account with one. */
 export function passkeySignIn(): Html {
   const address = html`<input type="email" name="email" placeholder="you@example.com" aria-label="E-mail address"
 autocomplete="username webauthn" required>`
@@ -25,7 +25,7 @@ ${form("register-passkey", "register", "Create an account", address)}`,
   )
 }
 
-/** For somebody who is signed in: one more passkey. */
+/** The form for a signed-in user: add a passkey. */
 export function addPasskey(): Html {
   return section("Passkeys", form("add-passkey", "register", "Add a passkey"))
 }
@@ -39,7 +39,7 @@ ${forms}
 </section>`
 }
 
-/** The script shows it. Auth.js knows by the challenge in its cookie that the form is its own. */
+/** The script makes the form visible. Auth.js validates it with the challenge in its cookie. */
 function form(id: string, action: "authenticate" | "register", text: string, input?: Html): Html {
   return html`<form id="${id}" class="row" method="post" action="/auth/callback/passkey" data-action="${action}" hidden>
 <input type="hidden" name="action" value="${action}">

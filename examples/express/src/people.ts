@@ -1,16 +1,16 @@
-/** Someone who has an account at the demo's OpenID Connect provider. */
+/** A user of the demo's OpenID Connect provider. */
 export interface Person {
   sub: string
   name: string
-  /** Some providers let people hide their address. */
+  /** Optional, because some providers let users hide their address. */
   email?: string
-  /** A claim of our own: Authwire keeps fields that it does not know. */
+  /** A custom claim. Authwire stores fields that it does not know. */
   role: string
 }
 
 /**
- * Chosen to be awkward: the ids of the first two differ only in case, one name is an attempt at markup, and one person
- * shows no e-mail address.
+ * Difficult test data: the ids of the first two users differ only in case, one name contains markup, and one user has
+ * no e-mail address.
  */
 export const people: readonly Person[] = [
   { sub: "q7XbK2", name: "Ada Lovelace", email: "ada@demo.example", role: "analyst" },

@@ -1,4 +1,4 @@
-/** Builds the application into .next/standalone, with its scripts and styles, which Next.js leaves to a CDN. */
+/** Builds the application into .next/standalone and adds its scripts and styles, which Next.js expects on a CDN. */
 import { execFileSync } from "node:child_process"
 import { cpSync } from "node:fs"
 import { fileURLToPath } from "node:url"

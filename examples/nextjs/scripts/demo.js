@@ -1,9 +1,9 @@
 /**
- * Runs the application beside the OpenID Connect provider and the mailbox of examples/express:
+ * Runs the application with the OpenID Connect provider and the mailbox of examples/express:
  *
  *     node scripts/demo.js dev | start | standalone
  *
- * All that the application has to know it gets by its environment, as it would anywhere else.
+ * The application gets its whole configuration from the environment, as in any other deployment.
  */
 import { fork, spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
@@ -11,7 +11,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 
 const port = process.env.PORT || "3000"
-// Not 127.0.0.1: a passkey belongs to a name.
+// Not 127.0.0.1, because a passkey belongs to a host name.
 const host = "localhost"
 const next = fileURLToPath(new URL("../node_modules/next/dist/bin/next", import.meta.url))
 const commands = {
@@ -29,7 +29,7 @@ if (command === undefined) {
 const secret = () => randomBytes(32).toString("base64url")
 const clientSecret = secret()
 
-/** Starts a program of the other example, which says where it listens and ends with this process. */
+/** Starts a program of examples/express. It reports its addresses and exits with this process. */
 async function startService(name) {
   const child = fork(fileURLToPath(import.meta.resolve(`@authwire/example-express/dist/${name}.js`)), {
     env: { ...process.env, OIDC_CLIENT_SECRET: clientSecret },

@@ -7,12 +7,12 @@ import { unavailable } from "./unavailable"
 
 declare module "next-auth" {
   interface User {
-    /** A claim of the demo's provider. Nothing had to be declared in Authwire to keep it. */
+    /** A claim of the demo's provider. Authwire stores it without any declaration. */
     role?: string
   }
 }
 
-// Defaults for `make run`. An application of yours would rather do without.
+// Defaults for `make run`. A real application should not have them.
 const url = process.env.AUTHWIRE_URL ?? "http://127.0.0.1:50051"
 const smtpUrl = process.env.SMTP_URL ?? "smtp://127.0.0.1:3025"
 
@@ -22,35 +22,36 @@ export const { handlers, auth, signIn, signOut, getSession, unstable_update } = 
   NextAuth,
   {
     adapter,
-    // With database sessions nobody calls it. With tokens, Authwire encrypts them: their secret never enters this process.
+    // Not used with database sessions. Authwire encrypts JWT sessions, and their secret never enters this process.
     jwt,
     session: { strategy: process.env.SESSION_STRATEGY === "jwt" ? "jwt" : "database" },
     providers: [
       {
-        // Its issuer and secret are AUTH_DEMO_ISSUER and AUTH_DEMO_SECRET.
+        // Auth.js reads its issuer and secret from AUTH_DEMO_ISSUER and AUTH_DEMO_SECRET.
         id: "demo",
         name: "Demo provider",
         type: "oidc",
         clientId: "authwire-example",
         checks: ["pkce", "state", "nonce"],
         authorization: { params: { scope: "openid profile email", prompt: "login" } },
-        // The name and the address stand in the answer of the userinfo endpoint, not in the id token (OIDC Core, 5.4).
+        // The name and the address are in the answer of the userinfo endpoint, not in the ID token (OIDC Core, 5.4).
         idToken: false,
         profile: ({ sub, name, email, role }) => ({ id: sub, name, email, role }),
       },
       Nodemailer({ server: smtpUrl, from: "Authwire example <no-reply@example.com>" }),
-      // A passkey is added by somebody who is signed in. Signing up with one, as Auth.js offers it, would take an address
-      // that nobody has verified, and its answers would tell strangers who has an account.
+      // Only signed-in users can add a passkey. Auth.js can also create accounts with a passkey alone. That would
+      // accept an unverified address, and its answers would reveal which addresses have an account.
       Passkey({ getUserInfo: async () => null }),
     ],
     experimental: { enableWebAuthn: true },
     callbacks: {
-      // A JWT session is all that is left of the user after the sign-in: keep what the pages show.
+      // A JWT session is the only copy of the user's data after the sign-in, so it must contain what the pages show.
       jwt: ({ token, user, trigger, session }) => {
         if (user) return { ...token, role: user.role }
         return trigger === "update" ? { ...token, name: session.user.name } : token
       },
-      // The session that comes in holds the session token, which belongs into the cookie and nowhere else: name what goes out.
+      // The given session contains the session token, which must stay in the cookie. Return only the fields that are
+      // needed.
       session: ({ session, user, token }) => {
         const { id, name, email, role } = user ?? { ...token, id: token.sub }
         return { user: { id, name, email, role }, expires: new Date(session.expires).toISOString() }

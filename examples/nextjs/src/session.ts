@@ -2,7 +2,7 @@ import { SessionUnavailable } from "@authwire/client/nextjs"
 import { cache } from "react"
 import { getSession } from "./auth"
 
-/** Who is signed in: a session, null for nobody, or "unavailable" if that cannot be told. Asked once for each request. */
+/** Returns the session, null without one, or "unavailable" during an outage. Authwire is asked once per request. */
 export const currentSession = cache(async () => {
   try {
     return await getSession()

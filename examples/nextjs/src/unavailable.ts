@@ -1,6 +1,6 @@
 import { type SessionUnavailable, unavailableResponse } from "@authwire/client/nextjs"
 
-/** What `proxy.ts` and the handlers of Auth.js answer when it cannot be told who is signed in: 503, to people as a page. */
+/** Returns the 503 answer of `proxy.ts` and Auth.js's handlers during an outage. Browsers get it as a page. */
 export function unavailable(request: Request, error: SessionUnavailable): Response {
   const response = unavailableResponse(error)
   if (!request.headers.get("accept")?.includes("text/html")) return response

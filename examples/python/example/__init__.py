@@ -1,1 +1,1 @@
-"""How a Python backend uses Authwire. See README.md."""
+"""Shows how a Python backend uses Authwire. See README.md."""

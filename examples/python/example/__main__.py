@@ -16,7 +16,7 @@ from .vectors import run_vectors
 
 
 def decode(authwire: Authwire, token: str, cookie: str) -> None:
-    """Prints the claims of a token. Auth.js takes the name of the cookie as the salt."""
+    """Prints the claims of a token. Auth.js uses the name of the cookie as the salt."""
     try:
         answer = authwire.tokens.Decode(DecodeRequest(token=token, salt=cookie), timeout=TIMEOUT)
     except grpc.RpcError as error:
@@ -30,7 +30,7 @@ def decode(authwire: Authwire, token: str, cookie: str) -> None:
 
 
 def user(authwire: Authwire, email: str) -> None:
-    """Creates a user with an e-mail address and reads it back. If the address is taken, it reads that user."""
+    """Creates a user with an e-mail address and reads it back. If the address is taken, it reads the existing user."""
     created = True
     try:
         authwire.users.CreateUser(CreateUserRequest(email=email), timeout=TIMEOUT)

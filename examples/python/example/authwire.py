@@ -1,4 +1,4 @@
-"""The clients of the services that the example uses, and why a call failed."""
+"""The clients of the services, and the reason of a failed call."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untype
 from grpc_status import rpc_status
 
 TIMEOUT = 2.0
-"""How long a call may take, in seconds. One without a deadline waits for as long as a silent network lets it."""
+"""The timeout of a call in seconds. Without a deadline, a call could wait forever if the network does not respond."""
 
 
 class ApiKey(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
@@ -26,9 +26,9 @@ class ApiKey(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
 
 
 def channel_to(url: str, authorities: str | None = None) -> grpc.Channel:
-    """A channel with TLS for https://, without for http://.
+    """Returns a channel with TLS for https://, and without TLS for http://.
 
-    `authorities` is a file of authorities (PEM) to trust in place of gRPC's own.
+    `authorities` is a file of certificate authorities (PEM) to trust instead of gRPC's own.
     """
     scheme, _, address = url.partition("://")
     if scheme != "https":
@@ -38,7 +38,7 @@ def channel_to(url: str, authorities: str | None = None) -> grpc.Channel:
 
 
 class Authwire:
-    """Clients of the services, over one connection, for any number of threads."""
+    """The clients of the services, which share one connection. They are thread-safe."""
 
     def __init__(self, channel: grpc.Channel, key: str | None = None) -> None:
         if key:
@@ -49,9 +49,9 @@ class Authwire:
 
 
 def reason(error: grpc.RpcError) -> str | None:
-    """Why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix.
+    """Returns why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix.
 
-    None if that was not a decision of the service: then the status code says what is known.
+    None if the service did not give a reason. In that case use the status code.
     """
     assert isinstance(error, grpc.Call)  # as every error of a stub is
     status = rpc_status.from_call(error)

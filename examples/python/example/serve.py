@@ -14,7 +14,7 @@ from .signed_in import who_is_signed_in
 
 
 def serve(authwire: Authwire, address: str, cookie: str) -> None:
-    """Answers until SIGTERM or SIGINT, and then finishes the requests active."""
+    """Serves until SIGTERM or SIGINT, and then finishes the active requests."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = 10  # seconds for a request to arrive
@@ -42,14 +42,14 @@ def serve(authwire: Authwire, address: str, cookie: str) -> None:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Keeps quiet about every single request."""
+            """Does not log individual requests."""
 
     class Server(ThreadingHTTPServer):
-        daemon_threads = False  # the end waits for the requests active
+        daemon_threads = False  # closing the server waits for the active requests
 
     host, _, port = address.rpartition(":")
     with Server((host, int(port)), Handler) as server:
-        # shutdown() waits for serve_forever(), which the handler of a signal interrupts: hence the thread.
+        # shutdown() waits for serve_forever(), which the signal handler interrupts. It therefore needs another thread.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
         print(f"listening on http://{host}:{server.server_port}", flush=True)

@@ -1,4 +1,4 @@
-"""Who is signed in."""
+"""Finds the signed-in user of a request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from google.protobuf.json_format import MessageToDict
 from .authwire import TIMEOUT, Authwire
 
 Headers = Sequence[tuple[str, str]]
-"""The headers of an HTTP request, as they are."""
+"""The unchanged headers of an HTTP request."""
 
 
 @dataclass
 class Identity:
-    """Who is signed in, and by which kind of session."""
+    """The signed-in user and the kind of session."""
 
     user_id: str
     name: str | None
@@ -24,10 +24,10 @@ class Identity:
 
 
 def who_is_signed_in(authwire: Authwire, headers: Headers, cookie: str) -> Identity | None:
-    """Finds the user of a request, None if nobody is signed in.
+    """Returns the user of a request, or None if the request has no valid session.
 
-    It is the same whether the application keeps its sessions in the database or in JWTs. After a grpc.RpcError it is not
-    known: an outage must never look like a sign-out.
+    It works for database sessions and JWT sessions. After a grpc.RpcError the result is unknown: an outage must never
+        look like a sign-out.
     """
     wanted = [Header(name=name, value=value) for name, value in headers if name.lower() in ("cookie", "authorization")]
     answer = authwire.introspection.Introspect(IntrospectRequest(headers=wanted, cookie_name=cookie), timeout=TIMEOUT)

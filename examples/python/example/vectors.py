@@ -1,4 +1,4 @@
-"""Runs the test vectors of token/vectors.json, which @auth/core made, through the service."""
+"""Sends the test vectors of token/vectors.json, which @auth/core created, to the service."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from .authwire import TIMEOUT, Authwire, reason
 
 
 def run_vectors(authwire: Authwire, path: str) -> int:
-    """Prints what failed and how many passed, and returns the exit status. Leaves out those for a frozen clock."""
+    """Prints the failures and counts, and returns the exit status. Skips the vectors that need a frozen clock."""
     with open(path, encoding="utf-8") as file:
         vectors = json.load(file)
     passed = failed = left_out = 0
@@ -23,7 +23,7 @@ def run_vectors(authwire: Authwire, path: str) -> int:
                 continue
             expected = vector["code"] if kind == "refused" else vector["payload"]
             got = run(authwire, vector)
-            # Compared as messages: to Python, 1 is True.
+            # Compared as messages, because in Python 1 equals True.
             if ParseDict(got, Value()) == ParseDict(expected, Value()):
                 passed += 1
             else:

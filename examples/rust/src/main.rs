@@ -1,4 +1,4 @@
-//! How a Rust backend uses Authwire. See README.md.
+//! Shows how a Rust backend uses Authwire. See README.md.
 
 mod serve;
 mod signed_in;
@@ -21,7 +21,7 @@ use authwire::token_service_client::TokenServiceClient;
 use authwire::user_service_client::UserServiceClient;
 use authwire::{CreateUserRequest, DecodeRequest, GetUserByEmailRequest};
 
-/// What build.rs generated from the schema.
+/// The code that build.rs generates from the schema.
 pub mod authwire {
     #![allow(clippy::all, clippy::pedantic)]
     tonic::include_proto!("authwire.v1");
@@ -35,10 +35,10 @@ usage: example decode [--cookie NAME] TOKEN             what a token says
 The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.
 With https:// it speaks TLS; AUTHWIRE_TLS_CA is a file of authorities (PEM) to trust in place of the system's.";
 
-/// How long a call may take. One without a deadline waits for as long as a silent network lets it.
+/// The timeout of a call. Without a deadline, a call could wait forever if the network does not respond.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The clients of the services that the example uses, over one connection. Clones share it.
+/// The clients of the services, which share one connection. Clones share it too.
 #[derive(Clone)]
 pub struct Authwire {
     tokens: TokenServiceClient<Channel>,
@@ -47,7 +47,7 @@ pub struct Authwire {
 }
 
 impl Authwire {
-    /// Connects with the first call, and again whenever the connection is lost. With TLS for https://, without for http://.
+    /// Connects at the first call, and again after a lost connection. Uses TLS for https://, and no TLS for http://.
     fn new(url: String, authorities: Option<String>) -> Result<Self, Box<dyn Error>> {
         let mut endpoint = Endpoint::from_shared(url)?.connect_timeout(TIMEOUT);
         if endpoint.uri().scheme_str() == Some("https") {
@@ -66,11 +66,11 @@ impl Authwire {
     }
 }
 
-/// The API key that goes with every call. An Authwire with --dev needs none.
+/// The API key for every call. An Authwire with --dev needs none.
 static AUTHORIZATION: LazyLock<Option<AsciiMetadataValue>> =
     LazyLock::new(|| format!("Bearer {}", std::env::var("AUTHWIRE_API_KEY").ok()?).parse().ok());
 
-/// A request with a deadline and the API key.
+/// Returns a request with a deadline and the API key.
 pub fn call<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(TIMEOUT);
@@ -80,8 +80,8 @@ pub fn call<T>(message: T) -> Request<T> {
     request
 }
 
-/// Why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix. Empty if that was not a
-/// decision of the service: then the status code says what is known.
+/// Returns why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix. Empty if the
+/// service did not give a reason. In that case use the status code.
 pub fn reason(status: &Status) -> String {
     match status.get_details_error_info() {
         Some(info) if info.domain == "authwire" => info.reason,
@@ -120,7 +120,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the claims of a token. Auth.js takes the name of the cookie as the salt.
+/// Prints the claims of a token. Auth.js uses the name of the cookie as the salt.
 async fn decode(mut authwire: Authwire, token: &str, cookie: &str) -> Result<(), Box<dyn Error>> {
     let request = DecodeRequest { token: token.into(), salt: cookie.into(), secrets: vec![] };
     let answer = authwire.tokens.decode(call(request)).await.map_err(|status| match reason(&status).as_str() {
@@ -135,7 +135,7 @@ async fn decode(mut authwire: Authwire, token: &str, cookie: &str) -> Result<(),
     Ok(())
 }
 
-/// Creates a user with an e-mail address and reads it back. If the address is taken, it reads that user.
+/// Creates a user with an e-mail address and reads it back. If the address is taken, it reads the existing user.
 async fn user(mut authwire: Authwire, email: &str) -> Result<(), Box<dyn Error>> {
     let request = CreateUserRequest { email: Some(email.into()), ..Default::default() };
     let created = match authwire.users.create_user(call(request)).await {
@@ -150,7 +150,7 @@ async fn user(mut authwire: Authwire, email: &str) -> Result<(), Box<dyn Error>>
     Ok(())
 }
 
-/// A value of a google.protobuf.Struct as JSON.
+/// Converts a value of a google.protobuf.Struct to JSON.
 pub fn json_value(kind: Kind) -> serde_json::Value {
     match kind {
         Kind::NullValue(_) => serde_json::Value::Null,
@@ -164,7 +164,7 @@ pub fn json_value(kind: Kind) -> serde_json::Value {
     }
 }
 
-/// Takes an option with its value out of the words.
+/// Removes an option and its value from the words, and returns the value.
 fn option(words: &mut Vec<String>, name: &str, otherwise: &str) -> String {
     match words.iter().position(|word| word == name) {
         Some(at) if at + 1 < words.len() => {

@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::Authwire;
 use crate::signed_in::who_is_signed_in;
 
-/// Answers until SIGTERM or SIGINT, and then finishes the requests active.
+/// Serves until SIGTERM or SIGINT, and then finishes the active requests.
 pub async fn serve(authwire: Authwire, address: &str, cookie: String) -> Result<(), Box<dyn Error>> {
     let routes = Router::new().route("/me", get(me)).with_state((authwire, cookie));
     let listener = TcpListener::bind(address).await?;

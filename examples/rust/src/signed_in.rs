@@ -1,4 +1,4 @@
-//! Who is signed in.
+//! Finds the signed-in user of a request.
 
 use axum::http::HeaderMap;
 use prost_types::value::Kind;
@@ -8,7 +8,7 @@ use tonic::Status;
 use crate::authwire::{Header, IntrospectRequest};
 use crate::{Authwire, call};
 
-/// Who is signed in, and by which kind of session.
+/// The signed-in user and the kind of session.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
@@ -18,8 +18,8 @@ pub struct Identity {
     by: &'static str,
 }
 
-/// Finds the user of a request, `None` if nobody is signed in, whether the application keeps its sessions in the database
-/// or in JWTs. After an error that is not known: an outage must never look like a sign-out.
+/// Returns the user of a request, or `None` if the request has no valid session. It works for database sessions and JWT
+/// sessions. After an error the result is unknown: an outage must never look like a sign-out.
 pub async fn who_is_signed_in(
     authwire: &Authwire,
     headers: &HeaderMap,

@@ -1,4 +1,4 @@
-//! Runs the test vectors of token/vectors.json, which @auth/core made, through the service.
+//! Sends the test vectors of token/vectors.json, which @auth/core created, to the service.
 
 use std::error::Error;
 use std::fs;
@@ -26,9 +26,9 @@ struct Vector {
     salt: String,
     token: String,
     clock: Option<String>,
-    /// Of a valid one.
+    /// The expected payload of a valid token.
     payload: Option<Value>,
-    /// Of a refused one.
+    /// The expected error code of a refused token.
     code: Option<String>,
 }
 
@@ -46,7 +46,7 @@ struct RequestVector {
     payload: Value,
 }
 
-/// Prints what failed and how many passed. Leaves out those for a frozen clock.
+/// Prints the failures and counts. Skips the vectors that need a frozen clock.
 pub async fn run(authwire: Authwire, file: &str) -> Result<ExitCode, Box<dyn Error>> {
     let vectors: Vectors = serde_json::from_str(&fs::read_to_string(file)?)?;
     let (mut passed, mut failed, mut left_out) = (0, 0, 0);
@@ -94,7 +94,7 @@ pub async fn run(authwire: Authwire, file: &str) -> Result<ExitCode, Box<dyn Err
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The same JSON with every number as a double, as it is in a google.protobuf.Struct.
+/// Returns the same JSON with every number as a double, as in a google.protobuf.Struct.
 fn doubles(json: Value) -> Value {
     match json {
         Value::Number(number) => number.as_f64().into(),

@@ -1,4 +1,4 @@
-// What checks the chart and compose.yaml, pinned.
+// The pinned tools that check the chart and compose.yaml.
 module github.com/authwire/authwire/scripts/deploy/go-tools
 
 go 1.26.0

@@ -1,4 +1,4 @@
-// The code generators of gen/go, pinned.
+// The pinned code generators of gen/go.
 module github.com/authwire/authwire/scripts/languages/go-tools
 
 go 1.25.0

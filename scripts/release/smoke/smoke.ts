@@ -16,5 +16,5 @@ export const name: string = UserService.typeName
 export const reason: ErrorReason = ErrorReason.USER_NOT_FOUND
 export { atTheEdge, decode, encode, getToken, remotely }
 
-// @ts-expect-error The types are there, and are not any.
+// Verifies that the types are found and are not `any`.
 createAuthwireClient({ url, timeoutMs: "5000" })

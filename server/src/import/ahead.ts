@@ -1,9 +1,9 @@
-/** The same items, of which the next is being made while one is worked on. */
+/** Yields the same items. While the consumer works on one item, the next one is already being fetched. */
 export async function* ahead<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]()
   const begin = () => {
     const next = iterator.next()
-    // Whoever takes it is told.
+    // Prevents an unhandled rejection. The error still reaches the code that awaits the promise.
     next.catch(() => {})
     return next
   }

@@ -1,7 +1,10 @@
 import { type BulkName, type BulkRows, bulk, type Database } from "../store/sql/index.js"
 import { labelOf, type Origin, type Page } from "./item.js"
 
-/** Another database of Authwire: its rows need no conversion. Its keys must be among those given. */
+/**
+ * Returns an origin that reads another Authwire database. Its rows need no conversion. `encryptionKeys` must include
+ * the keys of that database.
+ */
 export function authwireOrigin(
   database: Database,
   { tenant, encryptionKeys }: { tenant: string; encryptionKeys: readonly Buffer[] },

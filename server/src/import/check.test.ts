@@ -9,7 +9,7 @@ import type { Item, Origin, Page } from "./item.js"
 const users = 500_000
 const pageSize = 1000
 
-/** Users who are made when their page is read. */
+/** An origin that creates its users when their page is read. */
 const origin: Origin = {
   notes: [],
   layout: "",
@@ -29,7 +29,7 @@ function user(n: number): Item<BulkRows["users"]> {
   return { row: { tenant: "default", id: `user-${n}`, email, emailKey: email, extra: {} }, label: "", faults: [] }
 }
 
-/** What is alive, in MiB. */
+/** Returns the memory that is in use after garbage collection, in MiB. */
 function live(): number {
   setFlagsFromString("--expose-gc")
   const collect = runInNewContext("gc") as () => void

@@ -5,15 +5,15 @@ import { type Finding, Findings } from "./findings.js"
 import { type Item, keyDigest, type Origin, type Page, type Range } from "./item.js"
 import { digestOf, type KeySet } from "./key-set.js"
 
-/** Pages that an earlier run has copied and compared, by their digests. */
+/** The pages that an earlier run copied and compared, found by their digests. */
 export interface Remembered {
-  /** Where the pages of a table were divided. */
+  /** The key ranges of the pages of a table. */
   ranges(name: BulkName): readonly Range[] | undefined
-  /** Undefined for a page that is not as it was then. */
+  /** The facts of the page with this digest; undefined if no such page is remembered. */
   facts(name: BulkName, digest: string): StoredFacts | undefined
-  /** Whether Authwire had the rows of those pages and no other. */
+  /** Whether Authwire had exactly the rows of the remembered pages. */
   isComplete(name: BulkName): boolean
-  /** The pages of a table. */
+  /** All remembered pages of a table. */
   pages(name: BulkName): Iterable<{ digest: string; facts: StoredFacts }>
 }
 
@@ -22,42 +22,46 @@ export interface CheckedPage {
   range: Range
   digest: string
   facts: StoredFacts
-  /** `copied` by an earlier run; `sound` if nothing was found about its rows; else `faulty`. */
+  /** `copied` if an earlier run copied it, `sound` if none of its rows has a finding, otherwise `faulty`. */
   state: "copied" | "sound" | "faulty"
 }
 
-/** What has been learned of all rows, without writing anything. */
+/** The result of reading all rows. Nothing is written to compute it. */
 export interface Check {
   readonly findings: Findings
-  /** How many rows of each table go over. */
+  /** The number of rows of each table that can be imported. */
   readonly accepted: Readonly<Record<BulkName, number>>
-  /** The pages of a table in their order; none where pages have no digest. */
+  /** The pages of a table in their order. Empty if pages have no digest. */
   pages(name: BulkName): readonly CheckedPage[]
-  /** The parts of a table that have to be copied; undefined for all of it. */
+  /** The ranges of a table that have to be copied; undefined for the whole table. */
   ranges(name: BulkName): Range[] | undefined
-  /** Tells whether a row goes over. It must be asked for the rows of those parts once each, in the order of the origin. */
+  /**
+   * Returns a filter for the importable rows. It must be called once for each row of `ranges(name)`, in the order of
+   * the origin.
+   */
   gate<N extends BulkName>(name: N): Gate<N>
-  /** Whether a row with the key of this one goes over. */
+  /** Whether a row with the same key as this one can be imported. */
   has<N extends BulkName>(name: N, row: BulkRows[N]): boolean
-  /** Whether a row may have gone since the run that is remembered. */
+  /** Whether rows may have disappeared from the origin since the remembered run. */
   mayLack(name: BulkName): boolean
-  /** Gives up the temporary files that it stands in. */
+  /** Closes the temporary files that hold the results. */
   close(): void
 }
 
-/** Gives the row if it goes over. */
+/** Returns the row if it can be imported, otherwise undefined. */
 type Gate<N extends BulkName> = (item: Item<BulkRows[N]>) => BulkRows[N] | undefined
 
 export interface CheckOptions {
   onFinding?: ((finding: Finding) => void) | undefined
-  /** Called with every page that was read. Some are read twice. */
+  /** Called after each page with its number of rows. Some pages are read twice. */
   onRows?: ((count: number) => void) | undefined
   remembered?: Remembered | undefined
 }
 
 /**
- * Reads everything, and says what of it can go over. What it has to know of each row stands in temporary files, but for few
- * rows. Of a page that is remembered, and is as it was, the rows are not looked at again. Throws StartError.
+ * Reads all rows of the origin and determines which of them can be imported. The facts about each row are kept in
+ * temporary files, except when there are few rows. The rows of a remembered page whose digest has not changed are not
+ * examined again. Throws StartError.
  */
 export async function check(origin: Origin, options: CheckOptions = {}): Promise<Check> {
   const facts = new Facts()
@@ -77,9 +81,9 @@ async function checkInto(
   const findings = new Findings(onFinding)
   const accepted = Object.fromEntries(bulkNames.map((name) => [name, 0])) as Record<BulkName, number>
   const pages = Object.fromEntries(bulkNames.map((name) => [name, []])) as unknown as Record<BulkName, CheckedPage[]>
-  /** Parts of the users' table with users without an address; undefined for all of it. */
+  /** The ranges of the users' table that contain users without an e-mail address; undefined for the whole table. */
   let unaddressed: Range[] | undefined = []
-  /** Users who cannot go over because of another one. */
+  /** Users that cannot be imported because another user has the same address. */
   const refused = new Set<bigint>()
 
   async function* read<N extends BulkName>(name: N, ranges?: readonly Range[]): AsyncGenerator<Page<BulkRows[N]>> {
@@ -91,7 +95,7 @@ async function checkInto(
 
   const hasUser = (id: bigint) => facts.keys.users.has(id) && !refused.has(id)
 
-  /** Lets the first of the rows with one key pass, and of the users with one address. */
+  /** Accepts only the first of the rows with the same key, and the first of the users with the same address. */
   function gate<N extends BulkName>(name: N, onRefused: (kind: "duplicate" | "address-collision") => void = () => {}) {
     const first = { key: firstOf(facts.keys[name]), address: firstOf(facts.addresses) }
     return ({ row }: Item<BulkRows[N]>): BulkRows[N] | undefined => {
@@ -108,7 +112,7 @@ async function checkInto(
     }
   }
 
-  /** Looks at every row of a page. */
+  /** Examines every row of a page. */
   function examine<N extends BulkName>(name: N, page: Page<BulkRows[N]>): Learned {
     const keys: bigint[] = []
     const addresses: bigint[] = []
@@ -146,14 +150,14 @@ async function checkInto(
     return { state, facts: { keys: k, addresses: a, foldedIds: f, owners: o } as PageFacts }
   }
 
-  /** What is remembered of a page, if it still holds. */
+  /** Returns the remembered facts of a page, if the page has not changed and the users of its rows can be imported. */
   function recall(name: BulkName, page: Page<unknown>): Learned | undefined {
     const stored = page.source && remembered?.facts(name, page.source.digest)
     const known = stored?.read()
     return known?.owners.every(hasUser) ? { state: "copied", facts: known, stored } : undefined
   }
 
-  /** Of rows that have one key, and of users that have one address, only the first goes over. */
+  /** Finds rows with the same key and users with the same address. Only the first of them can be imported. */
   async function findRepeated(name: BulkName) {
     const sets = name === "users" ? [facts.keys.users, facts.addresses] : [facts.keys[name]]
     if (sets.every((set) => set.repeated().size === 0)) return
@@ -178,7 +182,7 @@ async function checkInto(
     }
   }
 
-  /** The parts of a table whose pages have one of these states. */
+  /** Returns the ranges of the pages of a table that have one of these states. */
   function rangesOf(name: BulkName, ...states: CheckedPage["state"][]): Range[] | undefined {
     const found = pages[name].filter(({ state }) => states.includes(state)).map(({ range }) => range)
     return pages[name].length === 0 ? undefined : found
@@ -226,15 +230,18 @@ async function checkInto(
   }
 }
 
-/** What a page is found to be. */
+/** The result of examining or recalling a page. */
 interface Learned {
   state: CheckedPage["state"]
   facts: PageFacts
-  /** Where an earlier run has put them. */
+  /** The stored facts, if an earlier run stored them. */
   stored?: StoredFacts | undefined
 }
 
-/** Tells of each key whether it is there for the first time. Remembers only those that come again. */
+/**
+ * Returns a function that tells whether a key occurs for the first time. It remembers only the keys that occur more
+ * than once.
+ */
 function firstOf(set: KeySet): (digest: () => bigint) => boolean {
   const seen = new Set<bigint>()
   return (digest) => {

@@ -10,20 +10,23 @@ import { type FactsPlace, type StoredFacts, storedFacts, writeFacts } from "./fa
 import type { Origin, Range } from "./item.js"
 import { readFully, writeFully } from "./scratch.js"
 
-// The file begins with the facts of pages, which are read a page at a time. Behind them stand the contents, and in the last
-// eight bytes where these begin.
+// The file begins with the facts of the pages, which are read one page at a time. The contents follow. The last eight
+// bytes are the position at which the contents begin.
 
-/** What a run leaves to the next one, beside the facts. No row, and no key in the clear. */
+/** The data that a run leaves to the next one, besides the facts. It has no rows, and no keys in clear text. */
 interface Contents {
-  /** What must be the same for the rest to hold: the version of Authwire, how rows are read, what the target holds. */
+  /**
+   * A hash of what must not change for the data to stay valid: the version of Authwire, the layout of the origin and
+   * the fingerprints of the target.
+   */
   condition: string
   tables: Record<BulkName, NotedTable>
 }
 
 interface NotedTable {
-  /** Where pages end, sealed: a key may be an address or a token. */
+  /** The keys at which the pages end. They are encrypted because a key may be an address or a token. */
   ranges: string
-  /** Whether Authwire has the rows of these pages and no other. */
+  /** Whether Authwire has exactly the rows of these pages. */
   isComplete: boolean
   pages: { digest: string; place: FactsPlace }[]
 }
@@ -35,27 +38,27 @@ const footerSize = 8
 export interface CheckpointOptions {
   file: string
   origin: Origin
-  /** The tenant that is written. */
+  /** The tenant that is written to. */
   target: Bulk
   cipher: Cipher
 }
 
-/** What a comparison has found, and why nothing was noted, if it was not. */
+/** The result of a comparison. `obstacle` is the reason why no checkpoint was written, if none was. */
 export interface Compared {
   found: AllDifferences
   obstacle?: string | undefined
 }
 
-/** The file that one run writes at its end, and the next one reads. */
+/** The file that one run writes at its end and the next run reads. */
 export interface Checkpoint {
   /**
-   * `none` where there is no such file; `stale` where the tenant has been written since, or where rows are read in another
-   * way. Throws StartError.
+   * Returns `none` if there is no such file, and `stale` if the tenant was written to since or if rows are now read in
+   * another way. Throws StartError.
    */
   read(): Promise<Remembered | "none" | "stale">
-  /** Compares, and notes those pages that are copied. */
+  /** Compares, and records the pages that are copied. */
   write(check: Check, compare: () => Promise<AllDifferences>): Promise<Compared>
-  /** Closes the file that was read. What is remembered cannot be asked for any more. */
+  /** Closes the file that was read. The result of `read` cannot be used afterwards. */
   close(): void
 }
 
@@ -68,7 +71,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
     return hash("sha256", JSON.stringify([version, origin.layout, fingerprints]))
   }
 
-  /** The file that was read. */
+  /** The file descriptor of the file that was read. */
   let opened: number | undefined
 
   function close(): void {
@@ -123,7 +126,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
       const found = await compare()
       if (condition === undefined)
         return { found, obstacle: "only MySQL and MariaDB can tell whether they change later" }
-      // What is written meanwhile may be in a page that was compared before.
+      // A concurrent write may change a page that was already compared.
       if (condition !== (await conditionNow())) {
         return { found, obstacle: "something else wrote into the tenant during the comparison" }
       }
@@ -169,7 +172,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
   }
 }
 
-/** The parts that end at these keys, the last of which is open: all rows are in one of them. */
+/** Returns the ranges that end at these keys. The last range has no end, so that the ranges cover all rows. */
 function rangesTo(ends: Range["upTo"][]): Range[] {
   const between = ends.slice(0, -1)
   return [...between, undefined].map((upTo, index) => ({ after: index === 0 ? undefined : between[index - 1], upTo }))

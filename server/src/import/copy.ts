@@ -13,11 +13,11 @@ import { ahead } from "./ahead.js"
 import type { Check, CheckedPage } from "./check.js"
 import type { Origin, Page } from "./item.js"
 
-/** How the rows of a table in the database differ from those that go over. */
+/** The numbers of rows in which a table of the database differs from the importable rows. */
 export interface Differences {
   missing: number
   changed: number
-  /** Those that only the database has. */
+  /** The number of rows that only the database has. */
   surplus: number
 }
 
@@ -26,18 +26,21 @@ export type AllDifferences = Record<BulkName, Differences>
 export interface CopyOptions {
   tenant: string
   encryptionKeys: readonly Buffer[]
-  /** Whether to delete what only the database has. */
+  /** Whether to delete the rows that only the database has. */
   deletes: boolean
   onRows: (count: number) => void
 }
 
 export interface Copy {
   /**
-   * Makes the database as the origin is. It compares every row and writes those that differ, a page in one transaction:
-   * so it may end at any time, and begin again. Returns what there was to do.
+   * Makes the database equal to the origin. Compares every row and writes those that differ, with one transaction per
+   * page. The copy may therefore be interrupted at any time and started again. Returns the differences that it removed.
    */
   write(): Promise<AllDifferences>
-  /** Compares every row again, and writes nothing. Afterwards `copied` are those pages of the check that are the same. */
+  /**
+   * Compares every row again and writes nothing. Sets the state of the identical `sound` pages of the check to
+   * `copied`.
+   */
   compare(): Promise<AllDifferences>
 }
 
@@ -47,7 +50,7 @@ export function copy(
 ): Copy {
   const target = bulk(database, { tenant, encryptionKeys })
   const addresses = addressBook(database, tenant)
-  /** A user may be left without an address if its own turn comes, or if it is deleted. */
+  /** A user may lose its address temporarily if it is written later or deleted. */
   const mayClear = (id: string) => deletes || check.has("users", { id } as BulkRows["users"])
 
   async function writeUsers(difference: Parameters<Bulk["users"]["write"]>[0]) {
@@ -66,12 +69,12 @@ export function copy(
     }
   }
 
-  /** The pages of the check whose rows all go over, by their digests. */
+  /** The pages of the check whose rows can all be imported, by digest. */
   const sound = Object.fromEntries(
     bulkNames.map((name) => [name, new Map(check.pages(name).map((page) => [page.digest, page]))]),
   ) as Record<BulkName, Map<string, CheckedPage>>
 
-  /** Goes through the pages that are to be copied, with the rows of each that go over. */
+  /** Yields the importable rows of each page that has to be copied. */
   async function* pages<N extends BulkName>(name: N) {
     const admit = check.gate(name)
     for await (const page of ahead(origin.pages(name, check.ranges(name)))) {
@@ -137,7 +140,8 @@ export function copy(
       const done = differences()
       const [, ...children] = bulkNames
       try {
-        // What belongs to a user that goes goes first; the user itself last, when nothing that stays belongs to it any more.
+        // Rows that belong to a surplus user are deleted first. The users are deleted last, because no remaining row
+        // refers to them then.
         if (deletes) for (const name of children) done[name].surplus = await deleteSurplus(name)
         for (const name of bulkNames) Object.assign(done[name], await writePages(name))
         if (deletes) done.users.surplus = await deleteSurplus("users")

@@ -2,31 +2,31 @@ import type { BulkName } from "../store/sql/index.js"
 import { digestOf, KeySet } from "./key-set.js"
 import { bytesOf, Scratch } from "./scratch.js"
 
-/** What is known of a page without its rows, as digests, of those of its rows that can go over. */
+/** Digests of the importable rows of a page. They are kept instead of the rows. */
 export interface PageFacts {
   keys: BigUint64Array
-  /** Of users: the addresses, and the ids as a database may find them equal. */
+  /** Only for users: the addresses, and the ids after folding (see `foldedDigest`). */
   addresses: BigUint64Array
   foldedIds: BigUint64Array
-  /** Of what belongs to users: whose each row is. */
+  /** Only for rows that belong to users: the user of each row. */
   owners: BigUint64Array
 }
 
-/** Facts of a page that stand in a file. */
+/** The facts of a page that are stored in a file. */
 export interface StoredFacts {
-  /** How many rows of the page can go over. */
+  /** The number of rows of the page that can be imported. */
   readonly rows: number
   /** Throws StartError. */
   read(): PageFacts
 }
 
-/** Where facts stand: the numbers of digests are those of the keys, the addresses, the folded ids and the owners. */
+/** The position of stored facts. `lengths` are the numbers of digests: keys, addresses, folded ids and owners. */
 export interface FactsPlace {
   position: number
   lengths: readonly number[]
 }
 
-/** What is known of all pages. */
+/** The facts of all pages. */
 export class Facts {
   readonly keys: Readonly<Record<BulkName, KeySet>> = {
     users: new KeySet(),
@@ -37,7 +37,7 @@ export class Facts {
   }
   readonly addresses = new KeySet()
   readonly foldedIds = new KeySet()
-  /** Users who have an account or an authenticator. */
+  /** Users that have an account or an authenticator. */
   readonly owners = new KeySet()
   readonly #pages = new Scratch()
 
@@ -48,20 +48,20 @@ export class Facts {
     if (name === "accounts" || name === "authenticators") this.owners.add(owners)
   }
 
-  /** Puts the facts of a page away. */
+  /** Stores the facts of a page in a temporary file. */
   store(facts: PageFacts): StoredFacts {
     const place = writeFacts(facts, (bytes) => this.#pages.append(bytes))
     return storedFacts(place, (position, into) => this.#pages.read(position, into))
   }
 
-  /** Gives the files up. */
+  /** Closes the temporary files. */
   close(): void {
     for (const set of [...Object.values(this.keys), this.addresses, this.foldedIds, this.owners]) set.close()
     this.#pages.close()
   }
 }
 
-/** @param append - Writes bytes behind those before, and returns where they begin. */
+/** @param append - Appends bytes, and returns the position at which they begin. */
 export function writeFacts(
   { keys, addresses, foldedIds, owners }: PageFacts,
   append: (bytes: Uint8Array) => number,
@@ -91,9 +91,12 @@ export function storedFacts(
   }
 }
 
-/** The digest of what a collation that folds makes of a text: two texts that it finds equal have the same. */
+/**
+ * Returns the digest of a text after folding of case, accents and trailing spaces. Texts that a folding collation
+ * considers equal have the same digest.
+ */
 export function foldedDigest(text: string): bigint {
-  // By far most ids are of these characters alone, and there are many.
+  // A fast path, because there are many ids and nearly all of them have only these characters.
   const folded = /^[\w-]*$/.test(text) ? text : text.normalize("NFKD").replaceAll(/\p{M}/gu, "").trimEnd()
   return digestOf(folded.toLowerCase())
 }

@@ -1,6 +1,6 @@
 import { type BulkName, bulkNames } from "../store/sql/index.js"
 
-/** What can be wrong with rows. An error keeps a row out and stops the import; a warning does not stop it. */
+/** The kinds of findings about rows. An error excludes the row and stops the import. A warning does not stop it. */
 export const findingKinds = {
   invalid: { severity: "error", meaning: "break a rule of Authwire" },
   duplicate: { severity: "error", meaning: "have the same key as a row before them" },
@@ -22,16 +22,16 @@ export const findingKinds = {
 
 export type FindingKind = keyof typeof findingKinds
 
-/** Something that is wrong with one row. */
+/** A finding about one row. */
 export interface Finding {
   kind: FindingKind
   table: BulkName
-  /** Which row it is. */
+  /** A label that identifies the row. */
   row: string
   detail: string
 }
 
-/** What was found, in numbers, and the first rows of each kind. */
+/** The number of findings of one kind in one table, and the first of them as examples. */
 export interface FindingSummary {
   kind: FindingKind
   table: BulkName
@@ -41,7 +41,7 @@ export interface FindingSummary {
 
 const maxExamples = 5
 
-/** Counts findings. Each is told to `onFinding` as well: all of them are kept nowhere. */
+/** Counts findings and passes each to `onFinding`. Only the first examples of each kind are kept. */
 export class Findings {
   readonly #summaries = new Map<string, FindingSummary>()
   readonly #onFinding: (finding: Finding) => void
@@ -60,7 +60,7 @@ export class Findings {
     this.#onFinding(finding)
   }
 
-  /** In the order of the kinds, and for each of the tables. */
+  /** Returns the summaries in the order of the kinds, then of the tables. */
   summaries(): FindingSummary[] {
     return (Object.keys(findingKinds) as FindingKind[]).flatMap((kind) =>
       bulkNames.flatMap((table) => this.#summaries.get(`${kind} ${table}`) ?? []),

@@ -1,56 +1,56 @@
 import type { BulkName, BulkRows } from "../store/sql/index.js"
 import { digestOf } from "./key-set.js"
 
-/** A row that was read, and what is wrong with it. */
+/** A row that was read, with its faults. */
 export interface Item<Row> {
-  /** As Authwire has it; undefined if it cannot have it. */
+  /** The row as Authwire stores it; undefined if it cannot be stored. */
   row: Row | undefined
-  /** Which row it is, for people: ids of users, never an address or a token. */
+  /** Identifies the row for people. It contains ids of users, but never an address or a token. */
   readonly label: string
   faults: Fault[]
 }
 
-/** One thing that is wrong with one row. */
+/** One fault of one row. */
 export interface Fault {
   kind: "invalid" | "truncated"
-  /** The property, and the rule that it breaks. */
+  /** The property, and the rule that it violates. */
   detail: string
 }
 
-/** A part of a table: the rows behind one key, up to another one and with it, in the order of the database. */
+/** A part of a table: the rows after one key, up to and including another key, in the order of the database. */
 export interface Range {
-  /** Undefined: from the first row. */
+  /** The exclusive lower bound; undefined for the first row. */
   after: readonly unknown[] | undefined
-  /** Undefined: to the last row. */
+  /** The inclusive upper bound; undefined for the last row. */
   upTo: readonly unknown[] | undefined
 }
 
 /** Rows that were read together. */
 export interface Page<Row> {
-  /** How many rows there are. */
+  /** The number of rows. */
   readonly length: number
-  /** Where they stand, and what they are: another digest when any value is another. Undefined where nobody can tell. */
+  /** The range of the rows and the digest of all their values. Undefined if the origin cannot provide them. */
   readonly source: { range: Range; digest: string } | undefined
-  /** @param isSound - Whether a page with this digest was read before and had no fault: then nothing is checked. */
+  /** @param isSound - Whether a page with this digest was read before without faults. Its rows are then not checked. */
   items(isSound: boolean): Item<Row>[]
 }
 
-/** Where rows come from. */
+/** A database from which rows are imported. */
 export interface Origin {
-  /** What is to be known of the database as a whole. */
+  /** Messages about the database as a whole. */
   readonly notes: readonly string[]
-  /** Names how rows are read: what was noted of pages holds for no other way. */
+  /** Identifies how rows are read. Data recorded about pages is valid only for the same layout. */
   readonly layout: string
   count(name: BulkName): Promise<number>
   /**
-   * The rows of a table, or of parts of it, a page at a time, in an order that is the same every time. A part has one
-   * page unless it has grown.
+   * Reads the rows of a table or of some of its ranges, one page at a time. The order is always the same. A range has
+   * one page unless it has grown.
    */
   pages<N extends BulkName>(name: N, ranges?: readonly Range[]): AsyncIterable<Page<BulkRows[N]>>
   close(): Promise<void>
 }
 
-/** The digest of a row's key: two rows with the same are the same thing to Authwire. */
+/** Returns the digest of a row's key. Rows with the same digest are the same row to Authwire. */
 export const keyDigest: { [N in BulkName]: (row: BulkRows[N]) => bigint } = {
   users: ({ id }) => digestOf(id),
   accounts: ({ provider, providerAccountId }) => digestOf(JSON.stringify([provider, providerAccountId])),
@@ -59,7 +59,7 @@ export const keyDigest: { [N in BulkName]: (row: BulkRows[N]) => bigint } = {
   authenticators: ({ credentialID }) => digestOf(credentialID),
 }
 
-/** Which row it is, for people. */
+/** Returns a label that identifies a row for people. */
 export const labelOf: { [N in BulkName]: (row: BulkRows[N]) => string } = {
   users: ({ id }) => `user ${id}`,
   accounts: ({ provider, userId }) => `account of user ${userId} with ${provider}`,

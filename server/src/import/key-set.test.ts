@@ -3,7 +3,7 @@ import { KeySet } from "./key-set.js"
 
 const largest = 2n ** 64n - 1n
 
-/** The same numbers every time, all over the 64 bits. */
+/** Yields the same pseudo-random numbers every time, spread over all 64 bits. */
 function* digests(count: number, seed = 1n): Generator<bigint> {
   for (let state = seed, n = 0; n < count; n++) {
     state = BigInt.asUintN(64, state * 6364136223846793005n + 1442695040888963407n)

@@ -2,25 +2,29 @@ import { hash } from "node:crypto"
 import { bytesOf, Scratch } from "./scratch.js"
 import { firstFrom, SortedDigests } from "./sorted-digests.js"
 
-/** How many digests stand in memory before they go into a file. */
+/** The default for the number of digests that are kept in memory before they are written to a file. */
 const defaultMaxInMemory = 2 ** 18
 
-/** Into how many parts the digests are divided, by their first byte, which is at random. */
+/**
+ * The number of parts into which the digests are divided by their most significant byte. The bytes are evenly
+ * distributed.
+ */
 const parts = 256
 
-/** Sorted digests in a file, and where each of their parts begins. */
+/** Sorted digests in a file, and the index at which each part begins. */
 interface Run {
   position: number
   starts: number[]
 }
 
 /**
- * A set of keys, as digests of 8 bytes. Of ten million keys two have the same with a probability of one in 370,000. Keys are
- * added first, and asked for afterwards. A large set stands in a temporary file, and in memory there is one key in 512.
+ * A set of keys, stored as digests of 8 bytes. The probability that two of ten million keys have the same digest is one
+ * in 370,000. All keys must be added before the first lookup. A large set is stored in a temporary file, with one key
+ * in 512 in memory.
  */
 export class KeySet {
   readonly #maxInMemory: number
-  /** Those that stand in no run. */
+  /** The digests that are not in a run. */
   #digests = new BigUint64Array(1024)
   #size = 0
   readonly #runs: Run[] = []
@@ -54,7 +58,7 @@ export class KeySet {
     return sorted[firstFrom(sorted, digest)] === digest
   }
 
-  /** The keys that were added more than once. They stand in memory. */
+  /** Returns the keys that were added more than once. They are kept in memory. */
   repeated(): ReadonlySet<bigint> {
     if (this.#repeated !== undefined) return this.#repeated
     this.#sort()
@@ -70,13 +74,13 @@ export class KeySet {
     return repeated
   }
 
-  /** Gives the files up. */
+  /** Closes the temporary files. */
   close(): void {
     this.#unmerged.close()
     this.#merged?.close()
   }
 
-  /** Moves what stands in memory into a run. */
+  /** Moves the digests from memory into a run. */
   #spill(): void {
     if (this.#size === 0) return
     const sorted = this.#digests.subarray(0, this.#size).sort()
@@ -92,7 +96,7 @@ export class KeySet {
     else this.#merged = this.#merge()
   }
 
-  /** Makes one file of all runs, a part after the other. */
+  /** Merges all runs into one file, one part after the other. */
   #merge(): SortedDigests {
     this.#spill()
     this.#digests = new BigUint64Array(0)
@@ -115,7 +119,7 @@ export class KeySet {
   }
 }
 
-/** The digest of a key: the beginning of its SHA-256. */
+/** Returns the digest of a key: the first 8 bytes of its SHA-256. */
 export function digestOf(key: string): bigint {
   return hash("sha256", key, "buffer").readBigUInt64LE()
 }

@@ -1,4 +1,4 @@
 import { peers } from "./peer/layouts.js"
 
-/** Whose databases can be imported. */
+/** The kinds of databases that can be imported. */
 export const origins = [...peers, "authwire"] as const

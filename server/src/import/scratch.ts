@@ -5,18 +5,19 @@ import { join } from "node:path"
 import { causeOf } from "../bootstrap/database.js"
 import { StartError } from "../bootstrap/start-error.js"
 
-/** How many bytes stand in memory before they go into the file. */
+/** The maximum number of bytes that are kept in memory before they are written to the file. */
 const bufferSize = 2 ** 20
 
 /**
- * Bytes that stand outside of memory: in a temporary file that has no name, so that nothing of it is left however the process
- * ends. What is short makes no file. Its methods throw StartError when the file cannot be written or read.
+ * Stores bytes outside of memory, in a temporary file that is unlinked when it is opened. Nothing of it remains,
+ * however the process ends. Small contents stay in memory without a file. The methods throw StartError if the file
+ * cannot be written or read.
  */
 export class Scratch {
   readonly #folder: string
   #file: number | undefined
   #inFile = 0
-  /** What comes after the bytes of the file. */
+  /** The bytes after those in the file. */
   #buffer = Buffer.alloc(0)
   #inBuffer = 0
 
@@ -24,7 +25,7 @@ export class Scratch {
     this.#folder = folder
   }
 
-  /** @returns where the bytes begin. */
+  /** Appends bytes, and returns the position at which they begin. */
   append(bytes: Uint8Array): number {
     const position = this.#inFile + this.#inBuffer
     const needed = this.#inBuffer + bytes.length
@@ -44,7 +45,7 @@ export class Scratch {
     return position
   }
 
-  /** Fills `into` with the bytes that begin there. They must have been appended. */
+  /** Fills `into` with the bytes that begin at `position`. They must have been appended before. */
   read(position: number, into: Uint8Array): void {
     const fromFile = Math.max(0, Math.min(into.length, this.#inFile - position))
     if (fromFile > 0) {
@@ -54,7 +55,7 @@ export class Scratch {
     into.set(this.#buffer.subarray(start, start + into.length - fromFile), fromFile)
   }
 
-  /** Gives the bytes up. */
+  /** Closes the file and discards the bytes. */
   close(): void {
     if (this.#file !== undefined) closeSync(this.#file)
     this.#file = undefined
@@ -83,13 +84,13 @@ export class Scratch {
 
 function openNameless(folder: string): number {
   const path = join(folder, `authwire-import-${randomUUID()}`)
-  // Readable by its owner only: digests of addresses can be guessed.
+  // Only the owner may read the file, because digests of addresses can be guessed.
   const file = openSync(path, "wx+", 0o600)
   rmSync(path)
   return file
 }
 
-/** Fills `into` with what begins there. Throws when the file is too short. */
+/** Fills `into` with the bytes that begin at `position`. Throws if the file is too short. */
 export function readFully(file: number, into: Uint8Array, position: number): void {
   for (let done = 0; done < into.length; ) {
     const count = readSync(file, into, done, into.length - done, position + done)
@@ -104,7 +105,7 @@ export function writeFully(file: number, bytes: Uint8Array, position: number): v
   }
 }
 
-/** The same memory, as bytes. */
+/** Returns a view of the same memory as bytes. */
 export function bytesOf({ buffer, byteOffset, byteLength }: BigUint64Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength)
 }

@@ -1,18 +1,18 @@
 import { bytesOf, Scratch } from "./scratch.js"
 
-/** How many digests are read at once. */
+/** The number of digests that are read at once. */
 const blockLength = 512
 
-/** Digests in a file, in their order. Those that are asked for are read from it; in memory there is one of each block. */
+/** Sorted digests in a file. A lookup reads one block of it. Only the first digest of each block is kept in memory. */
 export class SortedDigests {
   readonly #scratch = new Scratch()
   readonly #block = new BigUint64Array(blockLength)
   #blockIndex = -1
   #size = 0
-  /** The first of each block. */
+  /** The first digest of each block. */
   #firsts = new BigUint64Array(64)
 
-  /** They must not come before those that are there. */
+  /** Appends digests. None of them may be smaller than those that were appended before. */
   append(sorted: BigUint64Array): void {
     this.#scratch.append(bytesOf(sorted))
     for (let index = -this.#size % blockLength; index < sorted.length; index += blockLength) {
@@ -31,7 +31,7 @@ export class SortedDigests {
     return block[firstFrom(block, digest)] === digest
   }
 
-  /** All of them. A block holds until the next one is read. */
+  /** Yields all digests. A block is valid only until the next one is read. */
   *blocks(): Generator<BigUint64Array> {
     for (let index = 0; index * blockLength < this.#size; index++) yield this.#read(index)
   }
@@ -57,7 +57,7 @@ export class SortedDigests {
   }
 }
 
-/** The index of the first that is not smaller. */
+/** Returns the index of the first element that is not smaller than `digest`. */
 export function firstFrom(sorted: BigUint64Array, digest: bigint): number {
   let [low, high] = [0, sorted.length]
   while (low < high) {

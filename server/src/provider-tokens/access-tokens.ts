@@ -11,17 +11,18 @@ import { type Places, places } from "./places.js"
 import type { Provider, Providers } from "./provider.js"
 import { refreshAtEndpoint } from "./token-endpoint.js"
 
-/** Access tokens of accounts, refreshed when that is due. */
+/** Access tokens of accounts. They are refreshed when necessary. */
 export interface AccessTokens {
   /**
-   * Returns the account with an access token that is good for so many milliseconds. Throws ACCOUNT_NOT_FOUND, INVALID_FIELD,
-   * REFRESH_TOKEN_MISSING, PROVIDER_NOT_CONFIGURED, REFRESH_REFUSED, CLIENT_REFUSED, PROVIDER_UNAVAILABLE, OVERLOADED and what
-   * the store throws.
+   * Returns the account with an access token that is valid for at least `minValidityMs` milliseconds (see `isGood`).
+   * Throws ACCOUNT_NOT_FOUND, INVALID_FIELD, REFRESH_TOKEN_MISSING, PROVIDER_NOT_CONFIGURED, REFRESH_REFUSED,
+   * CLIENT_REFUSED, PROVIDER_UNAVAILABLE, OVERLOADED and the errors of the store.
    *
-   * @param asked Called at most once, by one of those who wait for a refresh: the provider was asked.
+   * @param asked Called if the provider was asked. For each refresh, it is called for only one of the calls that wait
+   * for it.
    */
   get(caller: Caller, key: UserAccountKey, minValidityMs: number, asked: () => void): Promise<Account>
-  /** Waits for the refreshes in progress, so many milliseconds at the most; those that are left give up soon. */
+  /** Waits at most `ms` milliseconds for the refreshes in progress. The remaining ones give up soon afterwards. */
   stop(ms: number): Promise<void>
 }
 
@@ -35,46 +36,57 @@ export interface AccessTokensOptions {
   clock: () => number
 }
 
-/** How many accounts of one provider are refreshed at the same time by one process. */
+/** The maximum number of accounts of one provider of a tenant that one process refreshes at the same time. */
 const refreshesAtOnce = 32
-/** How many calls of one process may wait for one provider, and for how many accounts. */
+/**
+ * The maximum number of calls of one process that wait for one provider of a tenant, and of accounts that they wait
+ * for.
+ */
 const maxWaiting = 1_000
-/** How much longer a lease is than the provider may take, in milliseconds: for what comes before and after the request. */
+/**
+ * How much longer the lease is than the provider's timeout, in milliseconds. This covers the work before and after the
+ * request.
+ */
 const leaseMarginMs = 5_000
-/** Of that, what must be left for the time after the request when it begins. */
+/** The part of that margin that must remain for the work after the request when the request begins, in milliseconds. */
 const reserveMs = 2_000
-/** The pauses between two looks at an account that another process refreshes, in milliseconds. */
+/**
+ * The shortest and the longest pause between two checks of an account that another process refreshes, in milliseconds.
+ */
 const minPauseMs = 50
 const maxPauseMs = 1_000
-/** How long tokens that the provider has given are kept for a database that does not take them, in milliseconds. */
+/**
+ * The maximum time that storing the provider's tokens is retried while the database does not accept them, in
+ * milliseconds.
+ */
 const storingMs = 60_000
-/** How often tokens may turn out to be others than those that were read, before a call gives up. */
+/** The number of times that a call may find changed tokens without a valid one, before it fails with CONFLICT. */
 const maxRounds = 10
 
-/** A refresh of one account, for all in this process who wait for it. */
+/** A refresh of one account, shared by all calls in this process that wait for it. */
 interface Refresh {
   promise: Promise<Account | undefined>
   waiters: number
-  /** Whether the provider was asked, and whether one of the waiters has been told. */
+  /** `asked`: whether the provider was asked. `told`: whether one of the waiting calls was notified of that. */
   asked: boolean
   told: boolean
 }
 
-/** Whose account it is that is refreshed, and where. */
+/** The caller whose account is refreshed, with its provider. */
 interface Owner extends Caller {
   readonly line: Line
   readonly provider: Provider
 }
 
-/** Those of one process who wait for one provider of a tenant. */
+/** The calls of one process that wait for one provider of a tenant. */
 interface Line {
   readonly places: Places
   calls: number
   accounts: number
 }
 
-/** What the database may throw at any time, and may not throw a moment later. */
-const passing: ReadonlySet<StoreErrorReason> = new Set([
+/** Errors of the store that may be temporary. */
+const temporaryErrors: ReadonlySet<StoreErrorReason> = new Set([
   "DATABASE_UNAVAILABLE",
   "QUEUE_FULL",
   "STATEMENT_TIMEOUT",
@@ -82,15 +94,15 @@ const passing: ReadonlySet<StoreErrorReason> = new Set([
 ])
 
 /**
- * In one process those who need the same refresh share it. Of several processes the one that has the lease asks the
- * provider, and the others look at the account until it has other tokens. No connection of the database is held while the
- * provider is waited for. A refresh goes on when who began it gives up; before the provider is asked, it ends when nobody
- * waits any more.
+ * Creates the access to tokens. Within one process, calls that need the same refresh share it. Of several processes,
+ * the one that holds the lease asks the provider. The others poll the account until its tokens have changed. No
+ * database connection is held during the request to the provider. A refresh continues if the call that started it is
+ * cancelled. If no call waits any more, it ends, but only while the provider has not been asked.
  */
 export function accessTokens(options: AccessTokensOptions): AccessTokens {
   const { tokenRefreshes, providers, log, now, clock } = options
   const refreshes = new Map<string, Refresh>()
-  /** By tenant and name of the provider: as many as there were in the file. */
+  /** By tenant and name of the provider. There are at most as many as in the providers file. */
   const lines = new Map<string, Line>()
   let stopped = false
 
@@ -101,7 +113,10 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     return line
   }
 
-  /** Waits until an account has other tokens. Undefined: it has them from somebody else, and is to be read again. */
+  /**
+   * Waits until an account has new tokens. Returns undefined if the account has to be read again, because its tokens
+   * were changed elsewhere.
+   */
   async function refreshed(caller: Caller, account: Account, asked: () => void): Promise<Account | undefined> {
     const provider = providers.of(caller.tenant, account.provider)
     if (provider === undefined) throw new Failure("PROVIDER_NOT_CONFIGURED")
@@ -131,17 +146,17 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     const forget = () => {
       if (refreshes.get(name) === refresh) refreshes.delete(name)
     }
-    const goOn = () => {
+    const throwIfAbandoned = () => {
       if (refresh.waiters > 0 && !stopped) return
-      // Whoever comes now begins another one.
+      // A call that arrives from now on starts a new refresh.
       forget()
       throw new Failure("CANCELLED")
     }
     refreshes.set(name, refresh)
     line.accounts++
-    // In a turn of its own: the first waiter is counted before.
+    // Starts in a later microtask, so that the first waiter is counted before.
     refresh.promise = Promise.resolve()
-      .then(() => run(owner, account, refresh, goOn))
+      .then(() => run(owner, account, refresh, throwIfAbandoned))
       .finally(() => {
         line.accounts--
         forget()
@@ -150,18 +165,23 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     return refresh
   }
 
-  async function run(owner: Owner, read: Account, refresh: Refresh, goOn: () => void): Promise<Account | undefined> {
+  async function run(
+    owner: Owner,
+    read: Account,
+    refresh: Refresh,
+    throwIfAbandoned: () => void,
+  ): Promise<Account | undefined> {
     const holder = randomUUID()
     const ms = owner.provider.timeoutMs + leaseMarginMs
     for (;;) {
       const leave = await owner.line.places.enter()
       try {
-        goOn()
+        throwIfAbandoned()
         const start = clock()
         const begun = await tokenRefreshes.begin(owner, read, { holder, ms })
         if (begun === null) throw new Failure("ACCOUNT_NOT_FOUND")
         if (begun.taken) {
-          // Whoever was held up here has too little of the lease left, and takes it again.
+          // If too little of the lease is left after a delay, the lease is acquired again.
           if (clock() - start <= leaseMarginMs - reserveMs) {
             refresh.asked = true
             return await ask(owner, begun.account, holder)
@@ -172,42 +192,42 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
       } finally {
         leave()
       }
-      if (await isOverByOthers(owner, read, goOn)) return undefined
+      if (await isOverByOthers(owner, read, throwIfAbandoned)) return undefined
     }
   }
 
-  /** Asks the provider, and stores what it answers before anything else is done. */
+  /** Asks the provider, and stores its answer before anything else is done. */
   async function ask(owner: Owner, sent: Account, holder: string): Promise<Account | undefined> {
     const start = clock()
     const outcome = await refreshAtEndpoint(owner.provider, sent.refresh_token as string, now())
     if (outcome.kind === "tokens") {
       const { tokens } = outcome
-      const stored = await lastingly(() => tokenRefreshes.complete(owner, sent, holder, tokens))
-      tell(owner, sent, "refreshed", start)
+      const stored = await retryWhileTemporary(() => tokenRefreshes.complete(owner, sent, holder, tokens))
+      logOutcome(owner, sent, "refreshed", start)
       if (stored === null) throw new Failure("ACCOUNT_NOT_FOUND")
       return stored.access_token === tokens.access_token ? stored : undefined
     }
     const failed: Failed = failedOf(outcome)
-    tell(owner, sent, failed.failure, start)
-    const account = await lastingly(() => tokenRefreshes.fail(owner, sent, holder, failed))
+    logOutcome(owner, sent, failed.failure, start)
+    const account = await retryWhileTemporary(() => tokenRefreshes.fail(owner, sent, holder, failed))
     if (account !== null && differ(account, sent)) return undefined
     throw failureOf(failed)
   }
 
-  function tell({ tenant }: Caller, { provider }: Account, outcome: string, start: number): void {
+  function logOutcome({ tenant }: Caller, { provider }: Account, outcome: string, start: number): void {
     const entry = { tenant, provider, outcome, duration_ms: Math.round(clock() - start) }
     if (outcome === "refreshed" || outcome === "refused") log.info(entry, "provider asked for tokens")
     else log.warn(entry, "provider asked for tokens")
   }
 
   /**
-   * Waits while somebody else has the lease. Returns whether the account has other tokens then; throws why it was not
-   * refreshed, if that has failed.
+   * Waits while another process holds the lease. Returns whether the account has new tokens afterwards. Throws the
+   * reason of the failure if the refresh failed.
    */
-  async function isOverByOthers(owner: Owner, read: Account, goOn: () => void): Promise<boolean> {
+  async function isOverByOthers(owner: Owner, read: Account, throwIfAbandoned: () => void): Promise<boolean> {
     for (let pauseMs = minPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       await delay(pauseMs)
-      goOn()
+      throwIfAbandoned()
       const found = await tokenRefreshes.get(owner, read)
       if (found === null) throw new Failure("ACCOUNT_NOT_FOUND")
       if (isOver(found, read)) return true
@@ -215,14 +235,14 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     }
   }
 
-  /** Does what must not be lost, again and again while the database does not take it. */
-  async function lastingly<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs work whose result must not be lost. Retries it while the database does not accept it. */
+  async function retryWhileTemporary<T>(work: () => Promise<T>): Promise<T> {
     const start = clock()
     for (let pauseMs = minPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       try {
         return await work()
       } catch (error) {
-        const mayPass = error instanceof StoreError && passing.has(error.reason)
+        const mayPass = error instanceof StoreError && temporaryErrors.has(error.reason)
         if (!mayPass || stopped || clock() - start > storingMs) {
           log.error({ err: error }, "what a provider answered cannot be stored")
           throw error
@@ -256,8 +276,9 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
 }
 
 /**
- * Whether an access token is good for so long. One of which nobody knows when it expires is; so is one that has more than
- * half of its life before it, or one with a short life would never be.
+ * Whether an access token is valid for long enough. A token without a known expiry counts as valid. So does a token
+ * that has more than half of its lifetime left, because a token with a short lifetime would otherwise never be valid
+ * for long enough.
  */
 function isGood({ access_token, expires_at, expires_in }: Account, minValidityMs: number, now: number): boolean {
   if (!access_token) return false
@@ -266,14 +287,14 @@ function isGood({ access_token, expires_at, expires_in }: Account, minValidityMs
   return leftMs > 0 && (leftMs >= minValidityMs || (expires_in !== undefined && leftMs > expires_in * 500))
 }
 
-/** Whether an account has other tokens than it had, so that nobody needs to refresh those. Throws why it cannot be done. */
+/** Whether an account's tokens have changed, so that no refresh is needed. Throws the reason if the refresh failed. */
 function isOver({ account, refresh }: RefreshableAccount, read: Account): boolean {
   if (differ(account, read)) return true
   if (refresh.kind === "failed") throw failureOf(refresh)
   return false
 }
 
-/** A provider may also give the same token again, for longer. */
+/** Also compares the expiry, because a provider may return the same token again with a later expiry. */
 function differ(one: Account, other: Account): boolean {
   return (
     one.access_token !== other.access_token ||

@@ -1,17 +1,25 @@
 import { Failure } from "../rpc/errors.js"
 import type { Outcome } from "./token-endpoint.js"
 
-/** Why a refresh failed, as the store keeps it, and for how long it is not tried again, in milliseconds. */
+/**
+ * The reason why a refresh failed, as the store keeps it, and the time until it may be tried again, in milliseconds.
+ */
 export interface Failed {
   failure: string
   ms: number
 }
 
-/** How long a refresh token is not tried again that the provider has refused: it does not become good again. */
+/**
+ * How long a refresh token is not tried again after the provider refused it, in milliseconds. It does not become valid
+ * again.
+ */
 const refusedMs = 15 * 60_000
-/** How long an operator's mistake stands, at the least. */
+/** How long a refresh is not tried again after a misconfiguration, in milliseconds. */
 const clientMs = 60_000
-/** How long a provider is left alone that gave no usable answer, where it does not say itself. */
+/**
+ * The minimum time without a further request after the provider gave no usable answer, in milliseconds. The provider
+ * may ask for a longer one.
+ */
 const unavailableMs = 5_000
 
 export function failedOf(outcome: Exclude<Outcome, { kind: "tokens" }>): Failed {
@@ -21,7 +29,7 @@ export function failedOf(outcome: Exclude<Outcome, { kind: "tokens" }>): Failed 
   return { failure: `unavailable:${failure}`, ms: Math.max(retryAfterMs, unavailableMs) }
 }
 
-/** What a caller is told. */
+/** Returns the failure that the caller receives. */
 export function failureOf({ failure, ms }: Failed): Failure {
   const [kind, detail = ""] = failure.split(":", 2)
   if (kind === "refused") return new Failure("REFRESH_REFUSED", { retryAfterMs: ms })

@@ -1,6 +1,6 @@
-/** A bounded number of places; those beyond it wait in order. */
+/** A semaphore with a limited number of slots. Further callers wait in order of arrival. */
 export interface Places {
-  /** Waits for a place. Returns what gives it back, once. */
+  /** Waits for a slot. Returns a function that releases it and must be called once. */
   enter(): Promise<() => void>
 }
 
@@ -9,7 +9,7 @@ export function places(count: number): Places {
   let free = count
   const leave = (): void => {
     const next = waiting.shift()
-    // The place passes on: a newcomer cannot overtake.
+    // The slot is handed to the next waiter directly, so that a new caller cannot overtake it.
     if (next === undefined) free++
     else next()
   }

@@ -37,24 +37,25 @@ const fields = {
 }
 const entry = z.strictObject(fields, "must be an object")
 
-/** Where secrets come from. */
+/** The sources of secrets. */
 export interface SecretSources {
   env: Readonly<Record<string, string | undefined>>
-  /** The folder that paths in the file begin at. */
+  /** The folder to which relative paths in the file refer. */
   folder: string
 }
 
 /**
- * Reads the providers of tenants, `{"default": {"github": {"token_endpoint": "https://…", "client_id": "…",
- * "client_secret_env": "GITHUB_SECRET"}}}`. Secrets stand in the environment or in files of their own, which are read at
- * every use. Throws InvalidValueError, which names the tenant, the provider and the field, and no value.
+ * Parses the providers of tenants, such as `{"default": {"github": {"token_endpoint": "https://…", "client_id": "…",
+ * "client_secret_env": "GITHUB_SECRET"}}}`. Secrets come from the environment or from files of their own. Such a file
+ * is read again at every use. Throws InvalidValueError, which names the tenant, the provider and the field, but no
+ * value.
  */
 export function parseProviders(json: string, sources: SecretSources): Providers {
   let given: unknown
   try {
     given = JSON.parse(json)
   } catch {
-    // The words of JSON.parse quote the text.
+    // The message of JSON.parse is not passed on, because it quotes the text.
     throw new InvalidValueError("must be an object in JSON")
   }
   if (!isObject(given)) throw new InvalidValueError("must be an object in JSON")
@@ -66,7 +67,7 @@ export function parseProviders(json: string, sources: SecretSources): Providers 
     if (!isObject(list)) throw new InvalidValueError(`${tenant}: must be an object with a provider for each name`)
     const providers = new Map<string, Provider>()
     for (const [at, [name, value]] of Object.entries(list).entries()) {
-      // What is not a name may be a secret in the wrong place.
+      // The message does not quote the name, because an invalid name may be a misplaced secret.
       if (!/^[\w.:-]{1,64}$/.test(name)) {
         throw new InvalidValueError(`${tenant}: name ${at + 1}: must be 1 to 64 of letters, digits and _ . : -`)
       }
@@ -124,7 +125,8 @@ function secretOf(
     const { code = "unknown" } = error as NodeJS.ErrnoException
     throw new InvalidValueError(`${place}.client_secret_file: the file cannot be read (${code})`)
   }
-  // A secret that is replaced is used at once. While its file is away, as it is for a moment then, the last one holds.
+  // A replaced secret is used at once. While the file is missing, as it is briefly during a replacement, the last
+  // secret is used.
   return async () => {
     try {
       known = checked(await readFile(path, "utf8"))

@@ -14,7 +14,7 @@ const now = Date.UTC(2030, 0, 1, 0, 0, 0, 999)
 const seconds = Math.floor(now / 1000)
 const good = { access_token: "a2", token_type: "Bearer" }
 
-// A real endpoint, which does what the test says.
+// A real HTTP server, whose handler is set by each test.
 const requests: { method: string | undefined; headers: IncomingMessage["headers"]; body: URLSearchParams }[] = []
 let handle: Handler
 let open = 0
@@ -69,7 +69,7 @@ describe("the request", () => {
     expect(method).toBe("POST")
     expect(headers["content-type"]).toMatch(/^application\/x-www-form-urlencoded/)
     expect(headers.accept).toBe("application/json")
-    // Section 2.3.1: both are form-encoded before they are put together.
+    // Section 2.3.1: both parts are form-encoded before they are joined.
     expect(headers.authorization).toBe(`Basic ${btoa("an+app:secret+%2B%3A%25")}`)
     expect(Object.fromEntries(body)).toEqual({ grant_type: "refresh_token", refresh_token: "r1 é+&" })
   })
@@ -262,7 +262,7 @@ describe("what brings no tokens", () => {
     }
     expect(await ask(cut)).toEqual(unavailable("network"))
     expect(await ask(json(good), { tokenEndpoint: "http://127.0.0.1:1/token" })).toEqual(unavailable("network"))
-    // Not HTTPS, where HTTPS is asked for.
+    // A plain HTTP server at an HTTPS URL.
     const tokenEndpoint = provider.tokenEndpoint.replace("http:", "https:")
     expect(await ask(json(good), { tokenEndpoint })).toEqual(unavailable("network"))
   })

@@ -14,28 +14,30 @@ import {
 import type { RefreshedTokens } from "../store/types.js"
 import type { Provider } from "./provider.js"
 
-/** Why there is no usable answer. */
+/** The reasons why there is no usable answer. */
 export type EndpointFailure = "network" | "timeout" | "status" | "malformed" | "too_large"
 
-/** How a refresh ended at the provider. */
+/** The outcome of a refresh request to the provider. */
 export type Outcome =
   | { kind: "tokens"; tokens: RefreshedTokens }
-  /** The refresh token is not taken any more. */
+  /** The provider no longer accepts the refresh token. */
   | { kind: "refused" }
-  /** The service is not taken as a client, or what it asks for is not: `invalid_client`, … */
+  /** The provider rejects the service as a client, or its request: `invalid_client` and others. */
   | { kind: "client"; oauthError: string }
-  /** @param retryAfterMs when the provider is to be asked again, where it has said so. */
+  /** @param retryAfterMs The time after which the provider may be asked again, if the provider specified one. */
   | { kind: "unavailable"; failure: EndpointFailure; retryAfterMs?: number | undefined }
 
-/** The largest answer that is read, in bytes: three tokens of the size that an account may have, and more. */
+/** The maximum size of an answer in bytes. It has room for three tokens of the maximum size. */
 const maxAnswerBytes = 512 * 1024
-/** As in the schema, in bytes. */
+/** The limits of the schema, in bytes. */
 const maxTokenBytes = 131_072
 const maxScopeBytes = 16_384
 const maxLifetimeSeconds = 10 * 365 * 86_400
 const maxRetryAfterMs = 300_000
 
-/** Those of RFC 6749, section 5.2, and what GitHub calls them. No other word of a provider is told to anybody. */
+/**
+ * The errors of RFC 6749, section 5.2, and GitHub's names for them. Other error texts of a provider are not passed on.
+ */
 const refusals: ReadonlySet<string> = new Set(["invalid_grant", "bad_refresh_token"])
 const clientErrors: Readonly<Record<string, string>> = {
   invalid_request: "invalid_request",
@@ -54,7 +56,7 @@ interface Answer {
   body: unknown
 }
 
-/** Ends a request, with what is told of it. */
+/** Ends a request with the failure that is reported. */
 class EndpointError extends Error {
   readonly failure: EndpointFailure
 
@@ -65,10 +67,10 @@ class EndpointError extends Error {
 }
 
 /**
- * Exchanges a refresh token at a provider's token endpoint (RFC 6749, section 6). Asks once, follows no redirect, reads no
- * more than a bounded answer, and ends when the provider's time is over. Does not throw.
+ * Exchanges a refresh token at a provider's token endpoint (RFC 6749, section 6). Sends one request, follows no
+ * redirect, limits the size of the answer and applies the provider's timeout. Does not throw.
  *
- * @param now the time in milliseconds since 1970: what the answer says of its lifetime counts from then on.
+ * @param now The time in milliseconds since 1970. The lifetimes in the answer count from it.
  */
 export async function refreshAtEndpoint(provider: Provider, refreshToken: string, now: number): Promise<Outcome> {
   const signal = AbortSignal.timeout(provider.timeoutMs)
@@ -87,7 +89,7 @@ async function ask(provider: Provider, refreshToken: string, signal: AbortSignal
     signal,
     headers: { "user-agent": "authwire" },
     [allowInsecureRequests]: provider.tokenEndpoint.startsWith("http:"),
-    // A redirect is handed out, not followed.
+    // A redirect is returned, not followed.
     [customFetch]: (url, options) => fetch(url, { ...options, redirect: "manual" }),
   })
   const text = await boundedText(response)
@@ -112,7 +114,7 @@ async function authenticationOf({ authMethod, clientSecret }: Provider): Promise
 async function boundedText(response: Response): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  // The signal of the request ends this too. Whoever leaves the loop ends the connection.
+  // The signal of the request also ends this loop. Leaving the loop closes the connection.
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length
     if (bytes > maxAnswerBytes) throw new EndpointError("too_large")
@@ -121,7 +123,7 @@ async function boundedText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8")
 }
 
-/** What a text says as JSON; undefined if it is none. */
+/** Parses a text as JSON. Returns undefined if it is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -130,10 +132,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What an answer says that brings no tokens; undefined for one that should. */
+/** Returns the outcome of an answer without tokens; undefined for an answer that should contain tokens. */
 function failureOf({ status, retryAfter, body }: Answer): Outcome | undefined {
   const error = isObject(body) && typeof body.error === "string" ? body.error : undefined
-  // Some answer 200 with an error.
+  // Some providers answer 200 with an error.
   if (error !== undefined && (status === 200 || (status >= 400 && status < 429))) {
     if (refusals.has(error)) return { kind: "refused" }
     const oauthError = Object.hasOwn(clientErrors, error) ? clientErrors[error] : undefined
@@ -164,7 +166,7 @@ async function tokensOf(provider: Provider, { body }: Answer, now: number): Prom
     throw new EndpointError("malformed")
   }
   if (!isShort(token_type, 255)) throw new EndpointError("malformed")
-  // The tokens are good without it.
+  // The tokens are usable without it.
   if (!isShort(scope, maxScopeBytes)) tokens.scope = undefined
   if (expires_in !== undefined && expires_in <= maxLifetimeSeconds) {
     tokens.expires_in = expires_in
@@ -173,7 +175,7 @@ async function tokensOf(provider: Provider, { body }: Answer, now: number): Prom
   if (provider.issuer !== undefined && typeof idToken === "string" && isShort(idToken, maxTokenBytes)) {
     tokens.id_token = await processed(provider, { ...others, id_token: idToken }).then(
       () => idToken,
-      // The refresh token may be replaced by now: nothing is gained by throwing the answer away. The ID token stays out.
+      // The answer is kept without the ID token, because the provider may have replaced the refresh token already.
       () => undefined,
     )
   }
@@ -181,8 +183,8 @@ async function tokensOf(provider: Provider, { body }: Answer, now: number): Prom
 }
 
 /**
- * An answer without optional members in forms that some providers give them, and the library rejects: the refresh token may be
- * replaced by now, and would be lost with the answer. Scopes may be a list.
+ * Removes or converts optional members in forms that some providers use and the library rejects. The refresh token may
+ * already be replaced and would be lost if the answer were rejected. Scopes may be a list.
  */
 function withoutOddForms({ scope, refresh_token, expires_in, ...others }: Record<string, unknown>) {
   const scopes = Array.isArray(scope) && scope.every((one) => typeof one === "string") ? scope.join(" ") : scope
@@ -194,13 +196,16 @@ function withoutOddForms({ scope, refresh_token, expires_in, ...others }: Record
   }
 }
 
-/** Checks an answer by the rules of OAuth and OpenID Connect. Throws what the library throws. */
+/** Checks an answer against the rules of OAuth and OpenID Connect. Throws the errors of the library. */
 function processed(provider: Provider, body: object): Promise<TokenEndpointResponse> {
   const response = Response.json(body)
   return processRefreshTokenResponse(...partiesOf(provider), response)
 }
 
-/** Whether text can be kept: it has no more bytes than the schema lets it have, and is Unicode without U+0000. */
+/**
+ * Whether a text can be stored: it does not exceed the schema's limit in bytes, and is well-formed Unicode without
+ * U+0000.
+ */
 function isShort(text: string | undefined, bytes: number): boolean {
   return text === undefined || (text.isWellFormed() && !text.includes("\0") && Buffer.byteLength(text) <= bytes)
 }

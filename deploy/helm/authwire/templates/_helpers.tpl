@@ -14,7 +14,7 @@ app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- /* The pods that serve, and not those of the migration. */}}
+{{- /* Selects the pods that serve, but not those of the migration. */}}
 {{- define "authwire.selector" -}}
 {{ include "authwire.instance" . }}
 app.kubernetes.io/component: server
@@ -24,13 +24,13 @@ app.kubernetes.io/component: server
 {{ dig "AUTHWIRE_DRAIN_DELAY_MS" "5000" .Values.config }}
 {{- end }}
 
-{{- /* How long a pod may take to end, in seconds. */}}
+{{- /* The time that a pod has to terminate, in seconds. */}}
 {{- define "authwire.terminationSeconds" -}}
 {{- $graceMs := dig "AUTHWIRE_SHUTDOWN_GRACE_MS" "10000" .Values.config }}
 {{- add (div (add (include "authwire.drainDelayMs" . | int) (int $graceMs) 999) 1000) 15 }}
 {{- end }}
 
-{{- /* What the pods that serve and those of the migration have in common. */}}
+{{- /* The settings that the serving pods and the migration pods have in common. */}}
 {{- define "authwire.pod" -}}
 automountServiceAccountToken: false
 {{- with .Values.imagePullSecrets }}
@@ -71,7 +71,7 @@ envFrom:
       name: {{ .Values.existingSecret }}
 {{- end }}
 
-{{- /* A probe by gRPC cannot speak TLS. The health of gRPC and /readyz say the same: whether the database answers. */}}
+{{- /* A gRPC probe does not support TLS. gRPC health and /readyz report the same: whether the database answers. */}}
 {{- define "authwire.ready" -}}
 {{- if .Values.tls.existingSecret -}}
 httpGet:

@@ -17,16 +17,16 @@ export async function leave() {
   await signOut({ redirectTo: "/" })
 }
 
-/** Changes the name of whoever is signed in. */
+/** Changes the name of the signed-in user. */
 export async function rename(form: FormData) {
   const session = await currentSession()
-  // The page says so by itself.
+  // The page itself reports the outage.
   if (session === "unavailable") return redirect("/account")
   const id = session?.user?.id
   if (id === undefined) return redirect("/")
   const name = String(form.get("name")).trim().slice(0, 100)
   await adapter.updateUser({ id, name })
-  // A JWT session has the name in it.
+  // Updates the name in a JWT session.
   await unstable_update({ user: { name } })
   redirect("/account")
 }
@@ -36,7 +36,7 @@ async function startSignIn(provider: string, fields: Record<string, string> = {}
     await signIn(provider, { ...fields, redirectTo: "/account" })
   } catch (error) {
     if (error instanceof AuthError) redirect(`/sign-in-error?error=${error.type}`)
-    // Also how Next.js redirects.
+    // Next.js also throws an error for a redirect.
     throw error
   }
 }

@@ -1,6 +1,6 @@
 "use client"
 
-/** What people see when a page could not be rendered. The reason is in the log of the server. */
+/** The page for rendering errors. The cause is in the log of the server. */
 export default function ErrorPage({ retry }: { retry: () => void }) {
   return (
     <>

@@ -3,7 +3,7 @@
 import { signIn } from "next-auth/webauthn"
 import { type ReactNode, useState } from "react"
 
-/** Signs in with a passkey, or adds one to the account of whoever is signed in. */
+/** Signs in with a passkey, or adds one to the account of the signed-in user. */
 export function PasskeyButton({ action, children }: { action: "authenticate" | "register"; children: ReactNode }) {
   const [failed, setFailed] = useState(false)
 
@@ -12,7 +12,7 @@ export function PasskeyButton({ action, children }: { action: "authenticate" | "
     try {
       await signIn("passkey", { action, redirectTo: "/account" })
     } catch {
-      // Whoever closes the dialogue of the browser comes here too.
+      // This includes a user who closes the browser's dialog.
       setFailed(true)
     }
   }

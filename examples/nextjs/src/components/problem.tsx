@@ -7,7 +7,7 @@ const texts: Record<string, string> = {
   WebAuthnVerificationError: "That passkey was not accepted.",
 }
 
-/** Says why somebody was not signed in. `code` is one of Auth.js, but comes from the address: it can be anything. */
+/** Shows why a sign-in failed. `code` is a code of Auth.js, but comes from the URL, so it can have any value. */
 export function Problem({ code }: { code: string | string[] | undefined }) {
   if (code === undefined) return null
   const known = typeof code === "string" && Object.hasOwn(texts, code) ? texts[code] : undefined

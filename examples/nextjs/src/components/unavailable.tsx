@@ -1,4 +1,4 @@
-/** Stands in for a page while it cannot be told who is signed in. It tries again by itself. */
+/** Replaces a page while Authwire is unavailable. It reloads itself. */
 export function Unavailable() {
   return (
     <>

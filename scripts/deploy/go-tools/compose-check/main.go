@@ -1,4 +1,4 @@
-// Command compose-check loads the Compose files that it is given, as `docker compose config` does, and prints the project.
+// Command compose-check loads the given Compose files, as `docker compose config` does, and prints the project.
 package main
 
 import (

@@ -5,9 +5,9 @@ import type { Fault } from "../item.js"
 import type { RawRow } from "./raw-row.js"
 import { brokenRules } from "./rules.js"
 
-// Rows of a peer as rows of Authwire: what AuthwireAdapter returns of them is what the peer's adapter returned.
+// Converts rows of a peer to rows of Authwire. AuthwireAdapter returns from them what the peer's adapter returned.
 
-/** @param isSound - Whether the row is known to keep the rules, which take most of the time. */
+/** @param isSound - Whether the row is known to satisfy the rules. Checking them takes most of the time. */
 type Convert<Row> = (raw: RawRow, tenant: string, isSound: boolean) => Row
 
 const accountTypes: readonly string[] = ["oauth", "oidc", "email", "webauthn"] satisfies AccountType[]
@@ -20,7 +20,8 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       emailVerified: raw.date("emailVerified"),
       name: raw.text("name"),
       image: raw.text("image"),
-      // A date that is null is the same as none to the contract.
+      // In the contract, null and an absent value are the same for a date. `emailVerified` is therefore not in the
+      // list.
       extra: raw.extra(["email", "name", "image"]),
     }
     raw.checkLengths(["image"])
@@ -101,7 +102,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
   },
 }
 
-/** Applies the rules to what could be read: what could not has a fault already. */
+/** Checks the rules, unless a value could not be read: then there is a fault already. */
 function check(raw: RawRow, rules: () => string[]): void {
   if (raw.faults.some(({ kind }) => kind === "invalid")) return
   raw.faults.push(...rules().map((detail): Fault => ({ kind: "invalid", detail })))

@@ -1,11 +1,11 @@
 import type { BulkName } from "../../store/sql/index.js"
 
-/** Whose tables can be read. `authwire` stands for another database of ours. */
+/** The adapters whose tables can be read. `authwire` is not among them: it stands for another Authwire database. */
 export const peers = ["prisma", "drizzle", "typeorm", "kysely"] as const
 
 export type Peer = (typeof peers)[number]
 
-/** The names of the tables as the documentation of each adapter has them. */
+/** The names of the tables in the documentation of each adapter. */
 export const layouts: Readonly<Record<Peer, Readonly<Record<BulkName, string>>>> = {
   prisma: {
     users: "User",
@@ -37,10 +37,10 @@ export const layouts: Readonly<Record<Peer, Readonly<Record<BulkName, string>>>>
   },
 }
 
-/** The tables without which there is nothing to move. Applications without e-mail links or passkeys lack the others. */
+/** The tables that must exist. The others are missing in applications without e-mail links or passkeys. */
 export const requiredTables: readonly BulkName[] = ["users", "accounts", "sessions"]
 
-/** The properties of the contract, which columns are named after, and whether a table can be read without one. */
+/** The properties of the contract, after which columns are named, and whether a column for each is required. */
 export const fields: Readonly<Record<BulkName, Readonly<Record<string, "required" | "optional">>>> = {
   users: { id: "required", email: "optional", emailVerified: "optional", name: "optional", image: "optional" },
   accounts: {
@@ -71,7 +71,10 @@ export const fields: Readonly<Record<BulkName, Readonly<Record<string, "required
   },
 }
 
-/** What rows are found by: where the database folds these, two of them may have been one to it. */
+/**
+ * The properties by which rows are looked up. If the database folds one of them, it may have treated two different rows
+ * as one.
+ */
 export const keyFields: Readonly<Record<BulkName, readonly string[]>> = {
   users: ["id"],
   accounts: ["provider", "providerAccountId"],

@@ -6,11 +6,11 @@ import { fields } from "./layouts.js"
 
 const name = z.string().min(1, "must not be empty")
 
-/** Names that differ from those of the adapter's documentation. */
+/** Names that differ from those in the adapter's documentation. */
 const mappingForm = z.strictObject({
-  /** The table of each kind of thing. */
+  /** The name of each table. */
   tables: z.strictObject(Object.fromEntries(bulkNames.map((table) => [table, name.optional()]))).default({}),
-  /** For each kind of thing, the columns of properties of the contract, by the names of these. */
+  /** For each table, the columns of the properties of the contract. The keys are the names of the properties. */
   columns: z
     .strictObject(
       Object.fromEntries(
@@ -23,9 +23,9 @@ const mappingForm = z.strictObject({
       ),
     )
     .default({}),
-  /** For each kind of thing, columns that are left behind. */
+  /** For each table, the columns that are not imported. */
   ignore: z.strictObject(Object.fromEntries(bulkNames.map((table) => [table, z.array(name).optional()]))).default({}),
-  /** What dates without a time zone are in. */
+  /** The time zone of dates that are stored without one. */
   timezone: z
     .string()
     .regex(/^([+-]\d\d:\d\d|Z)$/, "must be an offset, such as +02:00")
@@ -34,10 +34,10 @@ const mappingForm = z.strictObject({
 
 export type Mapping = z.output<typeof mappingForm>
 
-/** What holds without a file. */
+/** The mapping that applies without a file. */
 export const noMapping: Mapping = mappingForm.parse({})
 
-/** Reads a mapping file. Throws StartError that names the path in it and the rule. */
+/** Reads a mapping file. Throws StartError with the path inside the file and the rule that is violated. */
 export function readMapping(file: string): Mapping {
   let json: unknown
   try {

@@ -5,7 +5,10 @@ import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js
 
 const dialect: Dialect = { quote: (name) => `\`${name.replaceAll("`", "``")}\``, parameter: () => "?" }
 
-/** Opens a database of MySQL or MariaDB. Its session is as the server makes it: the peer's time zone is then ours too. */
+/**
+ * Opens a MySQL or MariaDB database. The session keeps the server's time zone, which is the time zone that the peer's
+ * adapter used.
+ */
 export async function mysqlSource({ username: user, socketPath, ssl, ...location }: ServerLocation): Promise<Source> {
   const connection = await createConnection({
     ...{ user, host: location.host, port: location.port, password: location.password, database: location.database },
@@ -16,7 +19,7 @@ export async function mysqlSource({ username: user, socketPath, ssl, ...location
     supportBigNumbers: true,
     bigNumberStrings: true,
   })
-  // Told when nobody asks; whoever asks next is told too.
+  // Prevents a crash by an unhandled error event. The next query reports the error.
   connection.on("error", () => {})
   const rows = async (sql: string, parameters: unknown[] = []) =>
     (await connection.query<RowDataPacket[]>(sql, parameters))[0]

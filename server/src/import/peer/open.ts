@@ -8,10 +8,12 @@ import { sqliteSource } from "./sqlite.js"
 
 const forms = "mysql://…, mariadb://…, postgresql://…, sqlite:FILE or file:FILE"
 
-/** Opens the database of a peer. Throws ConfigurationError for its URL, StartError, and what the driver throws. */
+/**
+ * Opens the database of a peer. Throws ConfigurationError for an invalid URL, StartError, and the errors of the driver.
+ */
 export async function openSource(url: string): Promise<Source> {
   if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return postgresSource(url)
-  // Prisma calls it so, and means a path, which may be relative.
+  // Prisma's form of a SQLite URL. The path may be relative.
   if (url.startsWith("file://")) return sqliteSource(fileURLToPath(url))
   if (url.startsWith("file:")) return sqliteSource(url.slice("file:".length))
   if (!/^(mysql|mariadb|sqlite):/.test(url)) throw new ConfigurationError(`--url: must be ${forms}`)

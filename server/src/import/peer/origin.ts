@@ -13,7 +13,7 @@ import { jsonReader } from "./values.js"
 export interface PeerOptions {
   peer: Peer
   mapping: Mapping
-  /** Whose the rows are in Authwire. */
+  /** The tenant to which the rows belong in Authwire. */
   tenant: string
 }
 
@@ -21,7 +21,7 @@ const pageSize = 1000
 
 const everything: Range = { after: undefined, upTo: undefined }
 
-/** What an adapter has written into a database. Throws StartError when its tables are not there. */
+/** Returns an origin that reads the tables of an adapter. Throws StartError if required tables are missing. */
 export async function peerOrigin(source: Source, { peer, mapping, tenant }: PeerOptions): Promise<Origin> {
   const there = await source.tables()
   const notes: string[] = []
@@ -51,7 +51,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
 
   return {
     notes,
-    // Everything that decides what becomes of a cell.
+    // Everything that determines how a cell is converted.
     layout: JSON.stringify([tenant, mapping.timezone, Object.fromEntries(plans)], (_, value) =>
       value instanceof Map ? [...value] : value,
     ),
@@ -78,7 +78,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
     { table, columns, byField }: Plan,
     { after, upTo }: Range,
   ): AsyncGenerator<Page<BulkRows[N]>> {
-    // A part that was one page is one statement, also when it has grown a little.
+    // A range that was one page is read with one statement, even if it has grown a little.
     const limit = upTo === undefined ? pageSize : 2 * pageSize
     for (let from = after; ; ) {
       const rows = await source.page(table, { after: from, upTo }, limit)
@@ -103,7 +103,7 @@ function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string, isSoun
   const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
   return {
     row: isValid ? row : undefined,
-    // Hardly ever asked for.
+    // A getter, because the label is rarely needed.
     get label() {
       return labelOf[name](row)
     },
@@ -114,9 +114,9 @@ function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string, isSoun
 /** How a table is read. */
 interface Plan {
   table: SourceTable
-  /** Those that are read, in the order of the cells. */
+  /** The columns that are read, in the order of the cells. */
   columns: ReadColumn[]
-  /** Where the properties of the contract stand among them. */
+  /** The index of the column of each property of the contract. */
   byField: Map<string, number>
 }
 

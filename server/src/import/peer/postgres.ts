@@ -5,14 +5,15 @@ import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }
 
-/** Opens a database of PostgreSQL; the parameter `schema` of its URL names the schema, as Prisma has it. */
+/** Opens a PostgreSQL database. The parameter `schema` of the URL names the schema, as in Prisma. */
 export async function postgresSource(url: string): Promise<Source> {
   const location = new URL(url)
   const schema = location.searchParams.get("schema") ?? "public"
   location.searchParams.delete("schema")
-  // Every value as the server writes it: whole numbers lose nothing, and dates get no time zone of this machine.
+  // Every value stays text as the server writes it. Large integers lose no digits, and dates are not converted to the
+  // local time zone.
   const client = new Client({ connectionString: location.href, types: { getTypeParser: () => String } })
-  // Told when nobody asks; whoever asks next is told too.
+  // Prevents a crash by an unhandled error event. The next query reports the error.
   client.on("error", () => {})
   await client.connect()
   const rows = async (text: string, values: unknown[] = []) =>
@@ -68,7 +69,8 @@ export async function postgresSource(url: string): Promise<Source> {
     async page(table, range, limit) {
       const { sql, parameters } = pageStatement(dialect, table, range, limit)
       const readers = table.columns.map(({ type }) => cellReader(type))
-      // Those of the key, behind the others, are parameters of the next page: they stay as the server wrote them.
+      // The key cells follow the column cells. They have no reader, because they are parameters of the next page in the
+      // server's form.
       return (await rows(sql, parameters)).map((cells) =>
         cells.map((cell, index) => (cell === null ? null : (readers[index]?.(cell) ?? cell))),
       )
@@ -78,7 +80,7 @@ export async function postgresSource(url: string): Promise<Source> {
   }
 }
 
-/** What becomes of a text that is the value of a type: bytes, a list, or the text as it is. */
+/** Returns a function that converts the text of a value: to bytes, to a list, or not at all. */
 function cellReader(type: string): (text: string) => unknown {
   if (type === "bytea") return (text) => Buffer.from(text.slice("\\x".length), "hex")
   if (!type.endsWith("[]")) return (text) => text

@@ -3,14 +3,17 @@ import type { Fault } from "../item.js"
 import type { SourceColumn } from "./source.js"
 import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf } from "./values.js"
 
-/** A column that is read, and what it is to the contract: a property of it, or one more property of the row. */
+/** A column that is read: either a property of the contract or one more entry of `extra`. */
 export interface ReadColumn extends SourceColumn {
-  /** Undefined for what goes into `extra` under the column's name. */
+  /** The property of the contract; undefined for a column that goes into `extra` under its own name. */
   field: string | undefined
   json: JsonReader
 }
 
-/** One row as a driver gave it, read property by property. What cannot be read is a fault, and undefined. */
+/**
+ * One row as the driver returned it, read property by property. A value that cannot be read is recorded as a fault and
+ * returned as undefined.
+ */
 export class RawRow {
   readonly faults: Fault[] = []
   readonly #columns: readonly ReadColumn[]
@@ -55,13 +58,16 @@ export class RawRow {
     return this.#read(field, list, "must be a list of JSON")
   }
 
-  /** What must be there: a fault if it is null. */
+  /** Returns a required value. Records a fault if it is null. */
   required<T>(field: string, value: T | undefined, otherwise: T): T {
     if (value === undefined && this.#isNull(field)) this.fault(field, "must not be null")
     return value ?? otherwise
   }
 
-  /** What the contract does not name, and those of the named properties that are null, so that they read back as null. */
+  /**
+   * Returns the columns that the contract does not name, and the named properties that are null, so that they are null
+   * when they are read back.
+   */
   extra(nullable: readonly string[]): Extra {
     const entries: [string, JsonValue][] = []
     for (const field of nullable) if (this.#byField.has(field) && this.#isNull(field)) entries.push([field, null])
@@ -74,7 +80,9 @@ export class RawRow {
     return Object.fromEntries(entries)
   }
 
-  /** Notes the fields that are as long as their column lets them be: longer ones may have been cut. */
+  /**
+   * Records a fault for each field whose value is as long as its column allows. A longer value may have been truncated.
+   */
   checkLengths(fields: readonly string[]): void {
     for (const field of fields) {
       const index = this.#byField.get(field)

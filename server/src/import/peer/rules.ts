@@ -16,7 +16,7 @@ import { fields } from "./layouts.js"
 
 const validator = createValidator()
 
-// What the service would say of the request that makes such a row: the rules of the schema, and the store's own.
+// The rules that the service would apply to the request that creates such a row: those of the schema and of the store.
 
 export const brokenRules = {
   users: (user: User) => [
@@ -41,8 +41,8 @@ export const brokenRules = {
 }
 
 /**
- * The row with only that part of its `extra` that the schema may reject: what has a name of the contract. The rule is an
- * expression, and to evaluate it for every name of every row takes longer than all the rest.
+ * Returns the row with only those entries of `extra` that the schema may reject: the ones with a name of the contract.
+ * The rule is an expression, and evaluating it for every name of every row would take longer than everything else.
  */
 function withNamed<T extends { extra: Extra }>(table: BulkName, row: T): T {
   const names = fields[table]
@@ -52,7 +52,7 @@ function withNamed<T extends { extra: Extra }>(table: BulkName, row: T): T {
   return { ...row, extra: Object.fromEntries(named) }
 }
 
-/** The fields of a message, of which some may be undefined: as absent, which is what `create` takes them for. */
+/** The fields of a message. Some may be undefined, which `create` treats as absent. */
 type Fields<S extends DescMessage> = { [F in keyof Exclude<MessageInitShape<S>, Message>]: unknown }
 
 function broken<S extends DescMessage>(schema: S, fields: Fields<S>): string[] {

@@ -1,46 +1,46 @@
 import type { Range } from "../item.js"
 
-/** A column of somebody else's table. */
+/** A column of a peer's table. */
 export interface SourceColumn {
   name: string
-  /** The type as the database calls it, in lower case: `varchar(255)`, `timestamp without time zone`. */
+  /** The type as the database names it, in lower case, such as `varchar(255)` or `timestamp without time zone`. */
   type: string
-  /** The most characters that it holds, where there is such a limit. */
+  /** The maximum number of characters; undefined if there is no such limit. */
   maxLength: number | undefined
-  /** Whether the database finds some different texts in it equal: by case, accents or trailing spaces. */
+  /** Whether the database considers some different texts of this column equal: by case, accents or trailing spaces. */
   folds: boolean
 }
 
 export interface SourceTable {
   name: string
   columns: SourceColumn[]
-  /** Columns that are unique together and never null: what rows are paged by. */
+  /** Columns that are unique together and never null. Rows are paged by them. */
   key: string[]
 }
 
-/** Somebody else's database, which is only read. What the driver throws comes out as it is. */
+/** A peer's database, which is only read. Errors of the driver are passed on unchanged. */
 export interface Source {
-  /** The names of its tables. */
+  /** Returns the names of the tables. */
   tables(): Promise<string[]>
-  /** Throws StartError for a table that cannot be paged. */
+  /** Describes a table. Throws StartError if it cannot be paged. */
   describe(table: string): Promise<SourceTable>
   count(table: string): Promise<number>
   /**
-   * The first rows of a part of the table in the order of the key, as cells: those of the columns, and behind them those
-   * of the key. Dates are as the database writes them, whole numbers that Number cannot hold are text, and columns whose
-   * type ends in `[]` are arrays.
+   * Returns the first rows of a range of the table, ordered by the key. Each row is a list of cells: first the columns,
+   * then the key. Dates are in the database's format, integers that Number cannot represent exactly are text, and
+   * columns whose type ends in `[]` are arrays.
    */
   page(table: SourceTable, range: Range, limit: number): Promise<unknown[][]>
   close(): Promise<void>
 }
 
-/** How a database writes a name and a parameter, the first of which has the number 1. */
+/** The syntax of a database for names and parameters. The first parameter has the number 1. */
 export interface Dialect {
   quote(name: string): string
   parameter(number: number): string
 }
 
-/** The statement of Source.page. */
+/** Returns the statement for Source.page. */
 export function pageStatement(
   { quote, parameter }: Dialect,
   { name, columns, key }: SourceTable,
@@ -49,7 +49,7 @@ export function pageStatement(
 ): { sql: string; parameters: unknown[] } {
   const keys = key.map(quote)
   const parameters: unknown[] = []
-  // Written out, because MySQL does not find (a, b) > (?, ?) by the index.
+  // Spelled out, because MySQL does not use the index for (a, b) > (?, ?).
   const beyond = (values: readonly unknown[], sign: "<" | ">", last: string) => {
     const bound = (index: number) => parameter(parameters.push(values[index]))
     const conditions = keys.map((column, index) => {
@@ -70,7 +70,7 @@ export function pageStatement(
   }
 }
 
-/** A column of an index, one after the other as an index has them. */
+/** A column of an index. The columns of an index are listed in its order. */
 export interface IndexColumn {
   index: string
   column: string
@@ -78,7 +78,10 @@ export interface IndexColumn {
   isNullable: boolean
 }
 
-/** The columns of the best unique index to page by: the primary key, else one whose columns are never null. */
+/**
+ * Returns the columns of the best unique index for paging: the primary key, otherwise the shortest index whose columns
+ * are never null.
+ */
 export function pagingKey(columns: readonly IndexColumn[]): string[] | undefined {
   const indexes = Object.values(Object.groupBy(columns, ({ index }) => index)) as IndexColumn[][]
   const usable = indexes.filter((index) => index.every(({ isNullable }) => !isNullable))

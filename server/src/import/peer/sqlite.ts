@@ -6,7 +6,7 @@ import { type Dialect, pageStatement, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: () => "?" }
 
-/** Opens a file of SQLite, which must be there. */
+/** Opens a SQLite file. Throws StartError if the file does not exist. */
 export async function sqliteSource(path: string): Promise<Source> {
   if (!existsSync(path)) throw new StartError(`--url: there is no file ${path}`)
   const Database = createRequire(import.meta.url)("libsql") as typeof Libsql
@@ -23,7 +23,7 @@ export async function sqliteSource(path: string): Promise<Source> {
       const primary = columns.filter(({ pk }) => Number(pk) > 0).sort((one, other) => Number(one.pk) - Number(other.pk))
       return {
         name,
-        // Every table has this one, unless it was made WITHOUT ROWID: then its primary key is never null.
+        // Every table has a rowid unless it was created WITHOUT ROWID. The primary key of such a table is never null.
         key: Number(wr) === 0 ? ["rowid"] : primary.map((column) => String(column.name)),
         columns: columns.map((column) => ({
           name: String(column.name),

@@ -1,8 +1,8 @@
 import type { JsonValue } from "../../store/types.js"
 
-// What drivers give, as what the contract has; undefined for what cannot be that.
+// Converts the values of drivers to values of the contract. Returns undefined for a value that cannot be converted.
 
-/** Text; ids may be numbers, and columns of bytes hold UTF-8. */
+/** Returns text. Ids may be numbers, and binary columns must contain UTF-8. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value
   if (typeof value === "number" || typeof value === "bigint") return String(value)
@@ -20,21 +20,24 @@ export function numberOf(value: unknown): number | undefined {
 
 export function flagOf(value: unknown): boolean | undefined {
   if (typeof value === "boolean") return value
-  // A column of one bit is a byte to the driver.
+  // Drivers return a one-bit column as a byte.
   const plain = bytesOf(value)?.[0] ?? value
   if (["1", "t", "true"].includes(String(plain))) return true
   return ["0", "f", "false"].includes(String(plain)) ? false : undefined
 }
 
-/** Seconds until 5138, milliseconds since 1973: nobody signed in to anything before that. */
+/**
+ * Smaller numbers are seconds (until the year 5138), others milliseconds (since 1973). No sign-in is older than that.
+ */
 const firstMs = 1e11
 
 const dateForm = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d+))?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?$/i
 
 /**
- * A moment, to the millisecond: as the database writes a date, as ISO 8601, or as seconds or milliseconds since 1970.
+ * Returns a point in time, to the millisecond. Accepts the database's own date format, ISO 8601, and seconds or
+ * milliseconds since 1970.
  *
- * @param timezone of dates that do not say theirs: `Z` or `+02:00`.
+ * @param timezone The time zone of dates without one: `Z` or an offset such as `+02:00`.
  */
 export function dateOf(value: unknown, timezone: string): Date | undefined {
   const number = numberOf(value)
@@ -50,10 +53,10 @@ function valid(date: Date): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-/** Reads a value as JSON, in the time zone of dates that do not say theirs. */
+/** Reads a value as JSON. `timezone` applies to dates without a time zone. */
 export type JsonReader = (value: unknown, timezone: string) => JsonValue | undefined
 
-/** How columns of a type that the contract does not know become JSON: dates in ISO 8601, bytes in Base64. */
+/** Returns a reader for columns that the contract does not name. Dates become ISO 8601, bytes become Base64. */
 export function jsonReader(type: string): JsonReader {
   const read = readerOf(type)
   return (value, timezone) => (value === null || typeof value === "boolean" ? value : read(value, timezone))
@@ -78,7 +81,7 @@ function readerOf(type: string): JsonReader {
   }
 }
 
-/** Lists of PostgreSQL: each may have lists in it, and the type does not tell. */
+/** Reads PostgreSQL arrays. They may be nested, and the type does not tell how deeply. */
 function listReader(element: JsonReader): JsonReader {
   const read: JsonReader = (value, timezone) => {
     if (!Array.isArray(value)) return element(value, timezone)
@@ -88,7 +91,7 @@ function listReader(element: JsonReader): JsonReader {
   return read
 }
 
-/** JSON in a text. A driver may have read it already, and then this is a string of JSON. */
+/** Parses JSON text. If the driver has parsed it already, the text is itself the JSON string. */
 export function parsed(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue

@@ -13,7 +13,7 @@ const moment = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: 
 export default async function Account() {
   const session = await currentSession()
   if (session === "unavailable") return <Unavailable />
-  // Beside proxy.ts, which may be left out by mistake: a page checks for itself.
+  // Each page checks the session itself, because a request may bypass proxy.ts by mistake.
   const user = session?.user
   if (!session || !user?.id) redirect("/")
   const passkeys = await adapter.listAuthenticatorsByUserId(user.id)

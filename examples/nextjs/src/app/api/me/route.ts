@@ -1,7 +1,7 @@
 import { SessionUnavailable, unavailableResponse } from "@authwire/client/nextjs"
 import { getSession } from "@/auth"
 
-/** Who is signed in, as JSON: 200, 401 for nobody, 503 if that cannot be told. */
+/** Returns the signed-in user as JSON. The status is 401 without a session, and 503 if Authwire is unavailable. */
 export async function GET(request: Request): Promise<Response> {
   try {
     const session = await getSession(request)

@@ -22,9 +22,11 @@ import java.io.File;
 import java.io.IOException;
 import java.time.Duration;
 
-/** The clients of the services that the example uses, over one connection, for any number of threads. */
+/** The clients of the services, which share one connection. They are thread-safe. */
 final class Authwire implements AutoCloseable {
-  /** How long a call of a server may take. One without a deadline waits for as long as a silent network lets it. */
+  /**
+   * The timeout of a call of the server. Without a deadline, a call could wait forever if the network does not respond.
+   */
   static final Duration TIMEOUT = Duration.ofSeconds(2);
 
   private static final Metadata.Key<String> AUTHORIZATION =
@@ -34,10 +36,11 @@ final class Authwire implements AutoCloseable {
   private final Duration timeout;
 
   /**
-   * The API key goes with every call; an Authwire with --dev needs none: null. So is a file of authorities (PEM) that
-   * are trusted in place of Java's own.
+   * Creates the clients.
    *
-   * @param timeout how long a call may take, the loading of the libraries by the first one included
+   * @param apiKey the API key for every call, or null for an Authwire with --dev
+   * @param authorities a file of certificate authorities (PEM) to trust instead of Java's own, or null
+   * @param timeout the timeout of a call, which includes loading the libraries in the first one
    */
   Authwire(String url, String apiKey, String authorities, Duration timeout) throws IOException {
     this.timeout = timeout;
@@ -49,14 +52,14 @@ final class Authwire implements AutoCloseable {
             .build();
   }
 
-  /** TLS for https://, and none for http://. */
+  /** Returns TLS credentials for https:// and insecure ones for http://. */
   private static ChannelCredentials security(String url, String authorities) throws IOException {
     if (!url.startsWith("https://")) return InsecureChannelCredentials.create();
     if (authorities == null) return TlsChannelCredentials.create();
     return TlsChannelCredentials.newBuilder().trustManager(new File(authorities)).build();
   }
 
-  // The time of a call begins when its stub is taken: take one for each call.
+  // The deadline of a call counts from the creation of its stub. Create a stub for each call.
 
   TokenServiceBlockingStub tokens() {
     return TokenServiceGrpc.newBlockingStub(channel).withDeadlineAfter(timeout);
@@ -71,8 +74,8 @@ final class Authwire implements AutoCloseable {
   }
 
   /**
-   * Why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix. Empty if that was not a
-   * decision of the service: then the status code says what is known.
+   * Returns why a call failed, as a name of proto/authwire/v1/error_reason.proto without its prefix. Empty if the
+   * service did not give a reason. In that case use the status code.
    */
   static String reason(StatusRuntimeException error) {
     for (Any detail : StatusProto.fromThrowable(error).getDetailsList()) {
@@ -81,7 +84,7 @@ final class Authwire implements AutoCloseable {
         ErrorInfo info = detail.unpack(ErrorInfo.class);
         if (info.getDomain().equals("authwire")) return info.getReason();
       } catch (InvalidProtocolBufferException e) {
-        // What cannot be read names no reason.
+        // An unreadable detail contains no reason.
       }
     }
     return "";

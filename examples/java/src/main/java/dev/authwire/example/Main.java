@@ -13,7 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
-/** How a Java backend uses Authwire. See README.md. */
+/** Shows how a Java backend uses Authwire. See README.md. */
 public final class Main {
   private static final String USAGE =
       """
@@ -24,10 +24,10 @@ public final class Main {
       The address of Authwire is read from AUTHWIRE_URL; default http://127.0.0.1:50051. Its API key: AUTHWIRE_API_KEY.
       With https:// it speaks TLS; AUTHWIRE_TLS_CA is a file of authorities (PEM) to trust in place of Java's own.""";
 
-  /** How long a call of a command may take: its first one loads the libraries, which takes seconds on a busy machine. */
+  /** The timeout of a call of a command. The first call loads the libraries, which takes seconds on a busy machine. */
   private static final Duration COMMAND_TIMEOUT = Duration.ofSeconds(10);
 
-  /** What the command `user` prints. */
+  /** The output of the command `user`. */
   record FoundUser(String userId, String name, String email, boolean created) {}
 
   public static void main(String[] args) throws Exception {
@@ -63,7 +63,7 @@ public final class Main {
     System.exit(status);
   }
 
-  /** Prints the claims of a token. Auth.js takes the name of the cookie as the salt. */
+  /** Prints the claims of a token. Auth.js uses the name of the cookie as the salt. */
   private static int decode(Authwire authwire, String token, String cookie) throws Exception {
     DecodeRequest request = DecodeRequest.newBuilder().setToken(token).setSalt(cookie).build();
     try {
@@ -82,7 +82,7 @@ public final class Main {
     }
   }
 
-  /** Creates a user with an e-mail address and reads it back. If the address is taken, it reads that user. */
+  /** Creates a user with an e-mail address and reads it back. If the address is taken, it reads the existing user. */
   private static int user(Authwire authwire, String email) {
     boolean created = true;
     try {
@@ -99,7 +99,7 @@ public final class Main {
     return 0;
   }
 
-  /** Takes an option with its value out of the words. */
+  /** Removes an option and its value from the words, and returns the value. */
   private static String option(List<String> words, String name, String otherwise) {
     int at = words.indexOf(name);
     if (at < 0 || at + 1 == words.size()) return otherwise;

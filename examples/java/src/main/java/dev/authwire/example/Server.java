@@ -23,7 +23,7 @@ final class Server {
     this.signedIn = signedIn;
   }
 
-  /** Answers until SIGTERM or SIGINT, and then finishes the requests active. Returns once it listens. */
+  /** Serves until SIGTERM or SIGINT, and then finishes the active requests. Returns when it listens. */
   static void serve(Authwire authwire, String address, String cookie) throws IOException {
     int colon = address.lastIndexOf(':');
     String host = address.substring(0, colon);

@@ -10,24 +10,23 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Who is signed in. */
+/** Finds the signed-in user of a request. */
 final class SignedIn {
-  /** Who is signed in, and by which kind of session. Name and e-mail address may be null. */
+  /** The signed-in user and the kind of session. Name and e-mail address may be null. */
   record Identity(String userId, String name, String email, String by) {}
 
   private final Authwire authwire;
   private final String cookie;
 
-  /** The cookie is the name of the session cookie. */
+  /** The parameter `cookie` is the name of the session cookie. */
   SignedIn(Authwire authwire, String cookie) {
     this.authwire = authwire;
     this.cookie = cookie;
   }
 
   /**
-   * Finds the user of a request by its headers; empty if nobody is signed in. It is the same whether the application
-   * keeps its sessions in the database or in JWTs. When it throws, that is not known: an outage must never look like a
-   * sign-out.
+   * Returns the user of a request with these headers; empty if the request has no valid session. It works for database
+   * sessions and JWT sessions. If it throws, the result is unknown: an outage must never look like a sign-out.
    */
   Optional<Identity> whoIsSignedIn(Map<String, List<String>> headers) {
     IntrospectRequest.Builder request = IntrospectRequest.newBuilder().setCookieName(cookie);
@@ -48,7 +47,7 @@ final class SignedIn {
     return Optional.of(new Identity(answer.getSub(), text(claims, "name"), text(claims, "email"), "jwt"));
   }
 
-  /** The string that a claim holds, null if it is absent, null or something else. */
+  /** Returns the string value of a claim, or null if the claim is absent, null or of another type. */
   private static String text(Struct claims, String name) {
     Value claim = claims.getFieldsOrDefault(name, Value.getDefaultInstance());
     return claim.hasStringValue() ? claim.getStringValue() : null;

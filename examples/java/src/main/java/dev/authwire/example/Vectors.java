@@ -16,7 +16,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Function;
 
-/** Runs the test vectors of token/vectors.json, which @auth/core made, through the service. */
+/** Sends the test vectors of token/vectors.json, which @auth/core created, to the service. */
 final class Vectors {
   private static final Value NULL = Value.newBuilder().setNullValue(NullValue.NULL_VALUE).build();
 
@@ -29,7 +29,7 @@ final class Vectors {
     this.authwire = authwire;
   }
 
-  /** Prints what failed and how many passed, and returns the exit status. Leaves out those for a frozen clock. */
+  /** Prints the failures and counts, and returns the exit status. Skips the vectors that need a frozen clock. */
   static int run(Authwire authwire, String file) throws IOException {
     Struct.Builder all = Struct.newBuilder();
     JsonFormat.parser().merge(Files.readString(Path.of(file)), all);
@@ -59,7 +59,7 @@ final class Vectors {
     }
   }
 
-  /** The claims, or the reason why there are none. */
+  /** Returns the claims, or the reason of the error. */
   private Value decode(Struct vector) {
     DecodeRequest.Builder request = DecodeRequest.newBuilder();
     request.setToken(text(vector, "token")).setSalt(text(vector, "salt")).addAllSecrets(texts(vector, "secrets"));
@@ -70,7 +70,7 @@ final class Vectors {
     }
   }
 
-  /** The claims, the raw token, null, or the reason of an error. */
+  /** Returns the claims, the raw token, null, or the reason of an error. */
   private Value getToken(Struct vector) {
     GetTokenRequest.Builder request = GetTokenRequest.newBuilder().addAllSecrets(texts(vector, "secrets"));
     for (Value header : vector.getFieldsOrThrow("headers").getListValue().getValuesList()) {
