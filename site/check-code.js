@@ -1,5 +1,5 @@
-// Checks the TypeScript of the pages: each block of docs/start, docs/moving.md and docs/runtimes.md is a module that
-// compiles as it stands, and so is each of the README that begins with the name of its file; the README's tests run the others.
+// Checks the TypeScript of the pages. Each block of docs/start, docs/moving.md and docs/runtimes.md must compile as a module without
+// changes, and so must each block of the README that begins with the name of its file. The README's tests run its other blocks.
 import { execFileSync } from "node:child_process"
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -14,7 +14,7 @@ const pages = globSync(["docs/start/*.md", "docs/moving.md", "docs/runtimes.md",
 const files = pages.flatMap((page) => {
   const text = readFileSync(join(root, page), "utf8")
   const place = page.replace(/\.md$/, "").replaceAll("/", "-")
-  // The first line of a block names its file. The blocks of a page import each other.
+  // The first line of a block names its file. The blocks of a page can import each other.
   return [...text.matchAll(/^```ts\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map(([, name, code]) => {
     const file = join(folder, place, name)
     mkdirSync(dirname(file), { recursive: true })

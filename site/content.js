@@ -1,4 +1,4 @@
-// Collects what the site is built from in build/: the pages of docs/, those of the schema, and those of the client's types.
+// Collects the sources of the site in build/: the pages of docs/, the pages of the schema, and the reference of the client's types.
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, posix } from "node:path"
@@ -25,8 +25,8 @@ writeSchemaPages(join(build, "api"))
 execFileSync("node_modules/.bin/typedoc", { cwd: here, stdio: "inherit" })
 
 /**
- * The site has no files of the repository but its pages: a link to another one becomes its text. A link to what is not
- * there stays, and fails the build.
+ * Replaces links to files of the repository that are not pages of the site by their text, because the site does not have
+ * these files. A link to a file that does not exist remains, so that the build fails.
  */
 function withoutForeignLinks(page, text) {
   return text.replaceAll(/(?<!!)\[([^\]]+)\]\(([^)\s#]+)(#[^)\s]*)?\)/g, (whole, label, link) => {

@@ -1,4 +1,4 @@
-// Pages of the schema, from its comments: one for each file of proto/authwire/v1.
+// Generates the pages of the schema from its comments: one page for each file of proto/authwire/v1.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { createFileRegistry, fromBinary, getOption, hasOption, ScalarType, toJson } from "@bufbuild/protobuf"
@@ -11,7 +11,7 @@ const registry = createFileRegistry(
 const scope = registry.getExtension("authwire.v1.scope")
 const rules = registry.getExtension("buf.validate.field")
 
-/** Writes them to a folder, and `sidebar.json` with their titles. */
+/** Writes the pages to a folder, and `sidebar.json` with their titles. */
 export function writeSchemaPages(folder) {
   mkdirSync(folder, { recursive: true })
   const files = [...registry.files].filter(({ name }) => name.startsWith("authwire/v1/"))
@@ -20,7 +20,7 @@ export function writeSchemaPages(folder) {
     writeFileSync(join(folder, `${name}.md`), pageOf(file))
     return { text: titleOf(file), link: `/api/${name}` }
   })
-  // Services first: that is what people look for.
+  // Services first, because readers usually look for them.
   items.sort(
     (a, b) => Number(b.link.endsWith("_service")) - Number(a.link.endsWith("_service")) || compare(a.text, b.text),
   )
@@ -52,7 +52,7 @@ function pageOf(file) {
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`
 }
 
-/** The comment of what stands at a path of a FileDescriptorProto. */
+/** Returns a function that finds the comment of the element at a path of a FileDescriptorProto. */
 function commentsOf({ proto }) {
   const texts = new Map(
     (proto.sourceCodeInfo?.location ?? []).map(({ path, leadingComments, trailingComments }) => [
@@ -63,7 +63,7 @@ function commentsOf({ proto }) {
   return (path) => plain(texts.get(path.join(".")) ?? "")
 }
 
-/** Comments are text, not Markdown: what would be HTML or a template of Vue must stay as it is. */
+/** Escapes a comment: comments are text, not Markdown, so HTML and Vue template syntax in them is shown literally. */
 function plain(text) {
   const lines = text.split("\n").map((line) => line.replace(/^ /, ""))
   return lines
@@ -94,9 +94,9 @@ function serviceParts(service, path, comments) {
 }
 
 function idempotency({ idempotency: level }) {
-  if (level === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) return "Reads only: it may be repeated."
-  if (level === MethodOptions_IdempotencyLevel.IDEMPOTENT) return "Idempotent: it may be repeated."
-  return "Not idempotent: a repeated call may do something else."
+  if (level === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) return "Read-only: a call can be repeated safely."
+  if (level === MethodOptions_IdempotencyLevel.IDEMPOTENT) return "Idempotent: a call can be repeated safely."
+  return "Not idempotent: a repeated call may have another effect."
 }
 
 function messageParts(message, path, comments, parent = "") {
@@ -105,7 +105,7 @@ function messageParts(message, path, comments, parent = "") {
     const cells = [`\`${field.name}\``, fieldType(field), cell(comments([...path, 2, at])), ruleText(field)]
     return `| ${cells.join(" | ")} |`
   }
-  const table = ["| field | type | what it is | rules |", "| --- | --- | --- | --- |", ...message.fields.map(row)]
+  const table = ["| field | type | description | rules |", "| --- | --- | --- | --- |", ...message.fields.map(row)]
   return [
     `## ${name}`,
     comments(path),
@@ -117,7 +117,7 @@ function messageParts(message, path, comments, parent = "") {
 
 function enumParts(one, path, comments) {
   const rows = one.values.map((value, at) => `| \`${value.name}\` | ${cell(comments([...path, 2, at]))} |`)
-  return [`## ${one.name}`, comments(path), ["| value | when |", "| --- | --- |", ...rows].join("\n")]
+  return [`## ${one.name}`, comments(path), ["| value | description |", "| --- | --- |", ...rows].join("\n")]
 }
 
 function cell(text) {

@@ -1,4 +1,4 @@
-// What the site shows, and in which order. A page of docs/ that is not named here stands under "More".
+// The sections of the site and their pages, in order. Pages of docs/ that are not named here are listed under "More".
 import { globSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
@@ -43,10 +43,10 @@ const more = {
     .sort(),
 }
 
-/** The sections, each `{ text, pages }`; a page is the path of its file in the repository. */
+/** The sections, each `{ text, pages }`. A page is the path of its file in the repository. */
 export const sections = [...named, more, decisions].filter(({ pages }) => pages.length > 0)
 
-/** The first heading of a page. */
+/** Returns the first heading of a page; without one, its path. */
 export function titleOf(page) {
   return /^# (.+)$/m.exec(readFileSync(`${root}/${page}`, "utf8"))?.[1] ?? page
 }
