@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomInt } from "node:crypto"
 
-/** How long the parts of a key are, in characters. */
+/** The lengths of the parts of a key, in characters. */
 const idLength = 16
 const secretLength = 43
 const opening = "Bearer awk_"
@@ -10,39 +10,39 @@ const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
 /** The two parts of an API key: `awk_<id>_<secret>`. */
 export interface KeyParts {
-  /** The public part: 16 of `a-z` and `0-9`. */
+  /** The public part: 16 characters of `a-z` and `0-9`. */
   id: string
   /** 32 random bytes as base64url, which may hold an underscore. */
   secret: string
 }
 
-/** Makes a key that nobody else has. */
+/** Generates a random key. */
 export function newKey(): KeyParts {
   const id = Array.from({ length: idLength }, () => idAlphabet[randomInt(idAlphabet.length)]).join("")
   return { id, secret: randomBytes(32).toString("base64url") }
 }
 
-/** A key as its bearer writes it. */
+/** Formats a key as its bearer sends it. */
 export function formatKey({ id, secret }: KeyParts): string {
   return `awk_${id}_${secret}`
 }
 
-/** All that is kept of a secret. It is random, so a hash without salt or cost is enough. */
+/** Returns the hash of a secret, which is all that is stored. A secret is random, so it needs no salt and no cost. */
 export function hashSecret(secret: string): Buffer {
   return hash("sha256", secret, "buffer")
 }
 
-/** Whether a text has the form of a key's id. */
+/** Returns whether a text has the form of a key's id. */
 export function isKeyId(text: string): boolean {
   return /^[a-z0-9]{16}$/.test(text)
 }
 
-/** Whether an `authorization` header means to be an API key, well formed or not. */
+/** Returns whether an `authorization` header is meant as an API key, well-formed or not. */
 export function claimsKey(header: string): boolean {
   return /^bearer +awk_/i.test(header)
 }
 
-/** The key of an `authorization` header, `Bearer awk_…`; undefined for anything else. */
+/** Parses the key of an `authorization` header, `Bearer awk_…`. Returns undefined for anything else. */
 export function parseKey(header: string): KeyParts | undefined {
   if (header.length !== headerLength || header[secretAt - 1] !== "_") return undefined
   if (!header.startsWith(opening) && !/^[Bb][Ee][Aa][Rr][Ee][Rr] awk_/.test(header)) return undefined

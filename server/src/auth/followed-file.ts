@@ -2,15 +2,15 @@ import type { Logger } from "pino"
 import { watchFiles } from "../util/watch-file.js"
 
 /**
- * Watches a file, and hands its text on when it is another. A text that is rejected (`onText` throws), or a file that
- * cannot be read, changes nothing and is logged, once: what held before holds on.
+ * Watches a file, and calls `onText` when its text has changed. If `onText` throws or the file cannot be read, the
+ * previous text stays in effect, and the problem is logged once.
  *
- * @param options.text what is in use already
+ * @param options.text the text that is already in use
  */
 export function followFile(options: {
   path: string
   text: string
-  /** What it is, for the log. */
+  /** The description of the file, for the log. */
   what: string
   log: Logger
   onText: (text: string) => void
@@ -27,7 +27,7 @@ export function followFile(options: {
   })
 }
 
-/** What is wrong with a file, in a word of the system or in our own. */
+/** Returns the problem with a file: the error code of the system, or the message of our own error. */
 function problemOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return "code" in error ? String(error.code) : error.message

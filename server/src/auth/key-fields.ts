@@ -1,17 +1,17 @@
-// What the fields of a key may be. Their scopes are in scopes.ts, which loads the schema.
+// The rules for the fields of a key, except for scopes: scopes.ts has those, because it loads the schema.
 
-/** The name that a tenant may have. */
+/** The form of a tenant's name. */
 export const tenantName = /^[a-z0-9][a-z0-9-]{0,62}$/
 
-/** What a certificate may be named by: the kind of the name, and the name. */
+/** The form of a certificate's name: the kind of the name, a colon, and the name. */
 export const certificateNameForm = /^[A-Za-z][A-Za-z ]{1,15}:[\x21-\x7e]{1,490}$/
 
-/** Whether people can call a key so. */
+/** Returns whether a text is a valid display name of a key. */
 export function isKeyName(name: string): boolean {
   return name.length > 0 && name.length <= 255 && !/\p{Cc}/u.test(name)
 }
 
-/** A date of ISO 8601, with or without its time; undefined for anything else. */
+/** Parses a date in ISO 8601, with or without a time. Returns undefined for anything else. */
 export function parseDate(text: unknown): Date | undefined {
   if (
     typeof text !== "string" ||

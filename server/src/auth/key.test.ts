@@ -14,27 +14,27 @@ const stored = {
 const key = new Key(stored)
 
 describe("a key", () => {
-  test("is expired from its very moment on, and never without one", () => {
+  test("expires exactly at its time, and never without one", () => {
     expect(key.isExpired(999)).toBe(false)
     expect(key.isExpired(1_000)).toBe(true)
     expect(new Key({ ...stored, expires: undefined }).isExpired(Number.MAX_SAFE_INTEGER)).toBe(false)
   })
 
-  test("has the scopes that it was given, and with all of them any", () => {
+  test("has the scopes that it was given, and every scope with `all`", () => {
     expect(key.hasScope("sessions:read")).toBe(true)
     expect(key.hasScope("sessions:write")).toBe(false)
     expect(key.hasScope("all")).toBe(false)
     expect(new Key({ ...stored, scopes: ["all"] }).hasScope("sessions:write")).toBe(true)
   })
 
-  test("is opened by its secret; without one, or where there is no key, by none", () => {
+  test("accepts its secret; without a secret, or without a key, none is accepted", () => {
     expect(Key.opens(key, "secret")).toBe(true)
     expect(Key.opens(key, "secret ")).toBe(false)
     expect(Key.opens(undefined, "secret")).toBe(false)
     expect(Key.opens(new Key({ ...stored, secretHash: undefined }), "")).toBe(false)
   })
 
-  test("lets in whoever was let in by it before it was read again, whatever else has changed", () => {
+  test("admits callers that it admitted before it was read again, whatever else has changed", () => {
     expect(key.letsInAs(key)).toBe(true)
     expect(new Key({ ...stored, scopes: ["all"], expires: undefined }).letsInAs(key)).toBe(true)
   })
@@ -44,7 +44,7 @@ describe("a key", () => {
     ["another secret", { secretHash: hashSecret("other") }],
     ["another certificate", { certificateName: "DNS:other.example.com" }],
     ["no certificate", { certificateName: undefined }],
-  ])("lets nobody in who was let in by one with %s", (_, changed) => {
+  ])("rejects callers that were admitted by a key with %s", (_, changed) => {
     const other = new Key({ ...stored, ...changed })
     expect(key.letsInAs(other)).toBe(false)
     expect(other.letsInAs(key)).toBe(false)

@@ -2,12 +2,12 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import type { Identity } from "../rpc/identity.js"
 import type { ApiKey } from "../store/types.js"
 
-/** What a key without a secret, or no key at all, is compared to: nobody knows what it is the hash of. */
-const nobodys = randomBytes(32)
+/** The hash that is compared if a key has no secret or does not exist. It is random, so no known secret has it. */
+const unknownHash = randomBytes(32)
 
 const digest = Buffer.alloc(32)
 
-/** A key as calls are checked against it, and the identity of whoever has it. Never changes. */
+/** A key that calls are checked against, and the identity of its holder. Immutable. */
 export class Key implements Identity {
   readonly keyId: string
   readonly tenant: string
@@ -21,7 +21,7 @@ export class Key implements Identity {
     this.keyId = key.id
     this.tenant = key.tenant
     this.certificateName = key.certificateName
-    this.#secretHash = key.secretHash ?? nobodys
+    this.#secretHash = key.secretHash ?? unknownHash
     this.#expires = key.expires?.getTime() ?? Number.POSITIVE_INFINITY
     this.#all = key.scopes.includes("all")
     this.#scopes = new Set(key.scopes)
@@ -35,7 +35,7 @@ export class Key implements Identity {
     return now >= this.#expires
   }
 
-  /** Whether whoever was let in by the other would be by this one: the secret and the certificate are the same. */
+  /** Returns whether this key also admits each caller of the other one: id, secret and certificate name are equal. */
   letsInAs(other: Key): boolean {
     return (
       this === other ||
@@ -45,10 +45,10 @@ export class Key implements Identity {
     )
   }
 
-  /** Whether a secret is that of a key. Takes as long when there is no key. */
+  /** Returns whether a secret is that of a key. Takes the same time if there is no key. */
   static opens(key: Key | undefined, secret: string): boolean {
-    // As hashSecret does it. A digest as a text costs a quarter of one as a new buffer, and each call pays for one.
+    // The same hash as hashSecret. A digest as a string costs a quarter of one as a new buffer. Each call needs one.
     digest.write(hash("sha256", secret, "binary"), "binary")
-    return timingSafeEqual(digest, key === undefined ? nobodys : key.#secretHash)
+    return timingSafeEqual(digest, key === undefined ? unknownHash : key.#secretHash)
   }
 }

@@ -9,7 +9,7 @@ import type { ApiKeyStore, Store } from "../store/store.js"
 import { hashSecret, type KeyParts, newKey } from "./api-key.js"
 import { type Keyring, openKeyring } from "./keyring.js"
 
-// A keyring over a real store that counts what it is asked.
+// A keyring over a real store that counts its reads.
 describe.each(databaseTargets())("a keyring on %s", (target) => {
   let tables: StoreDatabase
   let store: Store
@@ -54,7 +54,7 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
     await tables.drop()
   })
 
-  test("a key is looked up once, by however many calls at once, and then known", async () => {
+  test("a key is looked up once for any number of concurrent calls, and then kept", async () => {
     const { id } = await create()
     expect(keyring.get(id)).toBeUndefined()
     const found = await Promise.all(Array.from({ length: 50 }, () => keyring.seek(id)))
@@ -63,19 +63,19 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
     expect(asked.lookups).toBe(1)
   })
 
-  test("an id of nobody is looked up once, and then remembered", async () => {
+  test("an unknown id is looked up once, and then cached", async () => {
     const { id } = newKey()
     for (let count = 0; count < 50; count++) expect(await keyring.seek(id)).toBeUndefined()
     expect(asked.lookups).toBe(1)
   })
 
-  test("ids at random cost no more than so many lookups a second; a new key among them is found with the next list", async () => {
+  test("random ids cost a limited number of lookups; a new key among them is found with the next list", async () => {
     const start = performance.now()
     const strangers = Promise.allSettled(Array.from({ length: 900 }, () => keyring.seek(newKey().id)))
     const { id } = await create()
     const { lists } = asked
     await until(() => keyring.get(id) !== undefined)
-    // The next but one if the next was already asked for.
+    // The list after the next one, if the next read had already begun.
     expect(asked.lists).toBeLessThanOrEqual(lists + 2)
     const ends = (await strangers).map((one) => (one.status === "fulfilled" ? one.value : one.reason.reason))
     expect(new Set(ends)).toEqual(new Set([undefined, "OVERLOADED"]))
@@ -83,21 +83,21 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
     expect(asked.lookups).toBeLessThanOrEqual(20 * seconds)
   })
 
-  test("no more than so many wait for a list: who comes then may come again", async () => {
+  test("a limited number of calls wait for a list; further calls are told to retry", async () => {
     const many = await Promise.allSettled(Array.from({ length: 2_000 }, () => keyring.seek(newKey().id)))
     const rejected = many.filter((one) => one.status === "rejected").map(({ reason }) => reason)
     expect(rejected.length).toBeGreaterThan(1_900)
     for (const one of rejected) expect(one).toMatchObject({ reason: "OVERLOADED", retryAfterMs: 2_000 })
   })
 
-  test("what is revoked or has expired is not found", async () => {
+  test("a revoked or expired key is not found", async () => {
     const [revoked, expired] = [await create(), await create({ expires: new Date(Date.now() - 1) })]
     await store.apiKeys.revoke({}, revoked.id, new Date())
     expect(await keyring.seek(revoked.id)).toBeUndefined()
     expect(await keyring.seek(expired.id)).toBeUndefined()
   })
 
-  test("the certificate of a key finds it", async () => {
+  test("a key is found by the name of its certificate", async () => {
     const { id } = await create({ certificateName: "DNS:app.internal" })
     await keyring.seek(id)
     expect(await keyring.ofCertificate(["DNS:other.internal", "DNS:app.internal"])).toMatchObject({ keyId: id })
@@ -105,7 +105,7 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
     expect(await keyring.ofCertificate([])).toBeUndefined()
   })
 
-  test("without the database no key is valid after 4.5 s, and nobody is told that one is not", async () => {
+  test("without the database no key is valid after 4.5 s, and none is reported as invalid", async () => {
     const { id } = await create({ certificateName: "DNS:app.internal" })
     await keyring.seek(id)
     isDown = true

@@ -4,15 +4,15 @@ import type { ApiKeyStore } from "../store/store.js"
 import type { ApiKey } from "../store/types.js"
 import { Key } from "./key.js"
 
-/** The keys that calls are checked against, in memory. A key in it may have expired; none in it is revoked. */
+/** The keys that calls are checked against, in memory. A key may have expired; none was revoked when it was read. */
 export interface Keyring {
-  /** The key with an id, if it is known and what is known of it is fresh. */
+  /** Returns the key with an id, if it is in memory and was read recently enough. */
   get(id: string): Key | undefined
-  /** The same for one that `get` does not give: asks the database, as often as that may be asked. */
+  /** Returns a key that `get` does not find. It looks the key up in the database, within the limit for lookups. */
   seek(id: string): Promise<Key | undefined>
-  /** The key that goes with one of the names of a certificate. */
+  /** Returns the key that belongs to one of the names of a certificate. */
   ofCertificate(names: readonly string[]): Promise<Key | undefined> | Key | undefined
-  /** Replaces the keys that were given beside those of the database. */
+  /** Replaces the keys of the configuration, which are used in addition to those of the database. */
   give(keys: readonly Key[]): void
   stop(): void
 }
@@ -26,33 +26,35 @@ export interface KeyringOptions {
 
 interface Held {
   key: Key
-  /** When the database was asked that last said so. */
+  /** When the read began that found the key last. */
   asOf: number
 }
 
-/** How often the database is asked for all valid keys, in milliseconds, and sooner if that failed. */
+/** The interval between reads of all valid keys, in milliseconds, and the shorter one after a failure. */
 const everyMs = 2_000
 const againMs = 1_000
-/** How long it may take to answer: what it does not say in time is known to be amiss before what it said grows old. */
+/** The timeout of a read, in milliseconds. It is so short that a failure is noticed before the last result expires. */
 const patienceMs = 2_000
-/** How long the answer counts. A revoked key lets nobody in after 5 seconds; what is over is for the call itself. */
+/** How long a result is valid, in ms: the 5 s after which a revoked key is rejected, less the duration of a call. */
 const freshMs = 4_500
 /**
- * How many unknown ids are looked up in a second, and how many calls with others wait for the next list: few, because
- * they count as active calls while they wait, and must not make the service look slow to those whose keys it knows.
+ * The largest number of unknown ids that are looked up per second, and of calls with further unknown ids that wait for
+ * the next list. Few may wait: they count as active calls, and must not make the service look slow to callers with
+ * known keys.
  */
 const lookupsPerSecond = 20
 const maxWaiting = 8
-/** How long an id that no valid key has is remembered, in milliseconds. */
+/** How long an id without a valid key is cached, in milliseconds. */
 const absentMs = 2_000
 
 /**
- * Reads the valid keys of the database again and again, and is ready when it has tried once. Throws never: without an
- * answer of the database its keys are neither valid nor invalid, and DATABASE_UNAVAILABLE is what every call gets.
+ * Reads the list of valid keys from the database at regular intervals. Resolves after the first attempt and never
+ * throws: while the database does not answer, its keys are neither valid nor invalid, and every call gets
+ * DATABASE_UNAVAILABLE.
  *
- * An id that is not in the list is looked up by itself, so that a new key works at once. Whoever tries ids at random
- * costs the database no more than 20 lookups a second: a few beyond wait for the next list, which costs nothing, and
- * the rest are OVERLOADED and may come again when it is there.
+ * An id that is not in the list is looked up individually, so that a new key works at once. A client that tries random
+ * ids costs the database at most 20 lookups per second. A few further calls wait for the next list, which costs nothing
+ * more. The rest fail with OVERLOADED, and may retry when that list has been read.
  */
 export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Promise<Keyring> {
   let given = new Map<string, Key>()
@@ -62,12 +64,12 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
   const absent = new Map<string, number>()
   let lookups = { second: 0, count: 0 }
   let waiting = 0
-  /** Settles with the list that is asked for next. */
+  /** Settles when the next read of the list ends. */
   let next = promised()
-  /** When the list was asked for that is the newest. */
+  /** When the read of the newest list began. */
   let listAsOf = Number.NEGATIVE_INFINITY
-  /** Why there is no newer list. */
-  let trouble: unknown
+  /** The error of the last read of the list; undefined if it succeeded. */
+  let lastError: unknown
   let timer: NodeJS.Timeout | undefined
   let stopped = false
 
@@ -83,7 +85,7 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
   const hold = (keys: readonly ApiKey[], asOf: number): void => {
     const now = new Map<string, Held>()
     for (const key of keys) now.set(key.id, { key: new Key(key), asOf })
-    // Found by themselves since the list was asked for.
+    // Keeps the keys that were looked up since the read of the list began.
     for (const [id, one] of held) if (one.asOf > asOf && !now.has(id)) now.set(id, one)
     held = now
     tidy()
@@ -105,19 +107,19 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
     try {
       hold(await inTime((signal) => apiKeys.listValid({ signal }, new Date())), asked)
       listAsOf = asked
-      if (trouble !== undefined) log.info("the API keys can be read again")
-      trouble = undefined
+      if (lastError !== undefined) log.info("the API keys can be read again")
+      lastError = undefined
       settled.resolve()
     } catch (error) {
-      if (trouble === undefined && !stopped) {
+      if (lastError === undefined && !stopped) {
         const what = "the API keys cannot be read: those of the database let nobody in until they can"
         log.error({ err: error, in_ms: freshMs }, what)
       }
-      trouble = error
+      lastError = error
       settled.reject(unavailable(error))
     }
     if (stopped) return
-    timer = setTimeout(list, trouble === undefined ? Math.max(everyMs - (clock() - asked), 0) : againMs)
+    timer = setTimeout(list, lastError === undefined ? Math.max(everyMs - (clock() - asked), 0) : againMs)
     timer.unref()
   }
 
@@ -137,7 +139,7 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
     const row = await inTime((signal) => apiKeys.get({ signal }, id))
     if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) {
       absent.set(id, clock() + absentMs)
-      // Kept by a list that is older than this answer.
+      // Removes a key of a list that is older than this result.
       if ((held.get(id)?.asOf ?? asked) <= asked) held.delete(id)
       return undefined
     }
@@ -154,8 +156,8 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
   }
 
   const seek = async (id: string): Promise<Key | undefined> => {
-    // Known before the list grew old, or perhaps only since: in an outage nobody waits to hear of it.
-    if (trouble !== undefined && !isFresh(listAsOf)) throw unavailable(trouble)
+    // The key may be known from an expired list, or be new. In an outage the call fails at once instead of waiting.
+    if (lastError !== undefined && !isFresh(listAsOf)) throw unavailable(lastError)
     const until = absent.get(id)
     if (until !== undefined && until >= clock()) return undefined
     const asking = sought.get(id)
@@ -178,7 +180,7 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
         const id = certificates.get(name)
         if (id !== undefined) return get(id) ?? seek(id)
       }
-      if (trouble !== undefined && !isFresh(listAsOf)) throw unavailable(trouble)
+      if (lastError !== undefined && !isFresh(listAsOf)) throw unavailable(lastError)
       return undefined
     },
     give(keys) {
@@ -197,14 +199,14 @@ function unavailable(cause: unknown): Failure {
   return new Failure("DATABASE_UNAVAILABLE", { cause })
 }
 
-/** A promise that nobody has to wait for. */
+/** Creates a promise whose rejection may stay unhandled. */
 function promised() {
   const one = Promise.withResolvers<void>()
   one.promise.catch(() => {})
   return one
 }
 
-/** Gives up what has no answer in time: its place in the queue is free then, and a statement that hangs is left alone. */
+/** Reads with a timeout, which releases the place in the queue. A statement that hangs is abandoned. */
 async function inTime<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const abort = new AbortController()

@@ -4,12 +4,12 @@ import { Failure } from "../rpc/errors.js"
 import type { Identity } from "../rpc/identity.js"
 import { isOwnMethod, ownMethods } from "../rpc/own-methods.js"
 
-/** Methods that ask for this one are open to every key. */
+/** The scope of methods that are open to every key. */
 export const anyScope = "any"
 
 /**
- * The scope that a method asks for, as the schema says; undefined for one that is open to everybody, as those of health
- * and reflection are. Throws for a method of ours that does not say.
+ * Returns the scope that a method requires according to the schema; undefined for a method that is open to all clients,
+ * as those of health and reflection are. Throws for a method of the schema that declares no scope.
  */
 export function scopeOf(method: DescMethod): string | undefined {
   const scope = getOption(method, scopeOption)
@@ -26,12 +26,12 @@ export function requireScope(identity: Identity | undefined, scope: string): voi
   throw new Failure("SCOPE_MISSING", { metadata: { scope }, message: `the API key lacks the scope ${scope}` })
 }
 
-/** Every scope that a key can have, beside `all`. */
+/** Every scope that a key can have, besides `all`. */
 export const scopes: readonly string[] = [...new Set(ownMethods.map((method) => getOption(method, scopeOption)))]
   .filter((scope) => scope !== anyScope && scope !== "")
   .sort()
 
-/** The first of the scopes that no method asks for, or that there are none; undefined if all are known. */
+/** Returns the first scope that no method requires, an empty text for an empty list, or undefined if all are known. */
 export function unknownScope(wanted: readonly unknown[]): string | undefined {
   if (wanted.length === 0) return ""
   const unknown = wanted.find((scope) => scope !== "all" && !scopes.includes(scope as string))

@@ -4,21 +4,22 @@ import { isKeyId } from "./api-key.js"
 import { certificateNameForm, isKeyName, parseDate, tenantName } from "./key-fields.js"
 import { scopes, unknownScope } from "./scopes.js"
 
-/** A key as it was given in the configuration. */
+/** A key from the configuration. */
 export type StaticKey = Omit<ApiKey, "created" | "revoked">
 
 const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateName", "expires"]
 
 /**
- * Reads a JSON list of keys: `[{ "id", "name", "tenant"?, "scopes": […], "secretSha256"?, "certificateName"?,
- * "expires"? }]`, at least one of `secretSha256` (hexadecimal) and `certificateName` in each. Throws InvalidValueError.
+ * Parses a JSON list of keys:
+ * `[{ "id", "name", "tenant"?, "scopes": […], "secretSha256"?, "certificateName"?, "expires"? }]`. Each needs at least
+ * one of `secretSha256` (hexadecimal) and `certificateName`. Throws InvalidValueError.
  */
 export function parseStaticKeys(text: string): StaticKey[] {
   let entries: unknown
   try {
     entries = JSON.parse(text)
   } catch {
-    // The words of JSON.parse quote the text.
+    // The error message of JSON.parse quotes the text.
     throw new InvalidValueError("must be a list in JSON")
   }
   if (!Array.isArray(entries)) throw new InvalidValueError("must be a list in JSON")
@@ -34,7 +35,7 @@ function readEntry(entry: unknown, index: number): StaticKey {
   const broken = (field: string, rule: string) => new InvalidValueError(`[${index}]${field}: ${rule}`)
   if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw broken("", "must be an object")
   const given = entry as Record<string, unknown>
-  // Whoever wrote a field meant something by it, such as an end.
+  // An unknown field is rejected, because its author meant something by it, such as an expiry.
   const unknown = Object.keys(given).findIndex((field) => !fields.includes(field))
   if (unknown >= 0) throw broken("", `the fields are ${fields.join(", ")}, and field ${unknown + 1} is none of them`)
   const { id, name, tenant = "default", scopes: wanted, secretSha256, certificateName, expires } = given

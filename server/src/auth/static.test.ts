@@ -4,10 +4,10 @@ import { parseStaticKeys } from "./static-keys.js"
 import { parseTenantSecrets } from "./tenant-secrets.js"
 
 const entry = { id: "0123456789abcdef", name: "app", scopes: ["users:read"], secretSha256: "0".repeat(64) }
-// What must not be repeated, as it may be a secret in the wrong place.
+// A value that errors must not contain, because it may be a misplaced secret.
 const canary = "hunter2"
 
-/** What is said of a text that breaks a rule. */
+/** Returns the error message for a text that violates a rule. */
 function complaint(parse: () => unknown): string {
   try {
     parse()
@@ -17,8 +17,8 @@ function complaint(parse: () => unknown): string {
   return "nothing"
 }
 
-describe("keys that are given", () => {
-  test("are read, with a tenant and an end or without", () => {
+describe("configured keys", () => {
+  test("are parsed, with or without a tenant and an expiry", () => {
     const full = { ...entry, id: "f".repeat(16), tenant: "acme", certificateName: "DNS:a.b", expires: "2030-01-31" }
     const [one, other] = parseStaticKeys(JSON.stringify([entry, full]))
     expect(one).toMatchObject({ id: entry.id, tenant: "default", scopes: ["users:read"], secretHash: Buffer.alloc(32) })
@@ -53,7 +53,7 @@ describe("keys that are given", () => {
     ["expires", "2030-02-31T00:00:00", "[1].expires: must be a date in ISO 8601"],
     ["expires", 1, "[1].expires: must be a date in ISO 8601"],
     [canary, 1, "[1]: the fields are id, name, tenant, scopes, secretSha256, certificateName, expires, and field 5"],
-  ])("a wrong %s is named by its index and its rule, and not repeated", (field, value, rule) => {
+  ])("the error for a wrong %s has its index and rule, and not its value", (field, value, rule) => {
     const other = { ...entry, id: "f".repeat(16), [field]: value }
     const said = complaint(() => parseStaticKeys(JSON.stringify([entry, other])))
     expect(said.slice(0, rule.length)).toBe(rule)
@@ -63,7 +63,7 @@ describe("keys that are given", () => {
 
 describe("secrets of tenants", () => {
   const secret = "s".repeat(32)
-  test("are read, the newest first", () => {
+  test("are parsed, the newest first", () => {
     const given = JSON.stringify({ acme: [secret, `${secret}2`], "b-2": [secret] })
     expect([...parseTenantSecrets(given, { short: false })]).toEqual([
       ["acme", [secret, `${secret}2`]],
@@ -81,7 +81,7 @@ describe("secrets of tenants", () => {
     [`{"acme": []}`, "acme: must be a list of secrets"],
     [`{"acme": ["${secret}", "${canary}"]}`, "acme[1]: must have 32 bytes or more"],
     [`{"acme": ["${secret}", 12345]}`, "acme[1]: must be a text"],
-  ])("%s is named by its tenant and its rule, and not repeated", (text, rule) => {
+  ])("the error for %s has its tenant and rule, and not its value", (text, rule) => {
     const said = complaint(() => parseTenantSecrets(text, { short: false }))
     expect(said.slice(0, rule.length)).toBe(rule)
     expect(said).not.toContain(canary)

@@ -2,12 +2,13 @@ import { subject as subjectOption, told as toldOption } from "@authwire/proto"
 import { type DescMessage, type DescMethod, getOption, type Message } from "@bufbuild/protobuf"
 import { hashSecret } from "./api-key.js"
 
-/** Finds whose data a call is about: a user, or several; undefined where a message does not say. */
+/** Returns the id of the user that a call is about, or several ids; undefined if the message has none. */
 export type Subject = (message: Message) => string | readonly string[] | undefined
 
 /**
- * Where the request or, if it has no such field, the answer of a method says whose data it is about (option `subject`);
- * undefined for a method that is about nobody. Throws if the option names a field that is in neither.
+ * Returns where the user that a call is about is named (option `subject`): in the request or, if it has no such field,
+ * in the response. Returns undefined for a method that is about no user. Throws if the option names a field that is in
+ * neither.
  */
 export function subjectOf(method: DescMethod): { in: "request" | "answer"; find: Subject } | undefined {
   const path = getOption(method, subjectOption)
@@ -16,15 +17,15 @@ export function subjectOf(method: DescMethod): { in: "request" | "answer"; find:
   return { in: where, find: (message) => textsOf(find(message)) }
 }
 
-/** What else the audit log says of a call (option `told`), by the name that it has there. */
+/** A further field of a call's entry in the audit log (option `told`). */
 export interface Told {
   in: "request" | "answer"
   name: string
-  /** A text is shown as a subject is, a number as it is; undefined where the message has none, or 0. */
+  /** Returns a text as `shownSubject` does, a number unchanged, and undefined for no value or 0. */
   find(message: Message): string | number | undefined
 }
 
-/** What else the audit log says of the calls of a method. Throws if the option names a field that is nowhere. */
+/** Returns the further audit log fields of a method. Throws if the option names a field that does not exist. */
 export function toldOf(method: DescMethod): Told[] {
   return getOption(method, toldOption).map((path) => {
     const { in: where, find } = pathOf(method, path)
@@ -59,12 +60,12 @@ function shown(value: unknown): string | number | undefined {
   return number === 0 ? undefined : number
 }
 
-/** How a subject stands in the log: an id may be an e-mail address, and what could be one is only shown by its hash. */
+/** Returns the form of a subject in the log. An id that could be an e-mail address is replaced by its hash. */
 export function shownSubject(id: string): string {
   return /^[A-Za-z0-9_.:-]{1,128}$/.test(id) ? id : `sha256:${hashSecret(id).toString("hex").slice(0, 16)}`
 }
 
-/** The path as messages have it; undefined if it leads nowhere. A Struct may have any property. */
+/** Converts a path to property names of messages; undefined if it does not exist. A Struct may have any property. */
 function localPath(message: DescMessage, [name, ...rest]: string[]): string[] | undefined {
   const field = message.fields.find((one) => one.name === name)
   if (field === undefined) return undefined

@@ -5,16 +5,16 @@ import { tenantName } from "./key-fields.js"
 const minBytes = 32
 
 /**
- * Reads the secrets of tenants, `{"acme": ["newest", "older"]}`, at least one of each. Throws InvalidValueError.
+ * Parses the secrets of tenants, `{"acme": ["newest", "older"]}`, at least one per tenant. Throws InvalidValueError.
  *
- * @param options.short whether secrets may be short, as when one develops
+ * @param options.short whether short secrets are allowed, as in development
  */
 export function parseTenantSecrets(text: string, options: { short: boolean }): ReadonlyMap<string, readonly string[]> {
   let given: unknown
   try {
     given = JSON.parse(text)
   } catch {
-    // The words of JSON.parse quote the text.
+    // The error message of JSON.parse quotes the text.
     throw new InvalidValueError("must be an object in JSON")
   }
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
@@ -22,7 +22,7 @@ export function parseTenantSecrets(text: string, options: { short: boolean }): R
   }
   const secrets = new Map<string, readonly string[]>()
   for (const [index, [tenant, list]] of Object.entries(given).entries()) {
-    // What is not the name of a tenant may be a secret in the wrong place.
+    // An invalid name may be a misplaced secret, so the error does not contain it.
     if (!tenantName.test(tenant)) throw new InvalidValueError(`name ${index + 1}: must match ${tenantName.source}`)
     if (tenant === "default") throw new InvalidValueError("default: has the secrets of AUTH_SECRET, and none here")
     if (!Array.isArray(list) || list.length === 0) throw new InvalidValueError(`${tenant}: must be a list of secrets`)

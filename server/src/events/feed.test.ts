@@ -14,7 +14,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
   let store: Store
   let other: Store
   const feeds: EventFeed[] = []
-  /** Long rests: only what is asked for is read. */
+  /** Long pauses, so that reads happen only on request. */
   const slow = { pollMs: 600_000 }
   const open = (options: Partial<Parameters<typeof eventFeed>[0]> = {}) => {
     const feed = eventFeed({ events: store.events, ...options })
@@ -32,20 +32,20 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
   })
   afterAll(() => database.drop())
 
-  /** Notes what it is told. */
+  /** Creates a subscriber that records its calls. */
   const listener = (wanted: { tenant?: string; kinds?: ReadonlySet<EventKind> } = {}) => {
-    const told: StoredEvent[] = []
+    const delivered: StoredEvent[] = []
     const positions: FeedPosition[] = []
     const resets: FeedPosition[] = []
     return {
-      told,
+      delivered,
       positions,
       resets,
-      ids: () => told.map(({ userId }) => userId),
+      ids: () => delivered.map(({ userId }) => userId),
       subscriber: {
         ...wanted,
         onEvents(events: readonly StoredEvent[], position: FeedPosition) {
-          told.push(...events)
+          delivered.push(...events)
           positions.push(position)
         },
         onReset: (position: FeedPosition) => void resets.push(position),
@@ -53,7 +53,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     }
   }
 
-  test("tells each subscriber, once and in order, what it wants of what was committed since it came", async () => {
+  test("delivers to each subscriber, once and in order, the matching events since it subscribed", async () => {
     const feed = open()
     const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
     await store.users.create(one, newUser({ id: "before" }))
@@ -66,18 +66,18 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     )
     for (const n of range(4)) await other.users.create(n % 2 ? one : two, newUser({ id: `${n}` }))
     await other.users.delete(two, "0")
-    await until(async () => all.told.length === 5)
+    await until(async () => all.delivered.length === 5)
     expect(all.ids()).toEqual(["0", "1", "2", "3", "0"])
     expect(ofOne.ids()).toEqual(["1", "3"])
-    for (const { told } of [deleted, deletedOfAll])
-      expect(told).toMatchObject([{ kind: "user.deleted", userId: "0", ...two }])
+    for (const { delivered } of [deleted, deletedOfAll])
+      expect(delivered).toMatchObject([{ kind: "user.deleted", userId: "0", ...two }])
     for (const subscription of subscriptions) subscription.end()
     await other.users.create(one, newUser())
     await feed.flush()
-    expect(all.told).toHaveLength(5)
+    expect(all.delivered).toHaveLength(5)
   })
 
-  test("tells how far it has come when there is nothing new", async () => {
+  test("reports its position when there is nothing new", async () => {
     const feed = open({ pollMs: 1 })
     const some = listener({ tenant: newId() })
     const { start } = await feed.subscribe(some.subscriber)
@@ -94,7 +94,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     }
   })
 
-  test("flush: all that was committed before it has been told, also what another process has written", async () => {
+  test("flush delivers everything that was committed before it, including writes of another process", async () => {
     const feed = open(slow)
     const some = listener()
     await feed.subscribe(some.subscriber)
@@ -103,15 +103,15 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
       users.map(async (user, n) => {
         await (n % 2 ? store : other).users.create({ tenant: "t" }, user)
         const sequence = await feed.flush()
-        const found = some.told.find(({ userId }) => userId === user.id)
+        const found = some.delivered.find(({ userId }) => userId === user.id)
         expect(found?.sequence).toBeLessThanOrEqual(sequence)
         expect(some.positions.at(-1)?.sequence).toBeGreaterThanOrEqual(sequence)
       }),
     )
-    expect(some.told).toHaveLength(50)
+    expect(some.delivered).toHaveLength(50)
   })
 
-  test("flush without subscribers gives sequences alone", async () => {
+  test("flush without subscribers only assigns sequences", async () => {
     const feed = open(slow)
     await store.users.create({ tenant: "t" }, newUser())
     const sequence = await feed.flush()
@@ -119,7 +119,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     expect(await other.events.sequence({})).toBe(sequence)
   })
 
-  test("reads on, from where it was, once the database answers again", async () => {
+  test("continues from its position once the database answers again", async () => {
     let fails = false
     const events: EventStore = {
       ...store.events,
@@ -137,12 +137,12 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     await expect(feed.flush()).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
     await other.users.create({ tenant: some.subscriber.tenant as string }, newUser({ id: "meanwhile" }))
     fails = false
-    await until(async () => some.told.length > 0)
+    await until(async () => some.delivered.length > 0)
     expect(some.ids()).toEqual(["meanwhile"])
     expect([some.resets.length, failures.length]).toEqual([0, 1])
   })
 
-  test("who comes during a read that began for others is told nothing from before it came", async () => {
+  test("a subscriber that comes during a read gets no events from before it came", async () => {
     const held = Promise.withResolvers<void>()
     let isReading = false
     const events: EventStore = {
@@ -166,7 +166,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     held.resolve()
     await Promise.all(flushed)
     await feed.flush()
-    expect(some.told).toEqual([])
+    expect(some.delivered).toEqual([])
     expect(some.positions.length).toBeGreaterThan(1)
     for (const [n, { sequence, asOf }] of some.positions.entries()) {
       const before = some.positions[n - 1] ?? start
@@ -175,7 +175,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     }
   })
 
-  test("tells when the database is another one", async () => {
+  test("reports that the database is another one", async () => {
     let back = 0
     const events: EventStore = {
       ...store.events,
@@ -191,10 +191,10 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
   })
 
   test.each([
-    ["goes on where nothing was cleaned away", 0, "same", 0],
-    ["tells when some were cleaned away that it has not read", 1, "same", 1],
-    ["tells when the database is another one with as many events", 0, "other", 1],
-  ])("after a time in which it could not read it %s", async (_, more, name, resets) => {
+    ["continues if no events were deleted", 0, "same", 0],
+    ["reports that unread events were deleted", 1, "same", 1],
+    ["reports that the database is another one with as many events", 0, "other", 1],
+  ])("after a time without reads it %s", async (_, more, name, resets) => {
     let isLater = false
     const events: EventStore = {
       ...store.events,
@@ -218,7 +218,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     expect(some.ids()).toEqual(resets === 0 ? ["later"] : [])
   })
 
-  test("who stays hears on when another one ends", async () => {
+  test("a subscriber still gets events when another one has ended", async () => {
     const feed = open(slow)
     const [one, two] = [listener(), listener()]
     const first = await feed.subscribe(one.subscriber)
@@ -230,7 +230,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     expect([one.ids(), two.ids()]).toEqual([[], ["later"]])
   })
 
-  test.each([999, 1_000, 1_001, 2_000, 2_001])("tells all of %i events that came at once", async (count) => {
+  test.each([999, 1_000, 1_001, 2_000, 2_001])("delivers all of %i events that came at once", async (count) => {
     let last = 0
     const all = range(count).map((n) => ({ sequence: n + 1, userId: `${n}`, created: new Date() }) as StoredEvent)
     const events = {
@@ -244,7 +244,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     await feed.flush()
     last = count
     expect(await feed.flush()).toBe(count)
-    expect(some.told).toEqual(all)
+    expect(some.delivered).toEqual(all)
     expect(some.positions.at(-1)?.sequence).toBe(count)
   })
 

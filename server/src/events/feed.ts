@@ -3,84 +3,87 @@ import type { EventStore } from "../store/store.js"
 import type { EventKind, StoredEvent } from "../store/types.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
 
-/** Up to where events have been told. */
+/** The position up to which events have been delivered. */
 export interface FeedPosition {
-  /** All events with this sequence or a lower one have been told. */
+  /** All events with this sequence or a lower one have been delivered. */
   readonly sequence: number
   /**
-   * A moment of `performance.now()` of this process: whatever was committed before it, by whichever process, has a sequence
-   * that is not higher.
+   * A time of `performance.now()` of this process. Everything that any process committed before it has this sequence or
+   * a lower one.
    */
   readonly asOf: number
 }
 
-/** Who wants to hear of events. What it is told it must take at once: it is called between two reads of the database. */
+/** A subscriber to events. Its callbacks must return at once, because they run between two reads of the database. */
 export interface FeedSubscriber {
-  /** Only events of this tenant. Default: of all. */
+  /** Only events of this tenant. Default: of all tenants. */
   readonly tenant?: string | undefined
-  /** Only events of these kinds. Default: of all. */
+  /** Only events of these kinds. Default: of all kinds. */
   readonly kinds?: ReadonlySet<EventKind> | undefined
   /**
-   * Called after each read of the database, some 20 times a second: also when there is nothing new. That is a checkpoint, of
-   * which the position tells how far it goes.
+   * Called after each read of the database, about 20 times per second. Without new events the call is a checkpoint,
+   * which reports only the position.
    *
-   * @param events those that are wanted and have not been told before, in their order.
+   * @param events the new events that match the filters, in their order.
    */
   onEvents(events: readonly StoredEvent[], position: FeedPosition): void
-  /** Some events were not told, and will not be: they are cleaned away, or the database is another one. It goes on from here. */
+  /**
+   * Called when some events were not and will not be delivered, because they were deleted or the database is another
+   * one. Delivery continues after `position`.
+   */
   onReset(position: FeedPosition): void
 }
 
 export interface Subscription {
-  /** The events that follow this position are told. */
+  /** The events after this position are delivered. */
   readonly start: FeedPosition
-  /** Nothing is told any more. May be called more than once. */
+  /** Ends the delivery. May be called more than once. */
   end(): void
 }
 
-/** Hears what a feed does. */
+/** Observes a feed. */
 export interface FeedObserver {
-  /** How many subscribers there are. */
+  /** Records the current number of subscribers. */
   subscribers(count: number): void
-  /** Events were read. `lagMs` is the time since the first of them was written, by the clocks of two processes. */
+  /** Records a read of events. `lagMs`: the time since the first one was written, by the clocks of two processes. */
   read(count: number, lagMs: number): void
 }
 
 /**
- * Reads the events of the database once for all who want them in this process: those of all tenants, in their order, each
- * exactly once. It reads on while anybody subscribes.
+ * Reads the events of the database once for all subscribers in this process: those of all tenants, in their order, each
+ * exactly once. It reads while there are subscribers.
  */
 export interface EventFeed {
-  /** Throws what the store throws. */
+  /** Adds a subscriber. Throws what the store throws. */
   subscribe(subscriber: FeedSubscriber): Promise<Subscription>
   /**
-   * Reads now. Everything that was committed before the call, by whichever process, has been told then, and has the sequence
-   * that it resolves to or a lower one. Throws what the store throws.
+   * Reads now. When it resolves, everything that any process committed before the call has been delivered, and has the
+   * returned sequence or a lower one. Throws what the store throws.
    */
   flush(): Promise<number>
-  /** Ends the reading. Never throws. */
+  /** Stops reading. Never throws. */
   stop(): Promise<void>
 }
 
 export interface EventFeedOptions {
   events: Pick<EventStore, "sequence" | "read" | "history">
-  /** Called when the events cannot be read, once until they can be again. */
+  /** Called when the events cannot be read, once until a read succeeds again. */
   onFailure?: ((error: unknown) => void) | undefined
   observer?: FeedObserver | undefined
-  /** How long it rests between two reads, in milliseconds. Default 50. */
+  /** The pause between two reads, in milliseconds. Default: 50. */
   pollMs?: number | undefined
 }
 
-/** How many events one statement reads. */
+/** The largest number of events that one statement reads. */
 const eventsAtOnce = 1000
 
-/** How many times as long as a read took it rests at least: calls have the database for most of the time. */
-const restFactor = 2
+/** The shortest pause, as a multiple of the last read's duration, so that calls have the database most of the time. */
+const pauseFactor = 2
 
-/** The longest rest while the database fails, in milliseconds. */
-const maxRestMs = 1000
+/** The longest pause while the database fails, in milliseconds. */
+const maxPauseMs = 1000
 
-/** What has not been read for so long, in milliseconds, may have been cleaned away. */
+/** The time without a read after which unread events may have been deleted, in milliseconds. */
 const staleMs = 30_000
 
 export function eventFeed(options: EventFeedOptions): EventFeed {
@@ -89,11 +92,11 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   const stopping = new AbortController()
   const { signal } = stopping
   let history: string | undefined
-  /** Undefined while nobody subscribes. */
+  /** Undefined while there are no subscribers. */
   let position: FeedPosition | undefined
   let running: Promise<void> | undefined
 
-  const tell = (found: readonly StoredEvent[], at: FeedPosition) => {
+  const deliver = (found: readonly StoredEvent[], at: FeedPosition) => {
     position = at
     for (const subscriber of subscribers) {
       const { tenant, kinds } = subscriber
@@ -110,8 +113,8 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
     for (const subscriber of subscribers) subscriber.onReset(at)
   }
 
-  /** Whether nothing has been cleaned away, and nothing replaced, that follows the position. */
-  async function goesOn({ sequence, asOf }: FeedPosition, last: number, now: number): Promise<boolean> {
+  /** Returns whether all events after the position still exist, in the same database. */
+  async function isContinuous({ sequence, asOf }: FeedPosition, last: number, now: number): Promise<boolean> {
     if (last < sequence) return false
     if (now - asOf < staleMs) return true
     const { id, before } = await events.history({ signal })
@@ -124,7 +127,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
     const asOf = performance.now()
     const last = await events.sequence({ signal })
     if (position === undefined) return last
-    if (!(await goesOn(position, last, asOf))) {
+    if (!(await isContinuous(position, last, asOf))) {
       reset({ sequence: last, asOf })
       return last
     }
@@ -132,18 +135,18 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
       const from: FeedPosition = position
       const after = from.sequence
       const found = after < last ? await events.read({ signal }, { after, limit: eventsAtOnce }) : []
-      // All have gone meanwhile, and others have come.
+      // Meanwhile all subscribers have left, and new ones have come.
       if (position !== from) continue
       const [first, lastFound] = [found[0], found.at(-1)]
       if (first !== undefined) observer?.read(found.length, Math.max(0, Date.now() - first.created.getTime()))
       if (found.length < eventsAtOnce) {
-        // Who has come since this read began may have begun further on.
+        // Subscribers that came after the start of this read may have set a later position.
         const sequence = Math.max(after, last, lastFound?.sequence ?? 0)
-        tell(found, { sequence, asOf: Math.max(asOf, from.asOf) })
+        deliver(found, { sequence, asOf: Math.max(asOf, from.asOf) })
         return last
       }
-      // More follow: that all is told that was committed by now cannot be said yet.
-      tell(found, { sequence: lastFound?.sequence ?? after, asOf: from.asOf })
+      // More events follow, so `asOf` must stay: not everything that is committed by now has been delivered.
+      deliver(found, { sequence: lastFound?.sequence ?? after, asOf: from.asOf })
     }
     return last
   }
@@ -163,9 +166,9 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
         if (failures === 1) onFailure?.(error)
       }
       const tookMs = performance.now() - begun
-      const usualMs = Math.max(pollMs, tookMs * restFactor)
-      const restMs = failures === 0 ? usualMs : Math.max(usualMs, Math.min(maxRestMs, pollMs * 2 ** failures))
-      await delay(restMs, undefined, { signal, ref: false }).catch(() => {})
+      const usualMs = Math.max(pollMs, tookMs * pauseFactor)
+      const pauseMs = failures === 0 ? usualMs : Math.max(usualMs, Math.min(maxPauseMs, pollMs * 2 ** failures))
+      await delay(pauseMs, undefined, { signal, ref: false }).catch(() => {})
     }
     running = undefined
   }
@@ -176,7 +179,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
         const asOf = performance.now()
         const last = await events.sequence({ signal })
         const { id } = await events.history({ signal })
-        // Somebody else may have come meanwhile.
+        // Another subscriber may have come meanwhile.
         history ??= id
         position ??= { sequence: last, asOf }
       }

@@ -4,32 +4,32 @@ import type { EventKind, EventPosition, StoredEvent } from "../store/types.js"
 import type { EventFeed, FeedSubscriber } from "./feed.js"
 
 export interface WatchOptions {
-  /** Only what follows it. Default: what is committed from now on. */
+  /** The position after which events are yielded. Default: events that are committed from now on. */
   start?: EventPosition | undefined
   /** Default: all. */
   kinds?: ReadonlySet<EventKind> | undefined
-  /** How long nothing is told before it is told how far it has come, in milliseconds. Default 5,000. */
+  /** The time without an event after which a checkpoint is yielded, in milliseconds. Default: 5,000. */
   checkpointMs?: number | undefined
 }
 
-/** How far a watcher has come, and the event that was there, if there was one. */
+/** A position and the event at it. A checkpoint has no event. */
 export interface Watched {
   readonly position: EventPosition
   readonly event: StoredEvent | undefined
 }
 
-/** How many events wait for a watcher. Beyond them they are forgotten, and read from the table when it comes to them. */
-const mostWaiting = 1000
+/** The size of a watcher's buffer, in events. A buffer that overflows is discarded, and the table is read instead. */
+const maxBuffered = 1000
 
-/** How many events of the table are read at once. */
+/** The largest number of events that one read of the table returns. */
 const pageSize = 200
 
 const defaultCheckpointMs = 5_000
 
 /**
- * The events of the caller's tenant in their order, without an end, and how far it has come: at first, and then whenever there
- * was nothing for a while. From the table up to where the feed has them, then from the feed. Throws CURSOR_EXPIRED when events
- * have been cleaned away that follow where it is, and what the store throws.
+ * Yields the events of the caller's tenant in their order, without an end, and checkpoints: at first, and whenever
+ * there was no event for a while. It reads the table up to the position of the feed, and takes later events from the
+ * feed. Throws CURSOR_EXPIRED when events after the current position have been deleted, and what the store throws.
  */
 export async function* watch(
   { events, feed }: { events: Pick<EventStore, "read" | "history">; feed: EventFeed },
@@ -37,10 +37,10 @@ export async function* watch(
   { start, kinds, checkpointMs = defaultCheckpointMs }: WatchOptions,
 ): AsyncGenerator<Watched, void> {
   const { tenant, signal } = caller
-  let waiting: StoredEvent[] = []
-  /** Events up to there do not wait: the table has them. */
+  let buffer: StoredEvent[] = []
+  /** Events up to this sequence are not in the buffer, and have to be read from the table. */
   let inTable = 0
-  /** All that was committed up to there is among those that wait, or was told, or is in the table. */
+  /** Everything that was committed up to this sequence was yielded, is in the buffer, or is in the table. */
   let known = 0
   let isLost = false
   let wake = () => {}
@@ -49,10 +49,10 @@ export async function* watch(
     kinds,
     onEvents(found, { sequence }) {
       known = sequence
-      if (waiting.length + found.length > mostWaiting) {
-        waiting = []
+      if (buffer.length + found.length > maxBuffered) {
+        buffer = []
         inTable = sequence
-      } else waiting.push(...found)
+      } else buffer.push(...found)
       if (found.length > 0) wake()
     },
     onReset() {
@@ -60,7 +60,7 @@ export async function* watch(
       wake()
     },
   }
-  const rest = () =>
+  const pause = () =>
     new Promise<void>((resolve) => {
       const over = () => {
         clearTimeout(timer)
@@ -89,11 +89,11 @@ export async function* watch(
       while (after < inTable) {
         const upTo = inTable
         const page = await events.read(caller, { after, limit: pageSize, tenant })
-        // Asked afterwards: what was cleaned away before the page was read is known by now.
+        // Read after the page, so that it includes every deletion that happened before the page was read.
         const { id, before } = await events.history(caller)
         if (id !== now.id || after < before) throw cursorExpired()
         for (const event of page) {
-          // Those from here on wait already.
+          // The following events are already in the buffer.
           if (event.sequence > upTo) break
           after = event.sequence
           if (kinds?.has(event.kind) ?? true) yield at(after, event)
@@ -103,17 +103,17 @@ export async function* watch(
       }
       signal.throwIfAborted()
       if (isLost) throw cursorExpired()
-      const [next] = waiting
+      const [next] = buffer
       if (next !== undefined) {
-        waiting.shift()
+        buffer.shift()
         if (next.sequence <= after) continue
         after = next.sequence
         yield at(after, next)
         continue
       }
-      await rest()
+      await pause()
       signal.throwIfAborted()
-      if (waiting.length > 0 || after < inTable || isLost) continue
+      if (buffer.length > 0 || after < inTable || isLost) continue
       after = Math.max(after, known)
       yield at(after)
     }

@@ -3,49 +3,49 @@ import { headerValue, maxHeaderBytes } from "./header-value.js"
 import { ownHeaders, type Policy, sessionIdHeader, userIdHeader } from "./policy.js"
 import { asksForPage, type RequestTarget, signInLocation } from "./sign-in.js"
 
-/** A request, as a proxy tells of it. */
+/** A request as a proxy describes it. */
 export interface GatewayRequest extends RequestTarget {
   /** The value of a header, by its lower-case name. */
   header(name: string): string | undefined
-  /** The lower-case names of its headers, as far as the proxy tells them. */
+  /** The lower-case names of its headers, as far as the proxy sends them. */
   readonly headerNames: Iterable<string>
 }
 
-/** What a proxy does with a request. */
+/** The decision on a request. */
 export type Decision = Allowed | Denied
 
-/** It is passed on. */
+/** The proxy forwards the request. */
 export interface Allowed {
   readonly kind: "allowed"
-  /** What the application is told, each in place of what the client has sent by that name. */
+  /** The headers for the application. Each replaces the header of the same name that the client has sent. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** What is removed; none of `headers` is among it. */
+  /** The names of the headers to remove. None of `headers` is among them. */
   readonly removed: readonly string[]
 }
 
-/** It is answered. */
+/** The proxy answers the request itself. */
 export type Denied =
   | { readonly kind: "denied"; readonly status: 401 | 403; readonly reason: string }
   | { readonly kind: "denied"; readonly status: 302; readonly reason: string; readonly location: string }
 
-/** Decides what becomes of a request. */
+/** Decides whether a request is forwarded. */
 export function decide(policy: Policy, request: GatewayRequest, session: RequestSession | null): Decision {
-  const userId = toldValue(session?.userId)
-  // A JWT may name a user by whatever an application has put there: what cannot be told is nobody.
+  const userId = headerText(session?.userId)
+  // An application may put any value into a JWT as the user's id. A value that no header can carry is no user.
   if (session === null || userId === undefined) {
     return policy.isOptional ? allowed(policy, request, []) : notSignedIn(policy, request)
   }
   if (policy.roles.length > 0 && !hasRole(policy, session)) {
     return { kind: "denied", status: 403, reason: "the user has none of the roles that this asks for" }
   }
-  const told: [string, string][] = [[userIdHeader, userId]]
-  const tell = (name: string, value: string | undefined) => value !== undefined && told.push([name, value])
-  tell(sessionIdHeader, toldValue(session.sessionId))
-  for (const { name, property } of policy.headers) tell(name, toldValue(propertyOf(session, property)))
-  return allowed(policy, request, told)
+  const headers: [string, string][] = [[userIdHeader, userId]]
+  const addHeader = (name: string, value: string | undefined) => value !== undefined && headers.push([name, value])
+  addHeader(sessionIdHeader, headerText(session.sessionId))
+  for (const { name, property } of policy.headers) addHeader(name, headerText(propertyOf(session, property)))
+  return allowed(policy, request, headers)
 }
 
-function toldValue(value: unknown): string | undefined {
+function headerText(value: unknown): string | undefined {
   const text = headerValue(value)
   return text === undefined || text === "" || text.length > maxHeaderBytes ? undefined : text
 }
@@ -59,14 +59,14 @@ function notSignedIn({ signIn }: Policy, request: GatewayRequest): Denied {
 }
 
 function allowed(policy: Policy, request: GatewayRequest, headers: Allowed["headers"]): Allowed {
-  // A proxy need not tell all headers of a request, so those that the application relies on are named in any case.
+  // A proxy may not send all headers of a request, so those that the application relies on are always removed or set.
   const removed = new Set([...ownHeaders, ...policy.headers.map(({ name }) => name)])
   for (const name of request.headerNames) if (isReserved(name)) removed.add(name)
   for (const [name] of headers) removed.delete(name)
   return { kind: "allowed", headers, removed: [...removed] }
 }
 
-// Some applications read `x_auth_user_id` as they read `x-auth-user-id`: CGI, WSGI, PHP and Rack have the same name for both.
+// CGI, WSGI, PHP and Rack have the same name for `x_auth_user_id` and `x-auth-user-id`, so an application reads either.
 function isReserved(name: string): boolean {
   return /^x[-_]auth[-_]/i.test(name)
 }
@@ -78,7 +78,7 @@ function hasRole({ roles, roleProperties }: Policy, session: RequestSession): bo
   })
 }
 
-/** What the application adds to its users and its tokens: of a database session the user's `extra`, of a JWT its claims. */
+/** Returns a property that the application has added: from the user's `extra`, or of a JWT from its claims. */
 function extraOf({ kind, user, claims }: RequestSession, property: string): unknown {
   const held: object | undefined = kind === "jwt" ? claims : user?.extra
   return held !== undefined && Object.hasOwn(held, property) ? (held as Record<string, unknown>)[property] : undefined
@@ -88,7 +88,7 @@ function propertyOf(session: RequestSession, property: string): unknown {
   const { kind, user, claims } = session
   if (property === "name") return kind === "jwt" ? claims?.name : user?.name
   if (property === "email") return kind === "jwt" ? claims?.email : user?.email
-  // As Auth.js names it in a token.
+  // The name that Auth.js uses in a token.
   if (property === "image") return kind === "jwt" ? claims?.picture : user?.image
   return extraOf(session, property)
 }

@@ -12,7 +12,7 @@ import type { Settings } from "./policy.js"
 
 type CheckResponse = MessageInitShape<typeof CheckResponseSchema>
 
-/** The request that a proxy asks about, and how it is configured. */
+/** Extracts the request to decide on, and the settings of the proxy. */
 export function fromCheckRequest({ attributes }: CheckRequest): { request: GatewayRequest; settings: Settings } {
   const http = attributes?.request?.http
   if (http === undefined) {
@@ -25,7 +25,7 @@ export function fromCheckRequest({ attributes }: CheckRequest): { request: Gatew
   const forwarded = headers.get("x-forwarded-proto")
   const request: GatewayRequest = {
     method: http.method,
-    // What the client sees of the outermost proxy: Envoy writes or checks this header, and knows itself by `scheme`.
+    // The scheme that the client used. Envoy sets or checks this header; `http.scheme` is only that of Envoy itself.
     scheme: forwarded === "http" || forwarded === "https" ? forwarded : http.scheme,
     host: http.host,
     path: http.path,
@@ -41,13 +41,13 @@ function headersOf({ headers, headerMap }: AttributeContext_HttpRequest): Readon
     const text = rawValue.length === 0 ? value : Buffer.from(rawValue).toString("latin1")
     const name = key.toLowerCase()
     const before = all.get(name)
-    // RFC 9113, section 8.2.3; RFC 9110, section 5.3.
+    // Joined as in RFC 9113, section 8.2.3, and RFC 9110, section 5.3.
     all.set(name, before === undefined ? text : `${before}${name === "cookie" ? "; " : ", "}${text}`)
   }
   return all
 }
 
-/** What a proxy is told to do. */
+/** Converts a decision to the response for the proxy. */
 export function toCheckResponse(decision: Decision): CheckResponse {
   if (decision.kind === "allowed") {
     const { headers, removed } = decision
@@ -56,12 +56,12 @@ export function toCheckResponse(decision: Decision): CheckResponse {
   }
   const { status, reason } = decision
   const headers: [string, string][] = [
-    // No cache may have it for another person.
+    // A cache must not serve it to another user.
     ["cache-control", "no-store"],
     ["content-type", "text/plain; charset=utf-8"],
   ]
   if (status === 302) headers.push(["location", decision.location])
-  // RFC 9110, section 15.5.2: it must say which scheme there is. Browsers do not ask for a password because of this one.
+  // RFC 9110, section 15.5.2, requires a scheme. Browsers do not ask for a password for this one.
   if (status === 401) headers.push(["www-authenticate", "Bearer"])
   return {
     status: { code: status === 403 ? Code.PermissionDenied : Code.Unauthenticated, message: reason },

@@ -1,9 +1,9 @@
 /**
- * A value as it stands in a header: its UTF-8, in which everything but visible ASCII is percent-encoded, and `%` and `,` too.
- * So it can neither end the header nor lose what stands at its ends, two values are never told alike, and
- * `decodeURIComponent` has the value again. The items of a list have commas between them.
+ * Encodes a value for a header. It percent-encodes the UTF-8 of everything but visible ASCII, and `%` and `,` too. So a
+ * text can neither end the header nor lose its first or last characters, two texts never have the same encoding, and
+ * `decodeURIComponent` restores the text. The items of a list are separated by commas.
  *
- * @returns undefined for what is neither a text, a number, a truth value nor a list of these
+ * @returns undefined for a value that is neither a text, a number, a boolean nor a list of these
  */
 export function headerValue(value: unknown): string | undefined {
   if (!Array.isArray(value)) return itemOf(value)
@@ -11,7 +11,7 @@ export function headerValue(value: unknown): string | undefined {
   return items.includes(undefined) ? undefined : items.join(",")
 }
 
-/** The longest value that an application is told, in bytes. One that is longer is left out: servers reject longer headers. */
+/** The longest encoded value, in bytes. A longer one is left out, because servers reject longer headers. */
 export const maxHeaderBytes = 4_096
 
 function itemOf(value: unknown): string | undefined {

@@ -1,38 +1,38 @@
 import { Failure } from "../rpc/errors.js"
 
-/** What the route of a request asks of it. */
+/** The policy of a route. */
 export interface Policy {
-  /** Whether a request without a session is passed on. */
+  /** Whether a request without a session is forwarded. */
   readonly isOptional: boolean
-  /** The user must have one of these roles; none named: every user will do. */
+  /** The user must have one of these roles. An empty list accepts every user. */
   readonly roles: readonly string[]
   /** The properties of a user's `extra`, or the claims of a JWT, that hold the user's roles. */
   readonly roleProperties: readonly string[]
-  /** The sign-in page, as a URL or as a path of the same host; undefined: nobody is sent there. */
+  /** The sign-in page, as a URL or as a path of the same host; undefined: no redirect. */
   readonly signIn: string | undefined
-  /** The name of the session cookie; undefined: as for IntrospectionService. */
+  /** The name of the session cookie; undefined: the default names of IntrospectionService. */
   readonly cookie: string | undefined
-  /** What the application is told beside who the user is. */
+  /** The headers for the application besides the ids of the user and the session. */
   readonly headers: readonly HeaderRule[]
 }
 
-/** A header for the application, and the property of the user that it has the value of. */
+/** A header for the application, and the property of the user whose value it has. */
 export interface HeaderRule {
   readonly name: string
   readonly property: string
 }
 
-/** Settings by their names, as a proxy is configured with them. */
+/** The settings of a proxy, by name. */
 export type Settings = Readonly<Record<string, string>>
 
-/** How long all settings together may be, in characters. */
+/** The maximum total length of the values of all settings, in characters. */
 const maxLength = 8_192
 
 /**
- * Reads the policy of a route. Nothing that is wrong has a meaning: a setting that is misspelt could be the one that keeps
- * people out.
+ * Reads the policy of a route. Every wrong setting is an error, because a misspelt setting could be the one that
+ * restricts access.
  *
- * @param tenant That of the API key, the only one that `tenant` may name.
+ * @param tenant The tenant of the API key, the only one that the setting `tenant` may name.
  * @throws INVALID_FIELD, with the name of the setting and its rule, never with its value
  */
 export function readPolicy(settings: Settings, tenant: string): Policy {
@@ -107,7 +107,7 @@ function readCookie(text: string): string | undefined {
   return /^[\w!#$%&'*+.^`|~-]{1,256}$/.test(text) ? text : undefined
 }
 
-// What a path begins with another slash after, browsers take for a host.
+// Browsers take the text after two slashes at the beginning of a path for a host.
 function readSignIn(text: string): string | undefined {
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || text.includes("#") || text.includes("\\")) return undefined
   if (text.startsWith("/")) return text.startsWith("//") ? undefined : text
@@ -125,7 +125,7 @@ function readHeaders(text: string): HeaderRule[] | undefined {
   return rules.length === 0 || rules.length > 16 ? undefined : rules
 }
 
-/** The headers that say who a request is from: the id of the user, and the handle of the session. */
+/** The headers for the id of the user and for the handle of the session. */
 export const userIdHeader = "x-auth-user-id"
 export const sessionIdHeader = "x-auth-session-id"
 export const ownHeaders: readonly string[] = [userIdHeader, sessionIdHeader]

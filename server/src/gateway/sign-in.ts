@@ -1,4 +1,4 @@
-/** A request, as far as it decides where a browser is sent. */
+/** The parts of a request that determine where a browser is redirected. */
 export interface RequestTarget {
   readonly method: string
   /** `http` or `https`. */
@@ -9,10 +9,10 @@ export interface RequestTarget {
   readonly path: string
 }
 
-/** The longest path that somebody comes back to, in characters. */
+/** The longest path to which a browser returns after the sign-in, in characters. */
 const maxPathLength = 2_048
 
-/** Whether a browser asks for a page to show: others can do nothing with the sign-in page. */
+/** Returns whether a browser requests a page to show. Other clients cannot use the sign-in page. */
 export function asksForPage(method: string, header: (name: string) => string | undefined): boolean {
   if (method !== "GET" && method !== "HEAD") return false
   const mode = header("sec-fetch-mode")
@@ -21,10 +21,10 @@ export function asksForPage(method: string, header: (name: string) => string | u
 }
 
 /**
- * The address of the sign-in page, which is told by `callbackUrl` where to come back to. Nothing of the request gets
- * elsewhere in it. Without `callbackUrl` where scheme, host and path make no URL, or one that is too long.
+ * Returns the address of the sign-in page, with the address to return to as `callbackUrl`. Nothing of the request is
+ * elsewhere in it. `callbackUrl` is omitted if scheme, host and path form no URL, or one that is too long.
  *
- * @param signIn As `Policy` has it.
+ * @param signIn See `Policy`.
  */
 export function signInLocation(signIn: string, target: RequestTarget): string {
   const { scheme, host, path } = target

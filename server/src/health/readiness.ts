@@ -2,17 +2,17 @@ import type { Logger } from "pino"
 import { StoreError } from "../store/error.js"
 import type { Store } from "../store/store.js"
 
-/** Whether the service can do its work. */
+/** The readiness of the service to do its work. */
 export interface Readiness {
   readonly ready: boolean
-  /** Resolves once `until` holds after a change, at once if it holds already, or when the signal aborts. */
+  /** Resolves when `until` is true after a change, at once if it is true already, or when the signal aborts. */
   changed(signal: AbortSignal, until: () => boolean): Promise<void>
 }
 
-/** Readiness that follows what it is told. Not ready at first. */
+/** A readiness that is set explicitly. Not ready at first. */
 export interface ReadinessSwitch extends Readiness {
   set(ready: boolean): void
-  /** From now on, and for good, not ready. */
+  /** Makes the service not ready, permanently. */
   stop(): void
 }
 
@@ -49,13 +49,14 @@ export function readinessSwitch(): ReadinessSwitch {
   }
 }
 
-// A busy moment must not take every replica out of its balancer at once.
+// The number of consecutive failed pings that are tolerated. A load peak must not remove every replica from the load
+// balancer at once.
 const tolerated = 1
 
 /**
- * Pings the store every `intervalMs` (default 1000, and a ping may take as long), and tells `onChange` whether the database
- * answers and takes writes: no more when two pings in a row fail. The first is awaited, and told if it succeeded. The log
- * says once why not.
+ * Pings the store every `intervalMs` (default: 1000; a ping may take as long, but never less than 1000). Reports to
+ * `onChange` whether the database answers and accepts writes, which ends when two consecutive pings fail. The first
+ * ping is awaited, and reported if it succeeded. Each problem is logged once.
  */
 export async function monitorDatabase(deps: {
   store: Store
@@ -66,7 +67,7 @@ export async function monitorDatabase(deps: {
   const { store, log, onChange, intervalMs = 1000 } = deps
   let answers: boolean | undefined
   let misses = 0
-  /** What the log has said of it, until it is well again. */
+  /** The problem that was logged last; undefined once the database answers again. */
   let logged: string | undefined
   let stopped = false
   let timer: NodeJS.Timeout | undefined

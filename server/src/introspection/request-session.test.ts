@@ -65,7 +65,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     expect(await find({ cookie: `${plain}=${encoded}` }, { cookieName: "sid" })).toBeNull()
   })
 
-  test("a session in the database that has expired is none, and is not extended", async () => {
+  test("an expired session in the database is no session, and is not extended", async () => {
     const { sessionToken } = await signIn("ada")
     now += hourMs
     expect(await find({ cookie: `${plain}=${sessionToken}` })).toMatchObject({ userId: "ada" })
@@ -86,7 +86,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
       }
       expect(await find({ cookie: `${name}=${token}` })).toEqual(found)
       expect(await find({ authorization: `Bearer ${token}` })).toEqual(found)
-      // Twelve of them: in the order of numbers, 10 comes after 9.
+      // Twelve chunks, because chunk 10 has to follow chunk 9, in numerical order.
       const parts = chunks(name, await jwt("ada", name, { picture: "x".repeat(33_000) }))
       expect(parts.length).toBeGreaterThan(11)
       expect(await find({ cookie: parts.toReversed().join("; ") })).toEqual(found)
@@ -123,7 +123,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     }
   })
 
-  test("a JWT that ends after all times ends at the last", async () => {
+  test("a JWT that expires after the last possible time expires at that time", async () => {
     const token = await jwt("ada", plain, {}, 1e300)
     expect((await find({ cookie: `${plain}=${token}` }))?.expires).toEqual(new Date("9999-12-31T23:59:59.999Z"))
   })
@@ -136,7 +136,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     expect(await find({ cookie })).toMatchObject({ kind: "jwt", user: undefined })
   })
 
-  test("the name that is hardest to plant counts, whatever it holds; a cookie counts before Bearer", async () => {
+  test("the cookie name that is hardest to plant is used, whatever its value; a cookie precedes Bearer", async () => {
     const [mine, planted] = [await signIn("ada"), await signIn("grace")]
     const cookie = (name: string, { sessionToken }: { sessionToken: string }) => `${name}=${sessionToken}`
     for (const [better, worse] of [
@@ -154,7 +154,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     expect(await find({ cookie: "theme=dark", authorization })).toMatchObject({ userId: "grace" })
   })
 
-  test("a cookie without a secure prefix does not count where they are known to have one", async () => {
+  test("a cookie without a secure prefix is ignored if cookies are known to have one", async () => {
     const { sessionToken } = await signIn("ada")
     const by = (name: string, options?: RequestSessionOptions) =>
       find({ cookie: `${name}=${sessionToken}` }, options).then((session) => session !== null)
@@ -171,7 +171,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     expect(await counting({ secureCookie: false })).toEqual([plain])
   })
 
-  test("chunks of a JWT that were left over let nobody in beside a database session that was revoked", async () => {
+  test("leftover chunks of a JWT do not authenticate a request whose database session was revoked", async () => {
     const { sessionToken, id } = await signIn("ada")
     const leftOver = chunks(plain, await jwt("grace", plain, pictureOf(5_000))).join("; ")
     const cookie = `${leftOver}; ${plain}=${sessionToken}`
@@ -180,7 +180,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     expect(await find({ cookie })).toBeNull()
   })
 
-  test("of JWTs under one name the one that was issued last counts", async () => {
+  test("of several JWTs under one name the one that was issued last is used", async () => {
     const earlier = jest.spyOn(Date, "now").mockReturnValue(now - 60_000)
     const old = await jwt("ada", plain, pictureOf(5_000))
     earlier.mockRestore()
@@ -188,7 +188,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     expect(await find({ cookie })).toMatchObject({ userId: "grace" })
   })
 
-  test("of a JWT in chunks those that are left over of a longer one, with its last dot, are not taken for it", async () => {
+  test("leftover chunks of a longer JWT, with its last dot, are not added to the chunks of a shorter one", async () => {
     const [longer, token] = [await jwt("grace", plain, pictureOf(9_000)), await jwt("ada", plain, pictureOf(5_000))]
     const leftOver = chunks(plain, longer).slice(chunks(plain, token).length)
     expect(leftOver.join()).toContain(".")
@@ -196,11 +196,11 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
   })
 
   test.each([
-    ["its claim jti", { jti: "of the token" }, "of the token"],
-    ["nothing where that is empty", { jti: "" }, undefined],
-    ["nothing where that is no text", { jti: 7 }, undefined],
-  ])("a session that is a JWT is called by %s", async (_, claims, sessionId) => {
-    // What encode() makes always has one of its own; that of another program may not.
+    ["is its claim jti", { jti: "of the token" }, "of the token"],
+    ["is absent if that is empty", { jti: "" }, undefined],
+    ["is absent if that is no text", { jti: 7 }, undefined],
+  ])("the session id of a JWT %s", async (_, claims, sessionId) => {
+    // A JWT of encode() always has a jti; a JWT of another program may not.
     const getToken = async () => ({ sub: "ada", exp: now / 1000 + 60, ...claims })
     deps = { ...deps, tokens: { ...deps.tokens, getToken: getToken as unknown as TokenModule["getToken"] } }
     const found = await find({ cookie: `${plain}=${await jwt("ada")}` })
@@ -208,7 +208,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     expect(found?.sessionId).toBe(sessionId)
   })
 
-  test("what cannot be a token or the id of a user is not looked up", async () => {
+  test("a value that cannot be a token or a user id is not looked up", async () => {
     const get = jest.fn<RequestSessionDeps["users"]["get"]>(() => Promise.reject(new Error("looked up")))
     const getWithUser = jest.fn<RequestSessionDeps["sessions"]["getWithUser"]>(() =>
       Promise.reject(new Error("looked up")),
@@ -222,7 +222,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     await expect(byToken(16_384)).rejects.toThrow("looked up")
   })
 
-  test("strategy: only sessions of that one count", async () => {
+  test("strategy: only sessions of that strategy are accepted", async () => {
     const { sessionToken } = await signIn("ada")
     const byDatabase = { cookie: `${plain}=${sessionToken}` }
     const byJwt = { cookie: `${plain}=${await jwt("ada")}` }
@@ -232,7 +232,7 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     expect(await find(byJwt, { strategy: "database" })).toBeNull()
   })
 
-  test("another tenant finds nothing; one without secrets cannot tell of a JWT", async () => {
+  test("another tenant finds nothing; a tenant without secrets cannot decide on a JWT", async () => {
     const { sessionToken } = await signIn("ada")
     const token = await jwt("ada")
     expect(await find({ cookie: `${plain}=${sessionToken}` }, {}, "acme")).toBeNull()

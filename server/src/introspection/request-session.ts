@@ -10,65 +10,65 @@ export interface RequestHeaders {
   get(name: string): string | undefined
 }
 
-/** Where sessions are kept: in the database, or in the token itself. Auth.js's option `session.strategy`. */
+/** Where sessions are stored: in the database, or in the token itself. The option `session.strategy` of Auth.js. */
 export type SessionStrategy = "database" | "jwt"
 
-/** Who a request is from. */
+/** The session of a request, with its user. */
 export interface RequestSession {
   kind: SessionStrategy
-  /** Of a JWT: its claim `sub`. */
+  /** The id of the user. Of a JWT: its claim `sub`. */
   userId: string
-  /** What the session is called by who does not have its token. Of a JWT: its claim `jti`, if it has one. */
+  /** The handle of the session, which is not its token. Of a JWT: its claim `jti`, if it has one. */
   sessionId: string | undefined
   expires: Date
-  /** The stored user. Of a JWT only if `withUser` asks for it. */
+  /** The stored user. Of a JWT only with `withUser`. */
   user: User | undefined
-  /** Of a JWT. */
+  /** The claims of a JWT. */
   claims: JsonObject | undefined
 }
 
 export interface RequestSessionOptions {
-  /** Name of the session cookie. Default: those that Auth.js gives it, see cookieNames. */
+  /** The name of the session cookie. Default: the names that Auth.js uses, see cookieNames. */
   cookieName?: string | undefined
-  /** Whether the cookie's default name has a secure prefix. Default: it must where the service knows it, else it may. */
+  /** Whether the cookie's default name has a secure prefix. Default: true if the deps say so, else either. */
   secureCookie?: boolean | undefined
-  /** What the key of a JWT is derived from beside the secret. Default: the name of the cookie. */
+  /** The salt from which, with the secret, the key of a JWT is derived. Default: the name of the cookie. */
   salt?: string | undefined
-  /** Only sessions of this strategy count. Default: both. */
+  /** Accepts only sessions of this strategy. Default: both. */
   strategy?: SessionStrategy | undefined
-  /** Read the user of a JWT as well: a JWT of a user who is not stored is then no session. Default: false. */
+  /** Reads the user of a JWT as well. A JWT of a user that is not stored is then no session. Default: false. */
   withUser?: boolean | undefined
 }
 
 export interface RequestSessionDeps {
   sessions: Pick<SessionStore, "getWithUser">
   users: Pick<UserStore, "get">
-  /** The token module whose memory is used. */
+  /** The token module, with its cache. */
   tokens: Pick<TokenModule, "decode" | "getToken">
-  /** What decrypts for a tenant, the newest first. */
+  /** Returns the secrets of a tenant for decryption, the newest first. */
   secretsOf: (tenant: string) => readonly string[]
-  /** Whether the session cookies of the applications are known to have a secure prefix. */
+  /** Whether the session cookies of all applications are known to have a secure prefix. */
   secureCookie: boolean
 }
 
-/** What the schema lets a session token and the id of a user be at the most, in bytes. */
+/** The limits of the schema for a session token and for the id of a user, in bytes. */
 const maxTokenBytes = 16_384
 const maxUserIdBytes = 255
 
-/** The last moment that a google.protobuf.Timestamp can say. */
+/** The last time that a google.protobuf.Timestamp can represent. */
 const lastTime = Date.parse("9999-12-31T23:59:59.999Z")
 
 /**
- * Finds the session of a request and whose it is. Null: the request has no session that is active, for whatever reason. It
- * reads as SessionStore.getWithUser does: an expired session is removed, and nothing is extended.
+ * Finds the session of a request and its user. Returns null if the request has no active session, for whatever reason.
+ * Reads like SessionStore.getWithUser: an expired session is removed, and none is extended.
  *
- * The session cookie counts, and only where there is none `Authorization: Bearer`, as in Auth.js. What has the five parts of
- * a JWE is a JWT and is never looked up in the database; anything else is never decrypted. Under one cookie name one of the
- * two counts: a JWT whose chunks were left over does not let anybody in beside a database session that was revoked.
+ * As in Auth.js, `Authorization: Bearer` is used only if there is no session cookie. A token with the five parts of a
+ * JWE is a JWT and is never looked up in the database; any other token is never decrypted. Under one cookie name only
+ * one of the two is used, so leftover chunks of a JWT do not authenticate a request whose database session was revoked.
  *
- * A JWT must say whose it is and until when: without `sub` or `exp` it is no session.
+ * A JWT must have a user and an expiry: without `sub` or `exp` it is no session.
  *
- * Throws what the store throws, and MISSING_SECRET if the request has a JWT and the tenant no secrets.
+ * Throws what the store throws, and MISSING_SECRET if the request has a JWT and the tenant has no secrets.
  */
 export async function findRequestSession(
   deps: RequestSessionDeps,
@@ -93,8 +93,9 @@ export async function findRequestSession(
 }
 
 /**
- * The names that the session cookie may have, the one that is hardest to plant first: with `__Host-` it comes from this very
- * host over HTTPS, with `__Secure-` over HTTPS, else from anywhere in the domain. The first that a request has counts.
+ * Returns the names that the session cookie may have, the one that is hardest to plant first. A cookie with `__Host-`
+ * comes from this host over HTTPS, one with `__Secure-` over HTTPS, any other from anywhere in the domain. The first
+ * name that a request has is used.
  */
 function cookieNames({ cookieName, secureCookie }: RequestSessionOptions, isKnownSecure: boolean): string[] {
   if (cookieName !== undefined) return [cookieName]
@@ -134,7 +135,7 @@ async function databaseSession(
   }
 }
 
-/** Claims of the JWT, if there is one that can be read. A Bearer token says nothing of the cookie whose name is its salt. */
+/** Returns the claims of a JWT that can be decrypted, else null. The salt of a Bearer token may be any cookie name. */
 async function claimsOf(
   { tokens, secretsOf }: RequestSessionDeps,
   { tenant }: Caller,
@@ -146,7 +147,7 @@ async function claimsOf(
   },
 ): Promise<JsonObject | null> {
   const secret = [...secretsOf(tenant)]
-  // getToken would take those of the environment, which may be another tenant's.
+  // Without secrets, getToken would use those of the environment, which may be another tenant's.
   if (secret.length === 0) throw new Failure("MISSING_SECRET")
   const { credential, headers, names, salt } = request
   const decode = readableClaims(tokens)

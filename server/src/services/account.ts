@@ -5,7 +5,7 @@ import type { Implementation } from "../rpc/call.js"
 import type { AccountStore } from "../store/store.js"
 import { found, fromAccessToken, fromAccount, toAccount, toMinValidity, toPage, toUserAccountKey } from "./wire.js"
 
-/** The accounts of the store and their access tokens, on the wire. */
+/** Creates the service for the accounts of the store and their access tokens. */
 export function accountService(deps: {
   accounts: AccountStore
   accessTokens: AccessTokens
@@ -34,7 +34,7 @@ export function accountService(deps: {
       return { accounts: items.map(fromAccount), nextPageToken: nextToken ?? "" }
     },
     async getAccessToken(request, call) {
-      // One of those who wait for a refresh has written.
+      // Of the calls that wait for the same refresh, one counts as a write.
       call.wrote = false
       const asked = () => {
         call.wrote = true

@@ -3,7 +3,7 @@ import type { Implementation } from "../rpc/call.js"
 import type { AuthenticatorStore } from "../store/store.js"
 import { found, fromAuthenticator, toAuthenticator } from "./wire.js"
 
-/** The authenticators of the store, on the wire. */
+/** Creates the service for the authenticators of the store. */
 export function authenticatorService(deps: {
   authenticators: AuthenticatorStore
 }): Implementation<typeof AuthenticatorService> {

@@ -7,23 +7,26 @@ import { findRequestSession, type RequestSessionDeps } from "../introspection/re
 import type { Implementation } from "../rpc/call.js"
 import { Failure } from "../rpc/errors.js"
 
-/** How long a wrong setting is not told again in the log, in milliseconds. */
-const toldAgainMs = 60_000
+/** The minimum time between two log lines about the same wrong setting, in milliseconds. */
+const logIntervalMs = 60_000
 
-/** Who the requests of a gateway are from, by Envoy's protocol; `GET /v1/authorize` of the HTTP listener is a call of it too. */
+/**
+ * Creates the service that authorizes the requests of a gateway, by Envoy's protocol. `GET /v1/authorize` of the HTTP
+ * listener calls it too.
+ */
 export function authorizationService(
   deps: RequestSessionDeps & { log: Logger; clock: () => number },
 ): Implementation<typeof Authorization> {
   const { log, clock } = deps
-  // By what is wrong: as many entries as there are rules.
-  const told = new Map<string, number>()
+  // The time of the last log line for each message. There are at most as many entries as rules.
+  const loggedAt = new Map<string, number>()
 
-  // Proxies do not say why they could not ask. Nothing of a request is in it.
-  const tell = (error: unknown, tenant: string): void => {
+  // Logged here, because proxies do not report why a check failed. The line contains nothing of a request.
+  const logWrongSetting = (error: unknown, tenant: string): void => {
     if (!(error instanceof Failure) || error.violations[0]?.field !== settingsField) return
     const now = clock()
-    if (now - (told.get(error.message) ?? Number.NEGATIVE_INFINITY) < toldAgainMs) return
-    told.set(error.message, now)
+    if (now - (loggedAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return
+    loggedAt.set(error.message, now)
     log.warn({ tenant, detail: error.message }, "a gateway has a wrong setting: it lets nobody in")
   }
 
@@ -35,7 +38,7 @@ export function authorizationService(
         const session = await findRequestSession(deps, call, { get: request.header }, { cookieName: policy.cookie })
         return toCheckResponse(decide(policy, request, session))
       } catch (error) {
-        tell(error, call.tenant)
+        logWrongSetting(error, call.tenant)
         throw error
       }
     },

@@ -2,7 +2,7 @@ import { type JWT, type JWTDecodeParams, TokenMalformed, type TokenModule } from
 import type { JsonObject } from "@bufbuild/protobuf"
 import { jsonFault } from "./json.js"
 
-/** Decodes as the token module does, and rejects claims that a google.protobuf.Struct cannot carry: TokenMalformed. */
+/** Returns the token module's `decode`, with TokenMalformed for claims that a google.protobuf.Struct cannot carry. */
 export function readableClaims({ decode }: Pick<TokenModule, "decode">) {
   return async (params: JWTDecodeParams): Promise<(JWT & JsonObject) | null> => {
     const claims = await decode<JWT & JsonObject>(params)

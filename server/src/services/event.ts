@@ -6,10 +6,10 @@ import { Failure } from "../rpc/errors.js"
 import type { EventStore } from "../store/store.js"
 import { fromEvent, toEventKinds } from "./wire.js"
 
-/** How many streams one API key may have open at the same time, and all together. Each may have 1,000 events waiting. */
+/** The largest number of open streams, of one API key and in all. Each stream may buffer 1,000 events. */
 export const watchLimits = { ofKey: 64, inAll: 512 } as const
 
-/** The events of the store, on the wire. */
+/** Creates the service for the events of the store. */
 export function eventService(deps: { events: EventStore; feed: EventFeed }): Implementation<typeof EventService> {
   const { events } = deps
   const open = new Map<string, number>()

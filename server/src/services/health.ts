@@ -4,8 +4,8 @@ import type { Call, Implementation } from "../rpc/call.js"
 import { Failure } from "../rpc/errors.js"
 
 /**
- * grpc.health.v1.Health: the whole service (an empty name) and each of `serviceNames` are SERVING while the service is
- * ready, that is, while its database answers and it does not shut down.
+ * Creates grpc.health.v1.Health. The whole service (an empty name) and each of `serviceNames` are SERVING while the
+ * service is ready, that is, while its database answers and it does not shut down.
  */
 export function healthService(deps: {
   readiness: Readiness
@@ -30,7 +30,7 @@ export function healthService(deps: {
         const status = current()
         yield { status }
         await readiness.changed(call.signal, () => current() !== status)
-        // Aborted with nothing new to say. A shutdown has: NOT_SERVING is the last word.
+        // Aborted without a new status. A shutdown has a new one, so its last message is NOT_SERVING.
         if (current() === status) return
       }
     },

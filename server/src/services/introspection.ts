@@ -4,7 +4,7 @@ import { findRequestSession, type RequestSessionDeps } from "../introspection/re
 import type { Implementation } from "../rpc/call.js"
 import { fromRequestSession, toRequestSessionOptions } from "./wire.js"
 
-/** The session of a request, on the wire. */
+/** Creates the service that finds the session of an HTTP request. */
 export function introspectionService(deps: RequestSessionDeps): Implementation<typeof IntrospectionService> {
   return {
     async introspect(request, call) {

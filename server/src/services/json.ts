@@ -2,21 +2,21 @@ import type { JsonValue } from "@bufbuild/protobuf"
 import { Failure } from "../rpc/errors.js"
 
 /**
- * How many objects and arrays may stand in each other, the outermost included. Readers of protobuf stop at 100 messages
- * in each other, and an object in an object costs three: a client in Java, Python or Rust could not read what is deeper.
+ * The maximum nesting depth of objects and arrays, including the outermost. Protobuf parsers stop at 100 nested
+ * messages, and each nested object costs three. A client in Java, Python or Rust could not read a deeper value.
  */
 const maxDepth = 32
 
-/** Which part of a value breaks which rule. */
+/** A part of a value that violates a rule. */
 export interface JsonFault {
-  /** How to get there from the value: `.role`, `.a[0].b`, empty for the value itself. */
+  /** The path from the value to the part: `.role`, `.a[0].b`, empty for the value itself. */
   readonly path: string
   readonly rule: string
 }
 
 /**
- * What a google.protobuf.Struct cannot carry to every reader, the first of it: deep nesting, numbers that are not finite,
- * text that is not Unicode. UTF-8 has no lone surrogates, so they would turn into another character on the way.
+ * Returns the first part of a value that a google.protobuf.Struct cannot carry to every client: deep nesting, numbers
+ * that are not finite, text that is not Unicode. UTF-8 has no lone surrogates, so encoding would replace them.
  */
 export function jsonFault(value: JsonValue, depth = 1): JsonFault | undefined {
   if (typeof value === "string") return value.isWellFormed() ? undefined : notUnicode
@@ -40,9 +40,9 @@ export function jsonFault(value: JsonValue, depth = 1): JsonFault | undefined {
 }
 
 /**
- * Rejects a value that has such a fault.
+ * Throws INVALID_FIELD for a value that has such a fault.
  *
- * @param field - the field of the request that holds it
+ * @param field - the field of the request that contains the value
  */
 export function checkJson(value: JsonValue, field: string): void {
   const fault = jsonFault(value)
@@ -55,7 +55,7 @@ const nameNotUnicode = { path: "", rule: "must have names of well-formed Unicode
 const notFinite = { path: "", rule: "must be a finite number" }
 const tooDeep = { path: "", rule: `must not be nested deeper than ${maxDepth} levels` }
 
-/** Whether a name is a programmer's. Any other may be an address or a token, and an error does not repeat those. */
+/** Returns whether a name looks like an identifier. Another may be an address or token, which no error may contain. */
 function isPropertyName(name: string): boolean {
   return /^[a-z_$][\w$-]{0,31}$/i.test(name)
 }

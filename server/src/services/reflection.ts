@@ -20,9 +20,9 @@ type Answer = Extract<
 >
 
 /**
- * grpc.reflection, v1 and v1alpha, which differ in their package only. Serves the files of `descriptorSet` (a
- * google.protobuf.FileDescriptorSet with comments and options, as `buf build` writes it), and lists `serviceNames`. Of
- * imported files that others publish the comments are left out: they would be two thirds of most answers.
+ * Creates grpc.reflection, v1 and v1alpha, which differ only in their package. Serves the files of `descriptorSet` (a
+ * google.protobuf.FileDescriptorSet with comments and options, as `buf build` writes it), and lists `serviceNames`.
+ * Comments of imported files from other projects are left out, because they would be two thirds of most responses.
  */
 export function reflectionService(deps: {
   descriptorSet: Uint8Array
@@ -31,7 +31,7 @@ export function reflectionService(deps: {
   const files = fromBinary(FileDescriptorSetSchema, deps.descriptorSet).file
   const index = indexFiles(files)
 
-  // Anybody may ask, and a file has many imports: so each is encoded once, and each set of imports is found once.
+  // Any client may call this, and a file has many imports. So each file is encoded, and its imports are found, once.
   const encoded = new Map(
     files.map((file) => [file, toBinary(FileDescriptorProtoSchema, withoutForeignComments(file))]),
   )

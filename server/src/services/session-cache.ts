@@ -4,11 +4,11 @@ import { Failure } from "../rpc/errors.js"
 import { keyOf } from "../rpc/router.js"
 import type { Hubs } from "../session-cache/hubs.js"
 
-/** What clients need that keep sessions in memory, on the wire. */
+/** Creates the service for clients that cache sessions in memory. */
 export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<typeof SessionCacheService> {
   return {
     async *follow(requests, call) {
-      // Nobody could say that what they keep has changed.
+      // Without events, no client could be notified that a cached session has changed.
       if (!hubs.isOn) throw new Failure("EVENTS_NOT_KEPT")
       const { signal } = call
       let failure: unknown

@@ -16,7 +16,7 @@ import {
   toSessionPatch,
 } from "./wire.js"
 
-/** The sessions of the store, on the wire. */
+/** Creates the service for the sessions of the store. */
 export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {
   const { sessions } = deps
   return {

@@ -21,7 +21,7 @@ describe("tokenService", () => {
   test.each([
     [1000, 1],
     [0, 6],
-  ])("with a cache of %i tokens decrypts one that is read six times %i times", async (size, times) => {
+  ])("with a cache of %i tokens, a token that is read six times is decrypted %i times", async (size, times) => {
     const decrypted = jest.spyOn(crypto.subtle, "decrypt")
     const { decode, getToken } = service(size)
     const token = await encode({ secret: "of acme", salt, token: { sub: "1" } })
@@ -35,7 +35,7 @@ describe("tokenService", () => {
     expect(decrypted).toHaveBeenCalledTimes(times)
   })
 
-  test("each service remembers for itself", async () => {
+  test("each service has its own cache", async () => {
     const decrypted = jest.spyOn(crypto.subtle, "decrypt")
     const token = await encode({ secret: "of acme", salt, token: { sub: "1" } })
     for (const { decode } of [service(10), service(10)]) {

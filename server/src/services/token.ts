@@ -7,11 +7,11 @@ import { readableClaims } from "./claims.js"
 import { checkJson } from "./json.js"
 
 /**
- * The token module, on the wire.
+ * Creates the service for the functions of the token module.
  *
- * @param deps.secretsOf - what encrypts and decrypts for a tenant where a request brings no secrets, the newest first
- * @param deps.secureCookie - whether the session cookie has the secure prefix where a request does not say
- * @param deps.tokens - the token module, with its memory for decrypted tokens of all tenants together
+ * @param deps.secretsOf - returns the secrets of a tenant, the newest first, for requests without secrets
+ * @param deps.secureCookie - whether the session cookie has the secure prefix if the request does not say
+ * @param deps.tokens - the token module, with one cache of decrypted tokens for all tenants
  */
 export function tokenService(deps: {
   secretsOf: (tenant: string) => readonly string[]
@@ -40,7 +40,7 @@ export function tokenService(deps: {
     async decode(request, call) {
       const { token, salt } = request
       const payload = await named(readable({ token, salt, secret: secretsFor(request, call) }))
-      // Null is the answer to no token; the schema asks for one.
+      // `readable` returns null only without a token, and the schema requires one.
       if (payload === null) throw new Failure("TOKEN_MALFORMED")
       return { payload }
     },

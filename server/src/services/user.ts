@@ -4,7 +4,7 @@ import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
 import { found, fromUser, toPage, toUser, toUserFilter, toUserPatch } from "./wire.js"
 
-/** The users of the store, on the wire. `newId` names a user that comes without an id. */
+/** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
 export function userService(deps: { users: UserStore; newId: () => string }): Implementation<typeof UserService> {
   const { users, newId } = deps
   return {

@@ -3,7 +3,7 @@ import type { Implementation } from "../rpc/call.js"
 import type { VerificationTokenStore } from "../store/store.js"
 import { found, fromVerificationToken, required, toDate } from "./wire.js"
 
-/** The verification tokens of the store, on the wire. */
+/** Creates the service for the verification tokens of the store. */
 export function verificationTokenService(deps: {
   verificationTokens: VerificationTokenStore
 }): Implementation<typeof VerificationTokenService> {

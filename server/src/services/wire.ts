@@ -30,35 +30,35 @@ import { Failure, type Reason } from "../rpc/errors.js"
 import type * as domain from "../store/types.js"
 import { checkJson } from "./json.js"
 
-// The one mapping between the wire and the domain. Requests have passed the rules of the schema by now, so what these
-// functions assume of a field stands there.
+// The only mapping between messages and domain types. Requests have been validated by now, so the rules of the schema
+// guarantee what these functions assume of a field.
 
-/** The end of the year 9999, the last that a Timestamp can say, in seconds. */
+/** The largest value of a Timestamp, the end of the year 9999, in seconds. */
 const maxTimestampSeconds = 253_402_300_799
 
-/** How many items a page has whose request does not say, as the schema promises. */
+/** The page size if the request has none, as documented in the schema. */
 const defaultPageSize = 50
 
-/** With every property there, as undefined where it is absent: the compiler names the one that a mapping has forgotten. */
+/** T with every property present, if only as undefined, so that the compiler reports one that a mapping omits. */
 type Whole<T> = { [K in keyof Required<T>]: T[K] }
 
-/** The same of a message: every field of the schema. */
+/** The same for a message: every field of the schema is present. */
 type WholeMessage<S extends DescMessage> = Exclude<MessageInitShape<S>, Message> & Record<keyof S["field"], unknown>
 
-/** Turns the store's null into the failure that the schema names for it. */
+/** Returns a result of the store, or throws the reason that the schema has for null. */
 export function found<T>(thing: T | null, reason: Extract<Reason, `${string}_NOT_FOUND`>): T {
   if (thing === null) throw new Failure(reason)
   return thing
 }
 
-/** Fractions of a millisecond are dropped, also before 1970. Throws INVALID_FIELD, as the rules compare seconds first. */
+/** Rounds down to milliseconds, also before 1970. Throws INVALID_FIELD for bad `nanos`, as the rules may let them pass. */
 export function toDate(timestamp: Timestamp, field: string): Date {
   return new Date(Number(timestamp.seconds) * 1000 + toWholeMs(timestamp, 0, field))
 }
 
 const nanosPerSecond = 1_000_000_000
 
-/** The milliseconds of `nanos`, which must not make a second, nor less than nothing or, where that may be, than a second. */
+/** Returns the whole milliseconds of `nanos`. Throws INVALID_FIELD unless it is from `least` to less than a second. */
 function toWholeMs({ nanos }: { nanos: number }, least: number, field: string): number {
   if (nanos < least || nanos >= nanosPerSecond) {
     const description = `must have nanos from ${least} to 999999999`
@@ -67,7 +67,7 @@ function toWholeMs({ nanos }: { nanos: number }, least: number, field: string): 
   return Math.floor(nanos / 1_000_000)
 }
 
-/** In milliseconds, without fractions. */
+/** Converts a duration to milliseconds, rounded down. */
 function toMilliseconds(duration: Duration, field: string): number {
   return Number(duration.seconds) * 1000 + toWholeMs(duration, 1 - nanosPerSecond, field)
 }
@@ -77,12 +77,12 @@ export function toUserAccountKey(request: GetAccessTokenRequest): domain.UserAcc
   return { userId, provider, providerAccountId: providerAccountId === "" ? undefined : providerAccountId }
 }
 
-/** In milliseconds: 60 seconds, unless the request says. */
+/** Returns the minimum validity of the request in milliseconds. Default: 60 seconds. */
 export function toMinValidity({ minValidity }: GetAccessTokenRequest): number {
   return minValidity === undefined ? 60_000 : toMilliseconds(minValidity, "min_validity")
 }
 
-/** An account whose access token is good. */
+/** Converts an account whose access token is valid. */
 export function fromAccessToken(account: domain.Account): WholeMessage<typeof GetAccessTokenResponseSchema> {
   const { access_token: accessToken = "", token_type: tokenType = "", scope = "", expires_at } = account
   const isDate = expires_at !== undefined && Math.abs(expires_at) <= maxTimestampSeconds
@@ -185,7 +185,7 @@ export function fromAccount(account: domain.Account | domain.ListedAccount): Who
     scope: account.scope,
     expiresIn: account.expires_in,
     expiresAt: account.expires_at,
-    // The schema takes objects only, so objects is what was stored.
+    // The schema accepts only objects, so only objects were stored.
     authorizationDetails: account.authorization_details && { items: account.authorization_details as JsonObject[] },
     extra: fromExtra(account.extra),
     ...timesOf(account),
@@ -233,7 +233,7 @@ export function toSessionExtension(extension: SessionExtension): Whole<domain.Se
   }
 }
 
-/** One that is listed has no token. */
+/** Converts a session. A listed session has no token. */
 export function fromSession(
   session: Omit<domain.Session, "sessionToken"> &
     Partial<Pick<domain.Session, "sessionToken"> & Omit<domain.ListedSession, "id">>,
@@ -267,7 +267,7 @@ export function toRequestSessionOptions(request: IntrospectRequest): Whole<Reque
   return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser }
 }
 
-/** A request that has no session says nothing else, not even why. */
+/** Converts the session of a request. Without a session the response contains nothing else, not even a reason. */
 export function fromRequestSession(
   session: RequestSession | null,
 ): WholeMessage<typeof IntrospectResponseSchema> | { active: false } {
@@ -324,24 +324,24 @@ export function fromAuthenticator(
   }
 }
 
-/** What AIP-158 calls the fields of a list. */
+/** Converts the pagination fields, which have the names of AIP-158. */
 export function toPage(request: Pick<ListUsersRequest, "pageSize" | "pageToken">): domain.PageRequest {
   return { size: request.pageSize || defaultPageSize, token: request.pageToken || undefined }
 }
 
-/** A field that the schema's `required` rule guarantees. */
+/** Returns a field that the schema's `required` rule guarantees. Throws INVALID_FIELD if it is absent. */
 export function required<T>(value: T | undefined, field: string): T {
   if (value === undefined) throw new Failure("INVALID_FIELD", { violations: [{ field, description: "is required" }] })
   return value
 }
 
-/** Those of what lists have; elsewhere absent. */
+/** Returns the times of an item of a list. Other results have none. */
 function timesOf(thing: object | domain.Times) {
   if (!("created" in thing)) return { createTime: undefined, updateTime: undefined }
   return { createTime: timestampFromDate(thing.created), updateTime: timestampFromDate(thing.updated) }
 }
 
-// The rule of the schema lets paths below a field pass: `extra.role`, `name.x`.
+// The rule of the schema accepts paths below a field: `extra.role`, `name.x`.
 function unknownPath(): Failure {
   return new Failure("INVALID_FIELD", {
     violations: [{ field: "update_mask", description: "must name whole fields; to set a key of extra, name extra" }],
@@ -358,7 +358,7 @@ function fromExtra(extra: domain.Extra): JsonObject | undefined {
   return Object.keys(extra).length === 0 ? undefined : extra
 }
 
-/** Both ways, as the schema names them; the compiler names a kind that is missing. */
+/** The kinds of the schema, for both directions. The compiler reports a kind that is missing. */
 const eventKinds: Record<domain.EventKind, EventKind> = {
   "user.created": EventKind.USER_CREATED,
   "user.updated": EventKind.USER_UPDATED,
@@ -376,7 +376,7 @@ const eventKinds: Record<domain.EventKind, EventKind> = {
   "authenticator.updated": EventKind.AUTHENTICATOR_UPDATED,
 }
 
-/** None stand for all. */
+/** Converts a list of kinds. Returns undefined, for all kinds, if the list is empty. */
 export function toEventKinds(kinds: readonly EventKind[]): ReadonlySet<domain.EventKind> | undefined {
   if (kinds.length === 0) return undefined
   const wanted = Object.entries(eventKinds).filter(([, kind]) => kinds.includes(kind))

@@ -2,7 +2,7 @@ import { waitsUntil } from "../util/abort.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
 import { longest } from "./hub.js"
 
-/** What a process has said of its clients of the tenant; see OwnRow. */
+/** The row in which a process reports on its clients of a tenant; see OwnRow. */
 export interface CacheRow {
   leaseMs: number
   confirmed: bigint
@@ -11,7 +11,7 @@ export interface CacheRow {
 export interface AwaitingOptions {
   /** See ChangeFeed. */
   reach: (tenant: string) => Promise<bigint>
-  /** The rows of all processes whose clients may use what they keep. */
+  /** Reads the rows of all processes whose clients may use cached sessions. */
   rows: (tenant: string) => Promise<readonly CacheRow[]>
   /** A clock for durations, in milliseconds. */
   now: () => number
@@ -19,35 +19,36 @@ export interface AwaitingOptions {
 }
 
 /**
- * Waits until no client of the tenant, of any process, uses what it kept of what was committed before this call. Rejects with
- * the signal's reason.
+ * Waits until no client of the tenant, of any process, uses cached sessions that commits before this call made stale.
+ * Rejects with the signal's reason.
  */
 export type Confirmed = (tenant: string, signal: AbortSignal) => Promise<void>
 
-/** What a read has found, and when it began. */
+/** The result of a read, and when the read began. */
 interface Found {
   at: number
   rows: readonly CacheRow[]
 }
 
-/** The rows of a tenant, read for all who wait in it. What they are given was read after they asked. */
+/** Reads the rows of a tenant for all calls that wait in it. Each result was read after its caller asked. */
 interface Reader {
-  /** At once. */
+  /** Reads at once. */
   read(): Promise<Found>
-  /** After a pause, which is the same for all who ask during it. */
+  /** Reads after a pause, which is shared by all callers that arrive during it. */
   readLater(): Promise<Found>
   waiting: number
 }
 
-/** How often the rows are read, in milliseconds. */
+/** The pause between two reads of the rows, in milliseconds. */
 const pauseMs = 20
 
 /**
- * For each process, its clients use nothing old any more when they have confirmed it; and at the latest when the longest lease
- * of that process has passed: a ping that came after the commit was answered behind the news of it. While the rows cannot be
- * read it is waited.
+ * Creates the function that waits. The clients of a process use no stale sessions once they have confirmed the commit,
+ * or at the latest when the longest lease of that process has expired, because a ping that arrives after the commit is
+ * answered behind the news of the commit. While the rows cannot be read, calls keep waiting.
  *
- * Who waits takes no place among the calls at work, so nothing else bounds how many wait: they share what is read.
+ * A waiting call holds no place in the concurrency limit, so nothing else limits how many calls wait. They share the
+ * reads.
  */
 export function cachesConfirmed({ reach, rows, now, pause }: AwaitingOptions): Confirmed {
   const readers = new Map<string, Reader>()
@@ -73,7 +74,7 @@ export function cachesConfirmed({ reach, rows, now, pause }: AwaitingOptions): C
   return async (tenant, signal) => {
     const begun = now()
     let sequence: bigint | undefined
-    // A process that has no row yet has no client that keeps what was read before this.
+    // A process without a row has no client with sessions that were cached before this call.
     const isOver = ({ at, rows }: Found) =>
       rows.every(
         ({ leaseMs, confirmed }) => at >= begun + longest(leaseMs) || (sequence !== undefined && confirmed >= sequence),
@@ -89,7 +90,7 @@ export function cachesConfirmed({ reach, rows, now, pause }: AwaitingOptions): C
         (reached) => {
           sequence = reached
         },
-        // Then the leases have to run out.
+        // Without a sequence, the call waits until the leases expire.
         () => {},
       )
       do last = await found(reader.readLater())

@@ -4,11 +4,11 @@ import type { EventStore } from "../store/store.js"
 import type { EventKind, StoredEvent } from "../store/types.js"
 import type { ChangeFeed, Look } from "./feed.js"
 
-/** What ends or changes what GetSessionAndUser answers. */
+/** The kinds of events that end or change a result of GetSessionAndUser. */
 const ofSessions: ReadonlySet<EventKind> = new Set<EventKind>(["session.updated", "session.deleted"])
 const ofUsers: ReadonlySet<EventKind> = new Set<EventKind>(["user.updated", "user.deleted", "user.sessions_revoked"])
 
-/** How soon following is tried again when the database does not answer, in milliseconds. */
+/** The delay before a failed subscription is retried, in milliseconds. */
 const retryMs = 500
 
 interface Follower {
@@ -16,13 +16,13 @@ interface Follower {
   readonly listener: (look: Look) => void
 }
 
-/** The events that session caches have to know of: one subscription for the followers of all tenants. */
+/** Creates the change feed of session caches from events, with one subscription for the followers of all tenants. */
 export function eventChanges(feed: EventFeed, events: Pick<EventStore, "areKept" | "last">): ChangeFeed {
   const followers = new Set<Follower>()
-  /** Ends the subscription; undefined while nobody follows. */
+  /** Ends the subscription; undefined while there are no followers. */
   let end: (() => void) | undefined
 
-  function tell(found: readonly StoredEvent[], position: FeedPosition, isReset = false): void {
+  function notify(found: readonly StoredEvent[], position: FeedPosition, isReset = false): void {
     const nothing = lookOf([], position, isReset)
     const byTenant = Map.groupBy(found, ({ tenant }) => tenant)
     const looks = new Map<string, Look>()
@@ -37,20 +37,20 @@ export function eventChanges(feed: EventFeed, events: Pick<EventStore, "areKept"
   function subscribe(): () => void {
     let subscription: Subscription | undefined
     let isOver = false
-    const tries = async (): Promise<void> => {
+    const trySubscribe = async (): Promise<void> => {
       try {
         const subscribed = await feed.subscribe({
-          onEvents: (found, position) => isOver || tell(found, position),
-          onReset: (position) => isOver || tell([], position, true),
+          onEvents: (found, position) => isOver || notify(found, position),
+          onReset: (position) => isOver || notify([], position, true),
         })
         if (isOver) subscribed.end()
         else subscription = subscribed
       } catch {
-        // Until then no ping is answered.
-        if (!isOver) setTimeout(tries, retryMs).unref()
+        // No ping is answered until the subscription succeeds.
+        if (!isOver) setTimeout(trySubscribe, retryMs).unref()
       }
     }
-    void tries()
+    void trySubscribe()
     return () => {
       isOver = true
       subscription?.end()
@@ -74,7 +74,8 @@ export function eventChanges(feed: EventFeed, events: Pick<EventStore, "areKept"
     }),
     async reach(tenant) {
       const all = await feed.flush()
-      // Processes say how far a tenant's clients are when something happens in that tenant, and not in all others.
+      // Processes write a tenant's row because of its own events only, so a call must not wait for those of other
+      // tenants.
       return BigInt((await events.last({ tenant })) ?? all)
     },
   }
@@ -91,7 +92,7 @@ function lookOf(events: readonly StoredEvent[], { sequence, asOf }: FeedPosition
   }
 }
 
-/** Undefined for one of which it is not known what it is about. */
+/** Returns the key of the session or user that changed; undefined if the event names neither. */
 function keyOfChange({ kind, sessionId, userId }: StoredEvent): string | undefined {
   if (ofSessions.has(kind) && sessionId !== undefined) return keyOf(`s${sessionId}`)
   return userId === undefined ? undefined : keyOf(`u${userId}`)

@@ -1,33 +1,33 @@
-/** What a look into the database has found of a tenant. */
+/** The result of one read of the database for a tenant. */
 export interface Look {
-  /** When it began, by the clock of the feed: everything that was committed before has been told. */
+  /** When the read began, by the clock of the feed. All changes that were committed before have been delivered. */
   readonly began: number
-  /** How far that is, by the sequence that all processes and tenants share. */
+  /** The position up to which changes have been delivered, in the sequence that all processes and tenants share. */
   readonly sequence: bigint
-  /** What was changed or deleted; see FollowResponse.keys. */
+  /** The keys of what was changed or deleted; see FollowResponse.keys. */
   readonly keys: readonly string[]
-  /** Whether it has found anything of the tenant, also if no cache has to know of it. */
+  /** Whether the read found any event of the tenant, even one that no cache needs. */
   readonly isNews: boolean
-  /** Whether changes may be missing, or the sequence is that of another database: nothing known before is of use. */
+  /** Whether changes may be missing, or the sequence is that of another database. Previous state is then invalid. */
   readonly isBroken: boolean
 }
 
-/** Tells of the committed changes of a tenant, in their order, each once. */
+/** Delivers the committed changes of a tenant, in their order, each once. */
 export interface TenantFeed {
-  /** The clock of the looks, in milliseconds. */
+  /** Returns the time by the clock of the looks, in milliseconds. */
   now(): number
-  /** Hears of every look from now on. Returns what ends it. */
+  /** Calls the listener for every look from now on. Returns the function that ends this. */
   follow(listener: (look: Look) => void): () => void
 }
 
-/** The changes of all tenants: it looks into the database once for all who follow. */
+/** The changes of all tenants. It reads the database once for all followers. */
 export interface ChangeFeed {
-  /** Whether there are changes to hear of; else there is nothing that may be kept. */
+  /** Whether changes are delivered; otherwise clients must not cache anything. */
   readonly isOn: boolean
   of(tenant: string): TenantFeed
   /**
-   * A sequence that a look has which finds everything of the tenant that was committed before this call, and none that is
-   * higher than the last look that has found something of the tenant. Rejects where that fails.
+   * Returns the sequence of a look that covers everything of the tenant that was committed before this call. It is not
+   * higher than that of the last look that found an event of the tenant. Rejects if it cannot be read.
    */
   reach(tenant: string): Promise<bigint>
 }

@@ -17,7 +17,7 @@ export interface News {
   nonce: bigint
 }
 
-/** What a process says of its clients of a tenant, to all processes: see CacheStore. */
+/** The report of a process on its clients of a tenant, for all processes; see CacheStore. */
 export interface Said {
   leaseMs: number
   confirmed: bigint
@@ -26,9 +26,9 @@ export interface Said {
 
 export interface OwnRow {
   /**
-   * Says that clients of this process may use what they keep, until `ms` milliseconds from now at the most: each for `leaseMs`
-   * at the most before it asks again, and all know everything up to `confirmed`. Of two calls the later one counts, whenever
-   * the database gets to them. Rejects where it may not have been written.
+   * Writes that clients of this process may use their caches, for `ms` milliseconds from now at most. Each lease lasts
+   * `leaseMs` at most before it has to be renewed, and all clients know everything up to `confirmed`. Of two calls the
+   * later one wins, in whatever order the database executes them. Rejects if the row may not have been written.
    */
   keep(row: Said): Promise<void>
 }
@@ -36,43 +36,43 @@ export interface OwnRow {
 export interface HubOptions {
   feed: TenantFeed
   row: OwnRow
-  /** A clock for durations, in milliseconds, that does not stand still with the machine. */
+  /** A clock for durations, in milliseconds, that also advances while the machine is suspended. */
   now: () => number
-  /** Calls later, unless the function that it returns is called before. */
+  /** Calls `call` after `ms` milliseconds, unless the returned function is called before. */
   after: (ms: number, call: () => void) => () => void
-  /** Hears that the row could not be written. */
+  /** Called when the row could not be written. */
   onFailure?: (error: unknown) => void
-  /** Hears, once, that the hub has stopped: it has no stream and no lease any more, and writes nothing. */
+  /** Called once when the hub has stopped. It then has no stream and no lease any more, and writes nothing. */
   onIdle?: () => void
 }
 
-/** One client's stream. */
+/** The stream of one client. */
 export interface HubStream {
-  /** The client has said something. Throws INVALID_FIELD. */
+  /** Handles a request of the client. Throws INVALID_FIELD. */
   receive(ping: Ping): void
-  /** What the client is to be told, if there is something; then it is told. */
+  /** Returns the pending news for the client and removes them; undefined if there are none. */
   take(): News | undefined
-  /** The stream is over. Unless its client has said that it uses nothing any more, its lease still counts. */
+  /** Ends the stream. Its lease still counts, unless the client has said that it no longer uses its cache. */
   end(): void
 }
 
-/** Who is behind a stream. */
+/** The callbacks of a stream. */
 export interface HubClient {
-  /** There is something to take. */
+  /** Called when there is something to take. */
   ready(): void
-  /** The stream is over, and has to be made again. */
+  /** Called when the stream has failed and has to be opened again. */
   fail(failure: Failure): void
 }
 
 export interface Hub {
   open(client: HubClient): HubStream
-  /** Clients that follow, and of them those that may use what they keep. */
+  /** The number of open streams, and of valid leases, including those of streams that were cut. */
   readonly load: { streams: number; leases: number }
-  /** Ends the writing of the row. */
+  /** Stops writing the row. */
   stop(): void
 }
 
-/** A client that may use what it keeps until a moment, and knows everything up to a sequence. */
+/** The right of a client to use its cache until a time, and the sequence up to which the client knows everything. */
 interface Lease {
   ms: number
   until: number
@@ -80,56 +80,57 @@ interface Lease {
 }
 
 interface Stream extends HubClient {
-  /** The ping that is not answered, and when it came: by the clock for durations, and by that of the feed. */
+  /** The unanswered ping, and when it arrived: `at` by the clock for durations, `cameAt` by the clock of the feed. */
   ping: { nonce: bigint; at: number; cameAt: number; isLooked: boolean } | undefined
-  /** What waits to be taken. */
+  /** The news that wait to be taken. */
   keys: Set<string>
   reset: boolean
   answers: bigint
-  /** How far the client has to have followed to know of all news. */
+  /** The sequence that the client has to confirm to know all its news. */
   newsAt: bigint
-  /** Whether it has. */
+  /** Whether the client has confirmed `newsAt`. */
   knowsAll: boolean
   lease: Lease
 }
 
-/** How long the row is there at a time, and how long before its end it is written again, in milliseconds. */
+/** How long the row is valid, and how long before its expiry it is written again, in milliseconds. */
 const rowMs = 60_000
 const renewalMs = 30_000
-/** How soon after the last time the row is written again because more is confirmed, in milliseconds. */
+/** The shortest time after a write before the row is written again because more is confirmed, in milliseconds. */
 const confirmMs = 40
-/** How soon it is tried again when it could not be written, in milliseconds. */
+/** The delay before a failed write is retried, in milliseconds. */
 const retryMs = 250
-/** With more keys that a client has not taken it is told to forget everything. */
+/** The largest number of pending keys of a client. With more, the client is told to clear its cache. */
 const mostKeys = 4_096
-/** Leases of streams that were cut are counted one by one up to so many. */
+/** The largest number of leases of cut streams that are kept individually. Further ones are merged. */
 const mostCut = 1_000
 
 export const minStaleMs = 200
 
 /**
- * How long a lease may last by another clock, in milliseconds: the clocks of two machines may run apart by a fiftieth, and
- * tell the time no more finely than this.
+ * Returns how long a lease may last by the clock of another machine, in milliseconds. The clocks of two machines may
+ * differ in speed by a fiftieth, and in resolution by 20 ms.
  */
 export function longest(ms: number): number {
   return ms * 1.02 + 20
 }
 
 /**
- * Tells the clients of a tenant what changes, and grants them leases. What it is bound to: before a lease is granted,
- * everything that was committed when its ping came stands in the same stream; and while a lease may be used, the row of this
- * process is there, its `leaseMs` is that of the longest, and its `confirmed` no more than what all who have one know.
+ * Creates the hub that sends changes to the clients of a tenant and grants them leases. It has two invariants. Before a
+ * lease is granted, everything that was committed when its ping arrived is in the same stream. While a lease may be
+ * used, the row of this process exists, its `leaseMs` is that of the longest lease, and its `confirmed` is not higher
+ * than what all clients with a lease know.
  */
 export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOptions): Hub {
   const streams = new Set<Stream>()
-  /** Of streams that were cut: their clients may not know yet. */
+  /** The leases of cut streams, whose clients may not know the latest changes. */
   let cut: Lease[] = []
   let told = 0n
-  /** How far the row has to get: nobody waits for more, unless something happens in the tenant. */
+  /** The `confirmed` that the row has to reach. No call waits for a higher one before the tenant's next event. */
   let newsAt = 0n
-  /** Whether looks were not heard before the next one, which may have found something. */
+  /** Whether looks were missed before the next one. They may have found changes. */
   let isBehind = true
-  /** What the row says, as far as this process can tell, and until when. */
+  /** The content of the row as far as this process knows it, and when the row expires. */
   let said = { leaseMs: 0, confirmed: -1n, until: Number.NEGATIVE_INFINITY }
   let writing = false
   let writtenAt = Number.NEGATIVE_INFINITY
@@ -138,7 +139,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
   let cancelTimer: (() => void) | undefined
   let stopped = false
 
-  /** What the row has to say. */
+  /** Returns the content that the row has to have. */
   function state(at: number): { leaseMs: number; confirmed: bigint } {
     let [leaseMs, confirmed] = [0, told]
     const count = (lease: Lease) => {
@@ -151,9 +152,9 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     return { leaseMs, confirmed }
   }
 
-  function hear(look: Look): void {
+  function onLook(look: Look): void {
     if (look.isBroken) {
-      // What they keep may have changed without anybody having been told.
+      // Cached sessions may have changed without a notification to their clients.
       told = newsAt = look.sequence
       said = { ...said, confirmed: -1n }
       for (const stream of [...streams]) stream.fail(new Failure("CONFLICT", { message: "changes were missed" }))
@@ -163,8 +164,8 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     if (look.isNews || isBehind) newsAt = told
     isBehind = false
     for (const stream of streams) {
-      if (look.keys.length > 0) tell(stream, look.keys)
-      // Who has heard all that concerns him knows of the rest that it does not.
+      if (look.keys.length > 0) addNews(stream, look.keys)
+      // This look has no keys, so a client that knows all its news knows everything in it too.
       else if (stream.knowsAll) stream.lease.knows = told
       const { ping } = stream
       if (ping !== undefined && ping.cameAt < look.began) ping.isLooked = true
@@ -172,7 +173,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     answer()
   }
 
-  function tell(stream: Stream, keys: readonly string[]): void {
+  function addNews(stream: Stream, keys: readonly string[]): void {
     stream.newsAt = told
     stream.knowsAll = false
     for (const key of keys) stream.keys.add(key)
@@ -183,7 +184,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     stream.ready()
   }
 
-  /** Answers the pings that may be answered; where the row has to be written before, has it written. */
+  /** Answers the pings that may be answered. If the row has to be written before, starts the write. */
   function answer(): void {
     const at = now()
     let mustWrite = false
@@ -195,7 +196,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
         mustWrite = true
         continue
       }
-      // A client whose lease has run out uses nothing before it has followed this answer, and all that stands before it.
+      // A client whose lease has expired uses nothing before it has followed this answer and everything before it.
       if (lease.until < at) {
         lease.knows = told
         stream.knowsAll = true
@@ -215,7 +216,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     const at = now()
     writtenAt = at
     const { leaseMs, confirmed } = state(at)
-    // From now on the one may be there or the other: what holds is the shorter lease.
+    // From now on the database may have the old or the new row, so only the shorter lease is certain.
     said = { ...said, leaseMs: Math.min(said.leaseMs, leaseMs) }
     try {
       await row.keep({ leaseMs, confirmed, ms: longest(rowMs) })
@@ -230,7 +231,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     else answer()
   }
 
-  /** Sees to it that the row is written in time. A row that nobody needs runs out. */
+  /** Schedules the next write of the row. A row that is no longer needed expires. */
   function schedule(): void {
     if (stopped || writing) return
     const at = now()
@@ -246,7 +247,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     const soonest = writtenAt + (failed ? retryMs : confirmMs)
     let nextMs = said.until - renewalMs - at
     if (isLate) nextMs = Math.max(0, soonest - at)
-    // A lease of who does not confirm ends, and then more is confirmed.
+    // When the lease of a client that does not confirm expires, `confirmed` can advance.
     else if (confirmed < told || streams.size === 0) nextMs = Math.min(nextMs, retryMs)
     cancelTimer = after(nextMs, () => {
       cancelTimer = undefined
@@ -284,7 +285,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
       streams.add(stream)
       if (unfollow === undefined) {
         isBehind = true
-        unfollow = feed.follow(hear)
+        unfollow = feed.follow(onLook)
       }
       return {
         receive({ maxStaleMs, nonce, confirmed, done }) {
@@ -298,7 +299,7 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
           if (confirmed >= stream.newsAt && confirmed > 0n) stream.knowsAll = true
           const knows = stream.knowsAll ? told : confirmed
           if (knows > lease.knows) lease.knows = knows
-          // One that waits is given up: its lease would have begun before.
+          // Replaces a pending ping, because the lease of that one would have begun earlier.
           if (nonce !== 0n && !done) stream.ping = { nonce, at: now(), cameAt: feed.now(), isLooked: false }
           schedule()
         },

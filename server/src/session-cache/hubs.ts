@@ -5,14 +5,14 @@ import { cacheHub, type Hub, type HubClient, type HubOptions, type HubStream, ty
 export interface HubsOptions extends Pick<HubOptions, "now" | "after" | "onFailure"> {
   feed: ChangeFeed
   /**
-   * Writes the row of this process for a tenant. Of two calls the one with the higher version counts, whenever the database
-   * gets to them. Rejects where it may not have been written.
+   * Writes the row of this process for a tenant. Of two calls the one with the higher version wins, in whatever order
+   * the database executes them. Rejects if the row may not have been written.
    */
   keep(tenant: string, row: Said & { version: number }): Promise<void>
   limits?: HubLimits
 }
 
-/** How many streams may be open: of a key, of the keys of a tenant, and of all. */
+/** The largest numbers of open streams: per key, per tenant, and in all. */
 export interface HubLimits {
   ofKey: number
   ofTenant: number
@@ -20,28 +20,27 @@ export interface HubLimits {
 }
 
 export interface Hubs {
-  /** Whether there are changes to tell of. */
+  /** Whether changes are delivered. */
   readonly isOn: boolean
-  /** Throws OVERLOADED. */
+  /** Opens a stream. Throws OVERLOADED. */
   open(who: { tenant: string; key: string }, client: HubClient): HubStream
-  /** Those of all tenants: clients that follow, and leases that may still be used. */
+  /** The numbers of open streams and of valid leases, of all tenants. */
   readonly load: Hub["load"]
-  /** How many tenants have any of them. */
+  /** The number of tenants that have a hub. */
   readonly tenants: number
-  /** Ends the writing of rows. */
+  /** Stops writing rows. */
   stop(): void
 }
 
 const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, ofAll: 2_000 }
 
 /**
- * A hub for each tenant that has clients, so that no tenant waits for the clients of another.
+ * Creates a hub for each tenant that has clients, so that no tenant waits for the clients of another.
  *
- * A hub goes when it has no stream, no lease that may still be used, and no write that is not answered, and is made again
- * when the tenant has a stream again. Both write the same row, that of the process and the tenant, with versions that are
- * counted for the process and not for the hub: what the one that is gone has written, if it comes late, never replaces what
- * its follower says. The follower grants nothing before its own row is there, and what it then replaces spoke of leases that
- * are over.
+ * A hub is removed when it has no stream, no valid lease and no pending write. A new hub is created when the tenant has
+ * a stream again. Both write the same row, that of the process and the tenant. Versions are counted per process and not
+ * per hub, so a late write of the removed hub never replaces the row of its successor. The successor grants no lease
+ * before its own row is written, and the row that this replaces was about leases that have expired.
  */
 export function cacheHubs({ feed, keep, limits = defaultLimits, ...options }: HubsOptions): Hubs {
   const hubs = new Map<string, Hub>()

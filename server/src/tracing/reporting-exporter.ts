@@ -3,8 +3,8 @@ import type { SpanExporter } from "@opentelemetry/sdk-trace"
 import type { TracingOptions } from "./tracing.js"
 
 /**
- * Counts what becomes of spans, and says in the log when the collector does not take them any more, and when it does again.
- * Of the failure only its code is told: its text may be the collector's answer.
+ * Wraps an exporter. It counts exported and lost spans, and logs when the collector stops accepting spans and when it
+ * accepts them again. Only the code of a failure is logged, because its text may be the collector's response.
  */
 export function reportingExporter(
   exporter: SpanExporter,
@@ -31,7 +31,7 @@ export function reportingExporter(
   }
 }
 
-/** `ECONNREFUSED`, or the status of HTTP. */
+/** Returns a code such as `ECONNREFUSED` or the HTTP status; without a code, the name of the error. */
 function codeOf(error: (Error & { code?: unknown }) | undefined): string | number | undefined {
   const { code, cause } = error ?? {}
   if (typeof code === "string" || typeof code === "number") return code

@@ -7,7 +7,7 @@ import {
 } from "@opentelemetry/sdk-trace"
 import type { Configuration } from "../cli/config/configuration.js"
 
-/** The sampler that OpenTelemetry calls so. */
+/** Returns the sampler that has this name in OpenTelemetry. */
 export function samplerOf(name: Configuration["traceSampler"], ratio: number): Sampler {
   switch (name) {
     case "always_on":

@@ -10,17 +10,18 @@ import { samplerOf } from "./sampler.js"
 import type { Tracing, TracingOptions } from "./tracing.js"
 
 /**
- * Spans that wait to be sent, and those that go in one request. Who makes calls faster than the collector takes their spans,
- * or while it is away, loses spans: about 2 MB is the most that they take.
+ * The largest number of spans that wait to be exported, and of spans in one export request. Spans are dropped if calls
+ * produce them faster than the collector accepts them, or while it is unavailable. Waiting spans take about 2 MB at
+ * most.
  */
 const maxWaiting = 2048
 const maxTogether = 512
-/** How long a span waits for others, and how long a request may take, in milliseconds. */
+/** How long a span waits for its batch, and the timeout of an export request, in milliseconds. */
 const delayMs = 1_000
 const requestMs = 5_000
-/** What one span may hold. */
+/** The limits of one span. */
 const spanLimits = { attributeCountLimit: 32, attributeValueLengthLimit: 2048, eventCountLimit: 16, linkCountLimit: 16 }
-/** How long the last spans may take at the end, in milliseconds. */
+/** The timeout for the export of the last spans at shutdown, in milliseconds. */
 const lastMs = 2_000
 
 export function startTracing(configuration: Configuration, { log, metrics, worker }: TracingOptions): Tracing {

@@ -2,18 +2,18 @@ import type { TextMapPropagator, Tracer } from "@opentelemetry/api"
 import type { Logger } from "pino"
 import type { SpanMetrics } from "../metrics/traces.js"
 
-/** Records spans, and sends them to a collector. */
+/** Records spans and exports them to a collector. */
 export interface Tracing {
   readonly tracer: Tracer
   /** Reads the context of a trace from headers (W3C Trace Context). */
   readonly propagator: TextMapPropagator
-  /** Sends what was recorded, as far as that can be done in two seconds, and records nothing more. Throws never. */
+  /** Exports the recorded spans, for two seconds at most, and records no more. Never throws. */
   stop(): Promise<void>
 }
 
 export interface TracingOptions {
   log: Logger
   metrics: SpanMetrics | undefined
-  /** The number of this worker, where there are several. */
+  /** The number of this worker, if there are several. */
   worker?: number | undefined
 }

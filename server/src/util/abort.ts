@@ -1,6 +1,6 @@
 /**
- * Waits for a promise, but not longer than the signal lets it: rejects with its reason. Not a race with a promise that
- * lives as long as the signal, which would hold on to everything that was ever waited for.
+ * Waits for a promise until the signal aborts, and then rejects with the signal's reason. This is not Promise.race with
+ * a promise that lives as long as the signal, because that would retain every promise that was ever awaited.
  */
 export function orAborted<T>(waited: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return waited
@@ -14,16 +14,16 @@ export function orAborted<T>(waited: Promise<T>, signal: AbortSignal | undefined
   return promise
 }
 
-/** Waits for one promise after the other, none longer than a signal lets it. */
+/** Waits for one promise after the other, each until a signal aborts. */
 export interface Waits {
-  /** One at a time. Rejects with the signal's reason. */
+  /** Waits for one promise at a time. Rejects with the signal's reason. */
   for<T>(waited: Promise<T>): Promise<T>
   end(): void
 }
 
 /**
- * The same for who waits often while the signal lives, with one listener for all. Listeners that come and go one over the
- * other leave a chain behind them, in which each holds on to the next and to what it waited for.
+ * The same for many waits with one signal, which share one listener. Listeners that are added and removed in
+ * overlapping order leave a chain in memory, in which each one retains the next one and the promise that it waited for.
  */
 export function waitsUntil(signal: AbortSignal): Waits {
   let giveUp: ((reason: unknown) => void) | undefined

@@ -15,7 +15,7 @@ function clocks() {
   return { state, now }
 }
 
-test("it goes on while the machine stands still, and with it the monotonic clock", () => {
+test("it advances while the machine, and with it the monotonic clock, is suspended", () => {
   const { state, now } = clocks()
   state.monotonic += 100
   expect(now()).toBe(100)
@@ -25,7 +25,7 @@ test("it goes on while the machine stands still, and with it the monotonic clock
   expect(now()).toBe(5_110)
 })
 
-test("a time of day that is set back changes nothing, and what it runs ahead from then on counts", () => {
+test("setting the wall clock back changes nothing, and a later jump forward counts", () => {
   const { state, now } = clocks()
   state.ahead -= 60_000
   expect(now()).toBe(0)
@@ -33,7 +33,7 @@ test("a time of day that is set back changes nothing, and what it runs ahead fro
   expect(now()).toBe(200)
 })
 
-test("who is held up between the two clocks has not stood still", () => {
+test("a delay between the reads of the two clocks does not count as a suspension", () => {
   const { state, now } = clocks()
   for (let call = 0; call < 3; call++) {
     state.heldUpMs = 700

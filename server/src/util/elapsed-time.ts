@@ -1,17 +1,18 @@
-/** A step of the wall clock beside the other one that is taken for a time at which the machine stood still, in milliseconds. */
+/** The largest jump of the wall clock, against the monotonic clock, that is not a suspension. In milliseconds. */
 const suspensionMs = 50
 
 /**
- * A clock for durations, in milliseconds, that does not stand still while the process or its machine does: the monotonic
- * clock, and what the time of day runs ahead of it. That of a machine that is suspended stands still with the machine. A time
- * of day that is set forward counts as well: what was to last is then over too early. It may be late by `suspensionMs`.
+ * Creates a clock for durations, in milliseconds, that also advances while the process or its machine is suspended. The
+ * monotonic clock stops while the machine is suspended, so this clock adds the jumps of the wall clock against it. A
+ * wall clock that is set forward counts as well, and then durations end too early. The clock may be late by
+ * `suspensionMs`.
  */
 export function elapsedTime(monotonic = () => performance.now(), timeOfDay: () => number = Date.now): () => number {
   const begun = monotonic()
   let ahead = timeOfDay() - begun
   let stoodStill = 0
   return () => {
-    // Whoever is held up between two clocks must not take that for a suspension, or leases would be over while clients use them.
+    // A delay between two clock reads must not count as a suspension, otherwise leases would end while they are in use.
     const before = monotonic()
     const time = timeOfDay()
     const now = monotonic()

@@ -1,4 +1,4 @@
-/** What is wrong with a value of the configuration: the entry by its index or name, the field, the rule; never a value. */
+/** An invalid configuration value. The message has the entry's index or name, the field and the rule, never a value. */
 export class InvalidValueError extends Error {
   override readonly name = "InvalidValueError"
 }

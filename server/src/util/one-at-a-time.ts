@@ -1,9 +1,9 @@
 /**
- * Reads one at a time for all who ask. Whoever asks while a read is active waits for the next, together with all others who ask:
- * what is answered was read after the question.
+ * Returns a function that shares reads among its callers, with one read at a time. Callers that arrive during a read
+ * share the next one. So each result was read after its caller asked.
  */
 export function oneAtATime<T>(read: () => Promise<T>): () => Promise<T> {
-  /** The read that is active, and the one that begins when it has ended. */
+  /** The active read, and the one that begins when it has ended. */
   let active: Promise<unknown> = Promise.resolve()
   let next: Promise<T> | undefined
   return () => {

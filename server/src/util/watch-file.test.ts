@@ -23,12 +23,12 @@ interface Pair {
 let folder: string
 let watch: { stop(): void } | undefined
 const path = (name: string) => join(folder, name)
-/** Puts a new file in the place of one. */
+/** Replaces a file with a new one. */
 const replace = (name: string, text: string) => {
   writeFileSync(path("new"), text)
   renameSync(path("new"), path(name))
 }
-/** Writes over the beginning of a file. */
+/** Overwrites the beginning of a file. */
 const writeOver = (name: string, text: string) => {
   const file = openSync(path(name), "r+")
   writeSync(file, text)
@@ -44,96 +44,96 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-/** Watches two files that hold `a` and `b`. What it hears, texts with a `!` are not taken. */
+/** Watches two files that contain `a` and `b`, and rejects texts with a `!`. Returns the list of what is reported. */
 function watchPair(options: Partial<WatchOptions<Pair>> = {}): string[] {
-  const heard: string[] = []
+  const reported: string[] = []
   watch = watchFiles<Pair>({
     paths: { one: path("one"), other: path("other") },
     texts: { one: "a", other: "b" },
     take({ one, other }) {
       if (`${one}${other}`.includes("!")) throw new Error(`not ${one}${other}`)
-      heard.push(`${one}${other}`)
+      reported.push(`${one}${other}`)
     },
-    fail: (error, file) => heard.push(file === undefined ? (error as Error).message : `no ${file}`),
+    fail: (error, file) => reported.push(file === undefined ? (error as Error).message : `no ${file}`),
     everyMs: 5,
     ...options,
   })
-  return heard
+  return reported
 }
 
-describe("files are handed on", () => {
-  test("when one is written over, and when another is put in its place", async () => {
-    const heard = watchPair()
+describe("files are passed on", () => {
+  test("when one is overwritten, and when one is replaced", async () => {
+    const reported = watchPair()
     writeOver("one", "c")
-    await until(() => heard.length === 1)
+    await until(() => reported.length === 1)
     replace("other", "d")
-    await until(() => heard.length === 2)
-    expect(heard).toEqual(["cb", "cd"])
+    await until(() => reported.length === 2)
+    expect(reported).toEqual(["cb", "cd"])
   })
 
-  test("when a link leads elsewhere, as in a volume of Kubernetes", async () => {
+  test("when a link gets another target, as in a volume of Kubernetes", async () => {
     for (const [version, text] of Object.entries({ v1: "a", v2: "c" })) {
       mkdirSync(path(version))
       replace(`${version}/file`, text)
     }
     symlinkSync("v1", path("current"))
     const paths = { one: path("current/file"), other: undefined }
-    const heard = watchPair({ paths, texts: { one: "a", other: undefined } })
+    const reported = watchPair({ paths, texts: { one: "a", other: undefined } })
     symlinkSync("v2", path("next"))
     renameSync(path("next"), path("current"))
-    await until(() => heard.length === 1)
-    expect(heard).toEqual(["cundefined"])
+    await until(() => reported.length === 1)
+    expect(reported).toEqual(["cundefined"])
   })
 })
 
-describe("a problem is told once", () => {
-  test("of a text that is not taken, of a file that is not there, and of what follows", async () => {
-    const heard = watchPair()
+describe("a problem is reported once", () => {
+  test("for a rejected text, for a missing file, and for the next problem", async () => {
+    const reported = watchPair()
     replace("one", "!")
-    await until(() => heard.length === 1)
+    await until(() => reported.length === 1)
     rmSync(path("other"))
-    await until(() => heard.length === 2)
+    await until(() => reported.length === 2)
     replace("other", "?")
-    await until(() => heard.length === 3)
+    await until(() => reported.length === 3)
     replace("one", "c")
-    await until(() => heard.length === 4)
-    expect(heard).toEqual(["not !b", "no other", "not !?", "c?"])
+    await until(() => reported.length === 4)
+    expect(reported).toEqual(["not !b", "no other", "not !?", "c?"])
   })
 
-  test("and again when it comes back", async () => {
-    const heard = watchPair()
+  test("and again when it recurs", async () => {
+    const reported = watchPair()
     for (const [index, good] of ["c", "d"].entries()) {
       replace("one", "!")
-      await until(() => heard.length === 2 * index + 1)
+      await until(() => reported.length === 2 * index + 1)
       replace("one", good)
-      await until(() => heard.length === 2 * index + 2)
+      await until(() => reported.length === 2 * index + 2)
     }
-    expect(heard).toEqual(["not !b", "cb", "not !b", "db"])
+    expect(reported).toEqual(["not !b", "cb", "not !b", "db"])
   })
 
-  test("when as many looks in a row have found it as are asked for, and not when it has gone before", async () => {
-    let looks = 0
-    const heard = watchPair({
+  test("after the requested number of consecutive reads, and not if it disappears before", async () => {
+    let reads = 0
+    const reported = watchPair({
       patience: 3,
       take({ one }) {
-        looks++
-        // What the first look finds has gone at the second.
+        reads++
+        // The text that the first read finds is replaced before the second.
         if (one === "!") replace("one", "?")
         throw new Error(one)
       },
     })
     replace("one", "!")
-    await until(() => heard.length === 1)
-    expect(heard).toEqual(["?"])
-    expect(looks).toBe(4)
+    await until(() => reported.length === 1)
+    expect(reported).toEqual(["?"])
+    expect(reads).toBe(4)
   })
 })
 
-test("who has stopped it hears nothing more", async () => {
+test("nothing is reported after it is stopped", async () => {
   const stopped = watchPair()
   watch?.stop()
-  const heard = watchPair({ everyMs: 20 })
+  const reported = watchPair({ everyMs: 20 })
   replace("one", "c")
-  await until(() => heard.length === 1)
+  await until(() => reported.length === 1)
   expect(stopped).toEqual([])
 })

@@ -1,43 +1,43 @@
 import { readFile } from "node:fs/promises"
 
-/** Texts or paths by the names that the caller gives to its files; undefined where there is no such file. */
+/** Texts or paths by the caller's names for its files; undefined if there is no such file. */
 type ByName<Files> = { readonly [Name in keyof Files]: string | undefined }
 
 export interface WatchOptions<Files extends ByName<Files>> {
   /** The path of each file. Files that belong together are read together. */
   paths: Files
-  /** What they hold that is in use already. */
+  /** The texts of the files that are already in use. */
   texts: Files
-  /** Takes over what they hold now. When it throws, what was taken over last stays in use. */
+  /** Applies the current texts. If it throws, the texts that were applied last stay in use. */
   take: (texts: Files) => void
-  /** Hears why files are not taken over: of each problem once. `file` is the one that cannot be read, if that is why. */
+  /** Called once per problem when files cannot be applied. `file` is the file that cannot be read, if that is why. */
   fail: (error: unknown, file: keyof Files | undefined) => void
   /**
-   * How many looks in a row must find the same problem before `fail` hears of it. Two, where files that are replaced one
-   * after the other do not fit together for a moment. Default: 1.
+   * The number of consecutive reads that must find the same problem before `fail` is called. Two for files that are
+   * replaced one after the other, because they do not match for a moment. Default: 1.
    */
   patience?: number
-  /** The time from one look to the next, in milliseconds. Default: 1,000. */
+  /** The time from one read to the next, in milliseconds. Default: 1,000. */
   everyMs?: number
 }
 
 /**
- * Reads files again and again, and hands on what they hold when it is different, be they written over, replaced or reached
- * by another link.
+ * Reads files periodically, and passes their texts on when they differ, whether a file was overwritten, replaced or
+ * reached by another link.
  *
- * The whole files are read each time: they are small, and neither their times nor their places say for sure that they are
- * the same. It does not keep the process alive.
+ * Each read is of whole files, because they are small, and neither modification times nor locations prove that they are
+ * unchanged. The timer does not keep the process alive.
  */
 export function watchFiles<Files extends ByName<Files>>(options: WatchOptions<Files>): { stop(): void } {
   const { paths, take, fail, patience = 1, everyMs = 1_000 } = options
   const names = (Object.keys(paths) as (keyof Files)[]).filter((name) => paths[name] !== undefined)
   let used = JSON.stringify(names.map((name) => options.texts[name]))
-  /** What is wrong with the files, and how many looks have found it. */
-  let problem: { state: string; looks: number } | undefined
+  /** The state of the files that causes the problem, and the number of reads that found it. */
+  let problem: { state: string; reads: number } | undefined
   let stopped = false
   let timer: NodeJS.Timeout
 
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     const found = await Promise.all(names.map((name) => read(paths[name] as string)))
     if (stopped) return
     const state = JSON.stringify(found.map((file) => file.text ?? { error: codeOf(file.error) }))
@@ -45,9 +45,9 @@ export function watchFiles<Files extends ByName<Files>>(options: WatchOptions<Fi
       problem = undefined
       return
     }
-    const looks = problem?.state === state ? problem.looks : 0
-    // Nothing new since it was told.
-    if (looks === patience) return
+    const reads = problem?.state === state ? problem.reads : 0
+    // The problem was already reported.
+    if (reads === patience) return
     const unreadable = found.findIndex((file) => file.text === undefined)
     try {
       if (unreadable >= 0) throw found[unreadable]?.error
@@ -55,14 +55,14 @@ export function watchFiles<Files extends ByName<Files>>(options: WatchOptions<Fi
       used = state
       problem = undefined
     } catch (error) {
-      problem = { state, looks: looks + 1 }
-      if (problem.looks === patience) fail(error, names[unreadable])
+      problem = { state, reads: reads + 1 }
+      if (problem.reads === patience) fail(error, names[unreadable])
     }
   }
-  const lookLater = (): void => {
-    timer = setTimeout(() => look().finally(() => stopped || lookLater()), everyMs).unref()
+  const checkLater = (): void => {
+    timer = setTimeout(() => check().finally(() => stopped || checkLater()), everyMs).unref()
   }
-  lookLater()
+  checkLater()
 
   return {
     stop() {
@@ -79,7 +79,7 @@ function read(path: string): Promise<{ text?: string; error?: unknown }> {
   )
 }
 
-/** The system's word for an error, such as ENOENT. */
+/** Returns the system's code of an error, such as ENOENT. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "unknown"
 }
