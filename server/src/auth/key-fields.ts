@@ -11,7 +11,7 @@ export function isKeyName(name: string): boolean {
   return name.length > 0 && name.length <= 255 && !/\p{Cc}/u.test(name)
 }
 
-/** Parses a date in ISO 8601, with or without a time. Returns undefined for anything else. */
+/** Parses a date in ISO 8601, with or without a time. Returns undefined for anything else, and for a day that does not exist. */
 export function parseDate(text: unknown): Date | undefined {
   if (
     typeof text !== "string" ||
@@ -20,5 +20,8 @@ export function parseDate(text: unknown): Date | undefined {
     return undefined
   }
   const date = new Date(text)
-  return Number.isNaN(date.getTime()) ? undefined : date
+  // Date takes 30 February for 2 March.
+  const day = new Date(text.slice(0, 10))
+  const exists = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10))
+  return exists && !Number.isNaN(date.getTime()) ? date : undefined
 }

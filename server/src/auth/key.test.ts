@@ -35,8 +35,8 @@ describe("a key", () => {
   })
 
   test("admits callers that it admitted before it was read again, whatever else has changed", () => {
-    expect(key.letsInAs(key)).toBe(true)
-    expect(new Key({ ...stored, scopes: ["all"], expires: undefined }).letsInAs(key)).toBe(true)
+    expect(key.admitsSameCaller(key)).toBe(true)
+    expect(new Key({ ...stored, scopes: ["all"], expires: undefined }).admitsSameCaller(key)).toBe(true)
   })
 
   test.each([
@@ -46,7 +46,7 @@ describe("a key", () => {
     ["no certificate", { certificateName: undefined }],
   ])("rejects callers that were admitted by a key with %s", (_, changed) => {
     const other = new Key({ ...stored, ...changed })
-    expect(key.letsInAs(other)).toBe(false)
-    expect(other.letsInAs(key)).toBe(false)
+    expect(key.admitsSameCaller(other)).toBe(false)
+    expect(other.admitsSameCaller(key)).toBe(false)
   })
 })

@@ -36,7 +36,7 @@ export class Key implements Identity {
   }
 
   /** Returns whether this key also admits each caller of the other one: id, secret and certificate name are equal. */
-  letsInAs(other: Key): boolean {
+  admitsSameCaller(other: Key): boolean {
     return (
       this === other ||
       (this.keyId === other.keyId &&

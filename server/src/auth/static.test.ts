@@ -50,7 +50,9 @@ describe("configured keys", () => {
     ["secretSha256", undefined, "[1]: must have secretSha256 or certificateName"],
     ["certificateName", canary, "[1].certificateName: must be a name as certificates have it"],
     ["expires", canary, "[1].expires: must be a date in ISO 8601"],
-    ["expires", "2030-02-31T00:00:00", "[1].expires: must be a date in ISO 8601"],
+    ["expires", "2030-01-31T00:00:00", "[1].expires: must be a date in ISO 8601"],
+    ["expires", "2030-02-30", "[1].expires: must be a date in ISO 8601"],
+    ["expires", "2030-02-29T12:00:00Z", "[1].expires: must be a date in ISO 8601"],
     ["expires", 1, "[1].expires: must be a date in ISO 8601"],
     [canary, 1, "[1]: the fields are id, name, tenant, scopes, secretSha256, certificateName, expires, and field 5"],
   ])("the error for a wrong %s has its index and rule, and not its value", (field, value, rule) => {

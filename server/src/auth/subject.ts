@@ -18,7 +18,7 @@ export function subjectOf(method: DescMethod): { in: "request" | "answer"; find:
 }
 
 /** A further field of a call's entry in the audit log (option `told`). */
-export interface Told {
+export interface AuditField {
   in: "request" | "answer"
   name: string
   /** Returns a text as `shownSubject` does, a number unchanged, and undefined for no value or 0. */
@@ -26,7 +26,7 @@ export interface Told {
 }
 
 /** Returns the further audit log fields of a method. Throws if the option names a field that does not exist. */
-export function toldOf(method: DescMethod): Told[] {
+export function auditFieldsOf(method: DescMethod): AuditField[] {
   return getOption(method, toldOption).map((path) => {
     const { in: where, find } = pathOf(method, path)
     return { in: where, name: path.replaceAll(".", "_"), find: (message) => shown(find(message)) }
