@@ -4,9 +4,9 @@ import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions } from "./adapter/options.js"
 import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./client.js"
 import { wrongOption } from "./error.js"
-import { type ConnectionOptions, checkOptions, missingOf } from "./options.js"
+import { type ConnectionOptions, checkOptions, missingRequiredOption } from "./options.js"
 import { type FetchOptions, fetchAddress, fetchTransport } from "./transport/fetch.js"
-import { transportWithout } from "./transport/missing-option.js"
+import { missingOptionTransport } from "./transport/missing-option.js"
 import { callTracer } from "./transport/trace.js"
 import { tracedTransport } from "./transport/traced.js"
 
@@ -74,8 +74,8 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
 function connect(options: AuthwireOptions): [transport: Transport, address: string] {
   checkOptions(options)
   if (options.sessionCache) throw wrongOption("sessionCache", "needs the gRPC transport of @authwire/client in Node")
-  const missing = missingOf(options)
-  if (missing !== undefined) return [transportWithout(missing), ""]
+  const missing = missingRequiredOption(options)
+  if (missing !== undefined) return [missingOptionTransport(missing), ""]
   const address = fetchAddress(options)
   const transport = options.transport ?? fetchTransport(options)
   return [tracedTransport(transport, callTracer("connectrpc", address)), address]

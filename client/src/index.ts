@@ -3,12 +3,12 @@ import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions } from "./adapter/options.js"
 import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./error.js"
-import { type ConnectionOptions, checkOptions, headersOf, missingOf } from "./options.js"
+import { type ConnectionOptions, checkOptions, headersOf, missingRequiredOption } from "./options.js"
 import type { PipelineOptions } from "./pipeline/transport.js"
 import { cachedAdapter, cachingTransport } from "./session-cache/caching.js"
 import { sharedCache } from "./session-cache/shared.js"
 import { type GrpcTargetOptions, grpcAddress } from "./transport/grpc-target.js"
-import { transportWithout } from "./transport/missing-option.js"
+import { missingOptionTransport } from "./transport/missing-option.js"
 import { sharedTransport } from "./transport/shared.js"
 import { callTracer } from "./transport/trace.js"
 import { tracedTransport } from "./transport/traced.js"
@@ -84,8 +84,8 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   checkOptions(options)
-  const missing = missingOf(options)
-  if (missing !== undefined) return { ...clientOver(transportWithout(missing), "", options), close() {} }
+  const missing = missingRequiredOption(options)
+  if (missing !== undefined) return { ...clientOver(missingOptionTransport(missing), "", options), close() {} }
   const address = grpcAddress(options)
   if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
   if (options.transport && options.connections !== undefined)

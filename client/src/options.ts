@@ -63,7 +63,7 @@ export function checkOptions(options: ConnectionOptions): void {
  * reports it, instead of the creation of the client, because applications are also built without their environment
  * variables, and the build loads this module.
  */
-export function missingOf({ url, apiKey }: ConnectionOptions): "url" | "apiKey" | undefined {
+export function missingRequiredOption({ url, apiKey }: ConnectionOptions): "url" | "apiKey" | undefined {
   if (url === undefined || url === null || url === "") return "url"
   return apiKey === "" ? "apiKey" : undefined
 }

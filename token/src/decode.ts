@@ -1,4 +1,4 @@
-import { type Remembered, type TokenCache, tokenCache } from "./cache/token-cache.js"
+import { type CachedToken, type TokenCache, tokenCache } from "./cache/token-cache.js"
 import { checkReplicated, readClaims } from "./claims.js"
 import { decrypt } from "./decrypt.js"
 import { derivedKey } from "./derived-key.js"
@@ -66,7 +66,7 @@ export async function decodeWith<Payload>(cache: TokenCache, params: JWTDecodePa
 }
 
 /** Returns whether one of the secrets, with this salt, derives the key that decrypted a token. */
-async function isOfOneOf(secrets: readonly string[], salt: string, { enc, kid }: Remembered): Promise<boolean> {
+async function isOfOneOf(secrets: readonly string[], salt: string, { enc, kid }: CachedToken): Promise<boolean> {
   for (const secret of secrets) {
     if ((await derivedKey(secret, salt, enc)).kid === kid) return true
   }

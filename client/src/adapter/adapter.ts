@@ -51,7 +51,7 @@ type AccountKey = Pick<AdapterAccount, "provider" | "providerAccountId">
 export function createAdapter(clients: ServiceClients, address: string, options: AdapterOptions = {}) {
   const { users, accounts, sessions, verificationTokens, authenticators } = clients
 
-  const calling = callsOf(address)
+  const calling = adapterMethods(address)
   const { signOutOn = [] } = options
   if (!Array.isArray(signOutOn) || !signOutOn.every((event) => event === "emailChange" || event === "unlinkAccount"))
     throw wrongOption("signOutOn", "must be a list of emailChange and unlinkAccount")
@@ -246,7 +246,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
  *
  * @param address - The address of the service, for error messages.
  */
-export function callsOf(address: string) {
+export function adapterMethods(address: string) {
   return function calling<A extends unknown[], T>(
     method: string,
     work: (...given: A) => Promise<T>,

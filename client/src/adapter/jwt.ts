@@ -2,7 +2,7 @@ import type { TokenService } from "@authwire/proto/slim"
 import type { JWT, JWTDecodeParams, JWTEncodeParams } from "@authwire/token"
 import type { Client } from "@connectrpc/connect"
 import { invalid } from "../error.js"
-import { callsOf } from "./adapter.js"
+import { adapterMethods } from "./adapter.js"
 import { jsonObject } from "./extra.js"
 import { text } from "./field.js"
 
@@ -21,7 +21,7 @@ export type RemoteJwtMethods = ReturnType<typeof createRemoteJwt>
  * @param address - The address of the service, for error messages.
  */
 export function createRemoteJwt(tokens: Client<typeof TokenService>, address: string) {
-  const calling = callsOf(address)
+  const calling = adapterMethods(address)
 
   return {
     /** Issues a token. `maxAge` is its lifetime in seconds. Default: 2,592,000 (30 days). */

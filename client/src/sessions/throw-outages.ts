@@ -5,7 +5,7 @@ import { wrongOption } from "../error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
 import { type FailedReads, failedReads } from "./failed-reads.js"
 import { logError } from "./log.js"
-import { SessionUnavailable, unavailableBy } from "./unavailable.js"
+import { SessionUnavailable, toSessionUnavailable } from "./unavailable.js"
 
 /** Options for the timeout of session calls. */
 export interface SessionOptions {
@@ -64,7 +64,7 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
         // Auth.js calls the logger before it reports that no user is signed in. An error that is thrown here becomes
         // the error of the whole request.
         error(error: Error) {
-          const unavailable = unavailableBy(error)
+          const unavailable = toSessionUnavailable(error)
           if (unavailable !== undefined) {
             failures.remove(unavailable.cause)
             throw unavailable

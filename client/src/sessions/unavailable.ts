@@ -35,7 +35,7 @@ export class SessionUnavailable extends Error {
  * for other errors, and if the session token was read and rejected, for example because it has expired: then no user is
  * signed in.
  */
-export function unavailableBy(error: unknown): SessionUnavailable | undefined {
+export function toSessionUnavailable(error: unknown): SessionUnavailable | undefined {
   // Compares the type, because minifying bundlers rename classes, and with them the errors of Auth.js.
   if (!(error instanceof Error && "type" in error && readErrors.has(error.type))) return undefined
   for (let cause: unknown = error; cause instanceof Error; cause = innerCause(cause)) {

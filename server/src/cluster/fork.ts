@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster"
 import { fileURLToPath } from "node:url"
 import type { ToPrimary, ToWorker } from "./messages.js"
-import { closeUntaken } from "./untaken-connections.js"
+import { closeUnacknowledged } from "./unacknowledged-connections.js"
 
 /** The primary's handle of a worker process. */
 export interface WorkerProcess {
@@ -36,7 +36,7 @@ export function forkWorker(onMessage: (message: ToPrimary) => void): WorkerProce
     const end = { code: null, signal: null, error: error as Error }
     return { pid: undefined, send() {}, kill() {}, ended: Promise.resolve(end) }
   }
-  closeUntaken(worker)
+  closeUnacknowledged(worker)
   worker.on("message", onMessage)
   const ended = new Promise<WorkerEnd>((resolve) => {
     worker.once("exit", (code: number | null, signal: string | null) => resolve({ code, signal }))

@@ -4,7 +4,7 @@ import { openInstruments } from "../bootstrap/instruments.js"
 import { runServer } from "../bootstrap/server.js"
 import { StartError } from "../bootstrap/start-error.js"
 import { readinessSwitch } from "../health/readiness.js"
-import { endEvenUnread } from "../logging/end-even-unread.js"
+import { exitAfterPendingLines } from "../logging/exit-after-pending-lines.js"
 import { createLog } from "../logging/logger.js"
 import type { Metrics } from "../metrics/metrics.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
@@ -86,7 +86,7 @@ export async function worker(): Promise<void> {
   }
   phase = "ended"
   if (process.connected) process.disconnect()
-  endEvenUnread()
+  exitAfterPendingLines()
 }
 
 /** Sends a message to the primary. Resolves once it is sent, or cannot be sent because the primary has ended. */

@@ -1,7 +1,7 @@
 import type { RequestSession } from "../introspection/request-session.js"
 import { headerValue, maxHeaderBytes } from "./header-value.js"
 import { ownHeaders, type Policy, sessionIdHeader, userIdHeader } from "./policy.js"
-import { asksForPage, type RequestTarget, signInLocation } from "./sign-in.js"
+import { isPageNavigation, type RequestTarget, signInLocation } from "./sign-in.js"
 
 /** A request as a proxy describes it. */
 export interface GatewayRequest extends RequestTarget {
@@ -52,7 +52,7 @@ function headerText(value: unknown): string | undefined {
 
 function notSignedIn({ signIn }: Policy, request: GatewayRequest): Denied {
   const reason = "nobody is signed in"
-  if (signIn !== undefined && asksForPage(request.method, (name) => request.header(name))) {
+  if (signIn !== undefined && isPageNavigation(request.method, (name) => request.header(name))) {
     return { kind: "denied", status: 302, reason, location: signInLocation(signIn, request) }
   }
   return { kind: "denied", status: 401, reason }

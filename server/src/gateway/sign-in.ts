@@ -13,7 +13,7 @@ export interface RequestTarget {
 const maxPathLength = 2_048
 
 /** Returns whether a browser requests a page to show. Other clients cannot use the sign-in page. */
-export function asksForPage(method: string, header: (name: string) => string | undefined): boolean {
+export function isPageNavigation(method: string, header: (name: string) => string | undefined): boolean {
   if (method !== "GET" && method !== "HEAD") return false
   const mode = header("sec-fetch-mode")
   if (mode !== undefined && mode !== "navigate") return false

@@ -43,7 +43,7 @@ export interface Check {
   /** Whether a row with the same key as this one can be imported. */
   has<N extends BulkName>(name: N, row: BulkRows[N]): boolean
   /** Whether rows may have disappeared from the origin since the remembered run. */
-  mayLack(name: BulkName): boolean
+  mayHaveSurplus(name: BulkName): boolean
   /** Closes the temporary files that hold the results. */
   close(): void
 }
@@ -218,7 +218,7 @@ async function checkInto(
       const digest = keyDigest[name](row)
       return facts.keys[name].has(digest) && !(name === "users" && refused.has(digest))
     },
-    mayLack(name) {
+    mayHaveSurplus(name) {
       if (remembered === undefined || !remembered.isComplete(name) || refused.size > 0) return true
       const there = new Set(pages[name].filter(({ state }) => state === "copied").map(({ digest }) => digest))
       for (const { digest, facts: known } of remembered.pages(name)) {

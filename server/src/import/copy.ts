@@ -121,7 +121,7 @@ export function copy(
   }
 
   async function deleteSurplus<N extends BulkName>(name: N): Promise<number> {
-    if (!check.mayLack(name)) return 0
+    if (!check.mayHaveSurplus(name)) return 0
     let deleted = 0
     for await (const keys of target[name].keys()) {
       const surplus = keys.filter((key) => !check.has(name, key))

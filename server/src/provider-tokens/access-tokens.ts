@@ -7,8 +7,8 @@ import type { Caller, TokenRefreshStore } from "../store/store.js"
 import type { Account, RefreshableAccount, UserAccountKey } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
 import { type Failed, failedOf, failureOf } from "./failed.js"
-import { type Places, places } from "./places.js"
 import type { Provider, Providers } from "./provider.js"
+import { type Semaphore, semaphore } from "./semaphore.js"
 import { refreshAtEndpoint } from "./token-endpoint.js"
 
 /** Access tokens of accounts. They are refreshed when necessary. */
@@ -80,7 +80,7 @@ interface Owner extends Caller {
 
 /** The calls of one process that wait for one provider of a tenant. */
 interface Line {
-  readonly places: Places
+  readonly permits: Semaphore
   calls: number
   accounts: number
 }
@@ -108,7 +108,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
 
   function lineOf(tenant: string, provider: string): Line {
     const name = JSON.stringify([tenant, provider])
-    const line = lines.get(name) ?? { places: places(refreshesAtOnce), calls: 0, accounts: 0 }
+    const line = lines.get(name) ?? { permits: semaphore(refreshesAtOnce), calls: 0, accounts: 0 }
     lines.set(name, line)
     return line
   }
@@ -128,7 +128,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     refresh.waiters++
     try {
       const waited = orAborted(refresh.promise, caller.signal)
-      return await (caller.aside?.(waited) ?? waited)
+      return await (caller.whileWaiting?.(waited) ?? waited)
     } finally {
       line.calls--
       refresh.waiters--
@@ -174,7 +174,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     const holder = randomUUID()
     const ms = owner.provider.timeoutMs + leaseMarginMs
     for (;;) {
-      const leave = await owner.line.places.enter()
+      const release = await owner.line.permits.acquire()
       try {
         throwIfAbandoned()
         const start = clock()
@@ -190,7 +190,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
         }
         if (isOver(begun, read)) return undefined
       } finally {
-        leave()
+        release()
       }
       if (await isOverByOthers(owner, read, throwIfAbandoned)) return undefined
     }

@@ -155,7 +155,7 @@ export class ActiveCall implements Call {
   readonly requestId: string
   readonly deadline: number | undefined
   readonly signal: AbortSignal
-  readonly aside: Call["aside"]
+  readonly whileWaiting: Call["whileWaiting"]
   readonly turn: Call["turn"]
   readonly carrier: Call | undefined
   readonly connection: CallConnection | undefined
@@ -163,8 +163,8 @@ export class ActiveCall implements Call {
   readonly #abort: AbortController
   identity: Identity | undefined
   subject: string | readonly string[] | undefined
-  told: Record<string, string | number> | undefined
-  wrote: boolean | undefined
+  auditFields: Record<string, string | number> | undefined
+  hasWritten: boolean | undefined
   unit: object | undefined
   traceId: string | undefined
   spans: readonly Span[] | undefined
@@ -182,7 +182,7 @@ export class ActiveCall implements Call {
     this.deadline = deadline
     this.#abort = abort
     this.signal = abort.signal
-    this.aside = away && ((waited) => away(this, waited))
+    this.whileWaiting = away && ((waited) => away(this, waited))
     const { turn } = incoming
     this.turn = turn && (() => turn(this))
     this.carrier = incoming.carrier

@@ -7,7 +7,7 @@ import type { Identity } from "./identity.js"
 /** The connection of a call, with its memory budgets. */
 export interface CallConnection extends Budgets {
   /** Counts a request that did not become a call, or a call without a valid API key. */
-  turnAway(): void
+  countUnauthenticated(): void
 }
 
 /** One call of one method. Every listener creates the same type. */
@@ -37,9 +37,9 @@ export interface Call extends Caller {
   /** The id of the user that the call is about, or several ids, for the audit log. Undefined until it is known. */
   subject: string | readonly string[] | undefined
   /** Further fields of the call's entry in the audit log, by name. */
-  told: Record<string, string | number> | undefined
+  auditFields: Record<string, string | number> | undefined
   /** False if a call of a method that does not always write has written nothing. The audit log then omits the call. */
-  wrote: boolean | undefined
+  hasWritten: boolean | undefined
   /** See Waiter. Set for a call with an idempotency key. */
   unit: object | undefined
   /** The id of the call's trace, for logs. Undefined if the trace is neither recorded here nor known to the caller. */

@@ -35,9 +35,9 @@ export function accountService(deps: {
     },
     async getAccessToken(request, call) {
       // Of the calls that wait for the same refresh, one counts as a write.
-      call.wrote = false
+      call.hasWritten = false
       const asked = () => {
-        call.wrote = true
+        call.hasWritten = true
       }
       return fromAccessToken(await accessTokens.get(call, toUserAccountKey(request), toMinValidity(request), asked))
     },

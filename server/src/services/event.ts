@@ -32,7 +32,7 @@ export function eventService(deps: { events: EventStore; feed: EventFeed }): Imp
 
   return {
     async *watch({ startCursor, kinds }, call: Call) {
-      if (!events.areKept) throw new Failure("EVENTS_NOT_KEPT")
+      if (!events.isEnabled) throw new Failure("EVENTS_NOT_KEPT")
       const start = startCursor === "" ? undefined : events.positionOf(call, startCursor)
       const leave = enter(call.identity?.keyId ?? "")
       try {

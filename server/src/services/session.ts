@@ -38,7 +38,7 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
       requireScope(call.identity, "sessions:read")
       const extension = toSessionExtension(required(request.extend, "extend"))
       const accessed = await sessions.access(call, request.sessionToken, extension)
-      call.wrote = accessed?.extended ?? false
+      call.hasWritten = accessed?.extended ?? false
       const { session, user, extended } = found(accessed, "SESSION_NOT_FOUND")
       return { session: fromSession(session), user: fromUser(user), extended }
     },

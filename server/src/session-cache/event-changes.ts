@@ -17,7 +17,7 @@ interface Follower {
 }
 
 /** Creates the change feed of session caches from events, with one subscription for the followers of all tenants. */
-export function eventChanges(feed: EventFeed, events: Pick<EventStore, "areKept" | "last">): ChangeFeed {
+export function eventChanges(feed: EventFeed, events: Pick<EventStore, "isEnabled" | "last">): ChangeFeed {
   const followers = new Set<Follower>()
   /** Ends the subscription; undefined while there are no followers. */
   let end: (() => void) | undefined
@@ -58,7 +58,7 @@ export function eventChanges(feed: EventFeed, events: Pick<EventStore, "areKept"
   }
 
   return {
-    isOn: events.areKept,
+    isOn: events.isEnabled,
     of: (tenant) => ({
       now: () => performance.now(),
       follow(listener) {

@@ -47,7 +47,7 @@ export interface Waiter {
    * Called with the promise of every wait for a lock that another transaction holds, because no work is done for the
    * call meanwhile. Returns the outcome of the promise.
    */
-  readonly aside?: (<T>(waited: Promise<T>) => Promise<T>) | undefined
+  readonly whileWaiting?: (<T>(waited: Promise<T>) => Promise<T>) | undefined
   /** The unit that the writes belong to, as Store.once passes it. Default: none, each write is committed by itself. */
   readonly unit?: object | undefined
   /** The recorded spans of the waiting calls. Statements are shown inside each of them. Default: none. */
@@ -314,7 +314,7 @@ export interface AuthenticatorStore {
 /** The events of all tenants, in the order in which they were written, as far as that order could be observed. */
 export interface EventStore {
   /** Whether writes of this process add events. */
-  readonly areKept: boolean
+  readonly isEnabled: boolean
   /**
    * Assigns a sequence to each committed event that has none yet, and returns the last sequence. So an event that was
    * committed before the call has that sequence or a lower one, in every process. An event that commits later gets a

@@ -68,11 +68,11 @@ test("a client without a valid key is told to reconnect, then closed, then destr
   const { session, socket, open, known } = connect()
   const calls = () => [session.goaway.mock.calls.length, session.close.mock.calls.length]
   const stream = open()
-  for (let call = 1; call < limits.strangerRequests; call++) known.turnAway()
+  for (let call = 1; call < limits.strangerRequests; call++) known.countUnauthenticated()
   expect(calls()).toEqual([0, 0])
-  for (let call = limits.strangerRequests; call < limits.strangerRequestsAtMost; call++) known.turnAway()
+  for (let call = limits.strangerRequests; call < limits.strangerRequestsAtMost; call++) known.countUnauthenticated()
   expect(calls()).toEqual([1, 0])
-  for (let call = 0; call < 3; call++) known.turnAway()
+  for (let call = 0; call < 3; call++) known.countUnauthenticated()
   expect(calls()).toEqual([1, 1])
   stream.emit("close")
   open().emit("close")
@@ -83,18 +83,18 @@ test("a client without a valid key is told to reconnect, then closed, then destr
 
 test("a connection that has made a call with a valid key stays open, whatever follows", () => {
   const { session, known } = connect()
-  for (let call = 1; call < limits.strangerRequests; call++) known.turnAway()
-  known.letIn(identity, new EventEmitter())
-  for (let call = 0; call < 1_000; call++) known.turnAway()
+  for (let call = 1; call < limits.strangerRequests; call++) known.countUnauthenticated()
+  known.admit(identity, new EventEmitter())
+  for (let call = 0; call < 1_000; call++) known.countUnauthenticated()
   expect(session.goaway).not.toHaveBeenCalled()
   expect(session.close).not.toHaveBeenCalled()
 })
 
 test("a call with a valid key that arrives before the client has disconnected is not aborted", () => {
   const { socket, open, known } = connect()
-  for (let call = 0; call < limits.strangerRequests; call++) known.turnAway()
+  for (let call = 0; call < limits.strangerRequests; call++) known.countUnauthenticated()
   const stream = open()
-  known.letIn(identity, stream)
+  known.admit(identity, stream)
   jest.advanceTimersByTime(60_000)
   expect(socket.destroyed).toBe(false)
   stream.emit("close")

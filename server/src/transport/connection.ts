@@ -22,11 +22,11 @@ export class Connection implements CallConnection {
   /** The names in the client's certificate, see Incoming. */
   readonly certificateNames: readonly string[] | undefined
   readonly #takeHealth = bucket(limits.healthPerSecond, now)
-  readonly #takeHealthOfStranger = bucket(limits.strangerHealthPerSecond, now, limits.strangerHealthAtOnce)
+  readonly #takeHealthOfUnauthenticated = bucket(limits.strangerHealthPerSecond, now, limits.strangerHealthAtOnce)
   #isKnown = false
   #turnedAway = 0
   /** Called when the client becomes unwelcome and at each further rejected request. Used for HTTP/2. */
-  onUnwelcome: (() => void) | undefined
+  onReconnect: (() => void) | undefined
 
   readonly #keys: KeyBudgets | undefined
 
@@ -44,12 +44,12 @@ export class Connection implements CallConnection {
   }
 
   /** Whether so many requests were rejected, and none admitted, that the client should reconnect. */
-  get isUnwelcome(): boolean {
+  get shouldReconnect(): boolean {
     return !this.#isKnown && this.#turnedAway >= limits.strangerRequests
   }
 
   /** Whether the client kept sending rejected requests after it was told to reconnect. */
-  get hasGoneOn(): boolean {
+  get ignoredReconnect(): boolean {
     return !this.#isKnown && this.#turnedAway >= limits.strangerRequestsAtMost
   }
 
@@ -58,12 +58,12 @@ export class Connection implements CallConnection {
    * next one is.
    */
   takeHealthRequest(): number {
-    return this.#isKnown ? this.#takeHealth() : this.#takeHealthOfStranger()
+    return this.#isKnown ? this.#takeHealth() : this.#takeHealthOfUnauthenticated()
   }
 
-  turnAway(): void {
+  countUnauthenticated(): void {
     this.#turnedAway++
-    if (this.isUnwelcome) this.onUnwelcome?.()
+    if (this.shouldReconnect) this.onReconnect?.()
   }
 
   /**
@@ -72,7 +72,7 @@ export class Connection implements CallConnection {
    *
    * @returns Whether the key may have another stream.
    */
-  letIn({ keyId }: Identity, stream: EventEmitter): boolean {
+  admit({ keyId }: Identity, stream: EventEmitter): boolean {
     const key = keyId === undefined ? undefined : this.#keys?.of(keyId)
     if (!this.#isKnown) {
       this.#isKnown = true
@@ -123,12 +123,12 @@ export function keyBudgets(maxMessageBytes: number): KeyBudgets {
  *
  * @param stream The stream of the call. The call's signal aborts when it closes.
  */
-export function turnOf(
+export function acquireSlot(
   connection: Connection,
   { identity, method, signal }: Call,
   stream: EventEmitter,
 ): Promise<void> | undefined {
-  if (identity !== undefined && !connection.letIn(identity, stream)) throw tooMany("the key", "streams")
+  if (identity !== undefined && !connection.admit(identity, stream)) throw tooMany("the key", "streams")
   if (method.methodKind === "unary") return connection.slots.take(stream, signal)
   if (connection.pipelines.takeFree(stream)) return undefined
   throw tooMany("the connection", "pipelines")
@@ -171,8 +171,8 @@ export function closeUnneeded(session: ServerHttp2Session, socket: Socket, known
     if (!session.closed) session.close()
     cutLater()
   }
-  known.onUnwelcome = () => {
-    if (known.hasGoneOn) close()
+  known.onReconnect = () => {
+    if (known.ignoredReconnect) close()
     else if (!isEnding) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamId)
     cutLater()
   }

@@ -1,6 +1,6 @@
 import { Server, type Socket } from "node:net"
 import { type Address, formatAddress } from "./address.js"
-import { cutStalled } from "./cut/cut-stalled.js"
+import { closeStalled } from "./cut/close-stalled.js"
 import type { ListenerOptions } from "./transport.js"
 
 /** A port that accepts connections. */
@@ -34,7 +34,7 @@ export async function listen(
     loggedAt = performance.now()
     log.warn({ address: formatAddress(address), max_connections: maxConnections }, "turning connections away: too many")
   })
-  cutStalled(server)
+  closeStalled(server)
   const sockets = new Set<Socket>()
   let allClosed = () => {}
   server.prependListener("connection", (socket: Socket) => {

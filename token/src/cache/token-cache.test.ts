@@ -1,11 +1,11 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { describe, expect, test } from "@jest/globals"
-import { type Remembered, tokenCache } from "./token-cache.js"
+import { type CachedToken, tokenCache } from "./token-cache.js"
 
 const enc = "A256CBC-HS512"
 const kid = "k".repeat(86)
-const remembered = (content: string): Remembered => ({ enc, kid, content })
+const remembered = (content: string): CachedToken => ({ enc, kid, content })
 /** Creates a string that is not a concatenation, like the string after decryption. */
 const decoded = (content: string) => new TextDecoder().decode(new TextEncoder().encode(content))
 

@@ -6,7 +6,7 @@ import { lru } from "./lru.js"
  * The cached data of a token: its content, its encryption and the identifier of the key that decrypted it. It contains
  * neither a secret nor a key.
  */
-export type Remembered = Pick<Decrypted, "enc" | "kid" | "content">
+export type CachedToken = Pick<Decrypted, "enc" | "kid" | "content">
 
 /** The default of the maximum number of cached tokens. */
 export const defaultCacheSize = 1000
@@ -27,16 +27,16 @@ export interface TokenCache {
    * Returns the cached data of a token. This does not count as a use, so that a caller without the token's secret has
    * no influence on what is cached.
    */
-  peek(token: string): Remembered | undefined
+  peek(token: string): CachedToken | undefined
   /** Marks a token as used. */
   use(token: string): void
   /**
    * Caches a decrypted, valid token if it is in its canonical form. Other forms are not cached, because a client with
    * one token could create many of them and so evict the tokens of all other clients.
    */
-  set(token: string, decrypted: Remembered): void
+  set(token: string, decrypted: CachedToken): void
   /** Removes a token, if its cached data is still the given object. */
-  delete(token: string, remembered: Remembered): void
+  delete(token: string, remembered: CachedToken): void
   /** The number of cached tokens, and their memory in bytes. */
   readonly count: number
   readonly bytes: number
@@ -53,7 +53,7 @@ export interface TokenCache {
  */
 export function tokenCache(size: number = defaultCacheSize, now?: () => number): TokenCache {
   if (!Number.isSafeInteger(size) || size < 0) throw new TypeError("cacheSize must be a whole number from 0")
-  const entries = lru<Remembered>({ maxEntries: size, maxSize: size * bytesPerToken, maxIdleMs, now })
+  const entries = lru<CachedToken>({ maxEntries: size, maxSize: size * bytesPerToken, maxIdleMs, now })
   return {
     peek: entries.peek,
     use: entries.get,

@@ -7,7 +7,7 @@ import { diagnoseTls } from "../../doctor/tls.js"
 import { createLog } from "../../logging/logger.js"
 import type { Configuration } from "../config/configuration.js"
 import { checkReport } from "./import-report.js"
-import { checkOrigin, openOrigin, whatIsInTheWay } from "./import-source.js"
+import { checkOrigin, openOrigin, withStartError } from "./import-source.js"
 import { type CommandOutput, table } from "./output.js"
 
 /**
@@ -38,7 +38,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   if (configuration.from !== undefined) {
     const origin = await openOrigin(complete, log)
     try {
-      const { check, rows } = await whatIsInTheWay("doctor", () => checkOrigin(origin, configuration.report))
+      const { check, rows } = await withStartError("doctor", () => checkOrigin(origin, configuration.report))
       print(`\n${checkReport(origin, check, rows)}`)
       isWell &&= check.findings.errors === 0
       check.close()
@@ -53,7 +53,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
     try {
       const database = await openConfiguredDatabase(complete, log)
       try {
-        const found = await whatIsInTheWay("the database", () =>
+        const found = await withStartError("the database", () =>
           diagnoseDatabase(database, { encryptionKeys: encryptionKeys(complete) }),
         )
         return [options, ...found]

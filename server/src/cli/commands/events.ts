@@ -22,7 +22,7 @@ export async function tailEvents(
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const stopped = stopSignal()
   const database = await openMigratedDatabase(configuration, log)
-  const events = eventStore(database, { areKept: true })
+  const events = eventStore(database, { isEnabled: true })
   const feed = eventFeed({
     events,
     pollMs,

@@ -5,7 +5,7 @@ import { exportLine } from "../../import/export-line.js"
 import { createLog } from "../../logging/logger.js"
 import { bulk, bulkNames } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
-import { bulkTimeoutMs, whatIsInTheWay } from "./import-source.js"
+import { bulkTimeoutMs, withStartError } from "./import-source.js"
 
 /** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
 export async function exportTenant(configuration: Configuration<"export">): Promise<undefined> {
@@ -14,7 +14,7 @@ export async function exportTenant(configuration: Configuration<"export">): Prom
   const database = await openMigratedDatabase({ ...complete, databaseStatementTimeoutMs: bulkTimeoutMs }, log)
   try {
     const tables = bulk(database, { tenant: configuration.tenant, encryptionKeys: encryptionKeys(complete) })
-    await whatIsInTheWay("export", async () => {
+    await withStartError("export", async () => {
       for (const name of bulkNames) {
         for await (const rows of tables[name].pages()) {
           const lines = rows.map((row) => exportLine(name, row, configuration.withSecrets))

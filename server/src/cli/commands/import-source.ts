@@ -34,9 +34,9 @@ export async function openOrigin(
     })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
-  const source = await whatIsInTheWay("--url: cannot open the database", () => openSource(url))
+  const source = await withStartError("--url: cannot open the database", () => openSource(url))
   try {
-    return await whatIsInTheWay("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
+    return await withStartError("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
   } catch (error) {
     await source.close()
     throw error
@@ -46,7 +46,7 @@ export async function openOrigin(
 type Keys = Parameters<typeof encryptionKeys>[0]
 
 /** Runs work that may fail for an external reason, and converts such an error into a StartError with one line. */
-export async function whatIsInTheWay<T>(what: string, work: () => Promise<T>): Promise<T> {
+export async function withStartError<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -9,7 +9,7 @@ import { createLog } from "../../logging/logger.js"
 import { bulk, createCipher, type Database, tenantStore } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
-import { bulkTimeoutMs, checkOrigin, openOrigin, whatIsInTheWay } from "./import-source.js"
+import { bulkTimeoutMs, checkOrigin, openOrigin, withStartError } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { progressBar } from "./progress.js"
 
@@ -45,9 +45,9 @@ async function importFrom(
   const { print, say } = output
   const noted = openCheckpoint(configuration, origin, database)
   try {
-    const before = await whatIsInTheWay("--checkpoint", async () => noted?.read())
+    const before = await withStartError("--checkpoint", async () => noted?.read())
     const remembered = typeof before === "object" ? before : undefined
-    const { check, rows, total } = await whatIsInTheWay("import", () =>
+    const { check, rows, total } = await withStartError("import", () =>
       checkOrigin(origin, configuration.report, remembered),
     )
     try {
@@ -65,7 +65,7 @@ async function importFrom(
         say("dry run: nothing was written; --apply writes\n")
         return 0
       }
-      return await whatIsInTheWay("import: what was done is kept, and it can be run again", () =>
+      return await withStartError("import: what was done is kept, and it can be run again", () =>
         write({ origin, database, check, total, noted }, configuration, output),
       )
     } finally {
@@ -132,7 +132,7 @@ function openCheckpoint(configuration: Configuration<"import">, origin: Origin, 
 }
 
 async function requireTenant(database: Database, tenant: string): Promise<void> {
-  const all = await whatIsInTheWay("the database", () => tenantStore(database).list({}))
+  const all = await withStartError("the database", () => tenantStore(database).list({}))
   if (all.some(({ name }) => name === tenant)) return
   throw new StartError(`there is no tenant ${tenant}: make it with: authwire tenants create ${tenant}`)
 }

@@ -6,7 +6,7 @@ import { openInstruments } from "../../bootstrap/instruments.js"
 import { runServer } from "../../bootstrap/server.js"
 import { serveWithWorkers } from "../../cluster/primary.js"
 import { readinessSwitch } from "../../health/readiness.js"
-import { endEvenUnread } from "../../logging/end-even-unread.js"
+import { exitAfterPendingLines } from "../../logging/exit-after-pending-lines.js"
 import { createLog } from "../../logging/logger.js"
 import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
@@ -21,7 +21,7 @@ export async function serve(configuration: Configuration, { print }: CommandOutp
   try {
     return await serveUntil(configuration, { print, stopped: stopSignal() })
   } finally {
-    endEvenUnread()
+    exitAfterPendingLines()
   }
 }
 

@@ -38,10 +38,10 @@ export async function readConfiguration<C extends Command>(
     if (error !== undefined) throw new ConfigurationError(`${source}: ${error.issues[0]?.message}`)
     values[name] = data
   }
-  const told = values as Partial<Values>
-  checkRules({ command, values: told, sourceOf: (name) => sources[name] ?? name })
+  const parsed = values as Partial<Values>
+  checkRules({ command, values: parsed, sourceOf: (name) => sources[name] ?? name })
   const derived: Derived = {
-    databaseUrl: told.databaseUrl ?? "",
+    databaseUrl: parsed.databaseUrl ?? "",
     ...(optionsOf(command).some(([name]) => name === "authSecret")
       ? await tokenOptions(environment)
       : { secrets: [], secureCookie: false }),

@@ -6,7 +6,7 @@ import type { Command } from "./option.js"
 import type { Name, Values } from "./options.js"
 
 /** The parsed options of a command. Options of other commands are missing. */
-export interface Told {
+export interface ParsedOptions {
   command: Command
   values: Partial<Values>
   /** Returns the source of an option's value: its flag or its variable. */
@@ -14,7 +14,7 @@ export interface Told {
 }
 
 /** Checks the rules that concern several options. Throws ConfigurationError. */
-export function checkRules(told: Told): void {
+export function checkRules(parsed: ParsedOptions): void {
   for (const check of [
     checkTls,
     checkDatabase,
@@ -25,33 +25,33 @@ export function checkRules(told: Told): void {
     checkKeys,
     checkImport,
   ]) {
-    check(told)
+    check(parsed)
   }
 }
 
 /** Creates the error for a rule that an option violates. */
-function wrong({ sourceOf }: Told, name: Name, rule: string): ConfigurationError {
+function wrong({ sourceOf }: ParsedOptions, name: Name, rule: string): ConfigurationError {
   return new ConfigurationError(`${sourceOf(name)}: ${rule}`)
 }
 
-function checkTls(told: Told): void {
-  const { tlsCert, tlsKey, tlsClientCa } = told.values
+function checkTls(parsed: ParsedOptions): void {
+  const { tlsCert, tlsKey, tlsClientCa } = parsed.values
   if (tlsCert !== undefined && tlsKey === undefined) {
-    throw wrong(told, "tlsCert", "needs --tls-key, the certificate's private key")
+    throw wrong(parsed, "tlsCert", "needs --tls-key, the certificate's private key")
   }
   if (tlsKey !== undefined && tlsCert === undefined) {
-    throw wrong(told, "tlsKey", "needs --tls-cert, the certificate of this key")
+    throw wrong(parsed, "tlsKey", "needs --tls-cert, the certificate of this key")
   }
   if (tlsClientCa !== undefined && tlsCert === undefined) {
-    throw wrong(told, "tlsClientCa", "needs --tls-cert and --tls-key")
+    throw wrong(parsed, "tlsClientCa", "needs --tls-cert and --tls-key")
   }
 }
 
 const databaseUrlForms =
   "mysql://USER:PASSWORD@HOST:PORT/DATABASE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE"
 
-function checkDatabase(told: Told): void {
-  const { databaseUrl: text, databaseReadUrl: readUrl, offline } = told.values
+function checkDatabase(parsed: ParsedOptions): void {
+  const { databaseUrl: text, databaseReadUrl: readUrl, offline } = parsed.values
   if (offline === true) return
   if (text === undefined) {
     throw new ConfigurationError(
@@ -60,11 +60,11 @@ function checkDatabase(told: Told): void {
     )
   }
   if (!/^sqlite:./.test(text) && !isMysqlUrl(text) && !isPostgresUrl(text)) {
-    throw wrong(told, "databaseUrl", `must be ${databaseUrlForms}`)
+    throw wrong(parsed, "databaseUrl", `must be ${databaseUrlForms}`)
   }
   if (readUrl === undefined) return
-  if (!isMysqlUrl(text)) throw wrong(told, "databaseReadUrl", "needs a server of MySQL or MariaDB as --database-url")
-  if (!isMysqlUrl(readUrl)) throw wrong(told, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+  if (!isMysqlUrl(text)) throw wrong(parsed, "databaseReadUrl", "needs a server of MySQL or MariaDB as --database-url")
+  if (!isMysqlUrl(readUrl)) throw wrong(parsed, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
 }
 
 /** Returns whether the text is the URL of a MySQL or MariaDB database, on one or several hosts. */
@@ -94,8 +94,8 @@ const needSecrets: readonly Command[] = ["serve", "rekey", "import", "export", "
 
 const secrets = ["authSecret", "authSecret1", "authSecret2", "authSecret3"] as const
 
-function checkSecrets(told: Told): void {
-  const { command, values } = told
+function checkSecrets(parsed: ParsedOptions): void {
+  const { command, values } = parsed
   if (values.dev === true || !needSecrets.includes(command)) return
   if (secrets.every((name) => values[name] === undefined)) {
     throw new ConfigurationError(
@@ -105,21 +105,21 @@ function checkSecrets(told: Told): void {
   for (const name of secrets) {
     const secret = values[name]
     if (secret === undefined || Buffer.byteLength(secret) >= minSecretBytes) continue
-    throw wrong(told, name, `must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`)
+    throw wrong(parsed, name, `must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`)
   }
 }
 
-function checkAddresses(told: Told): void {
-  const { command, values } = told
+function checkAddresses(parsed: ParsedOptions): void {
+  const { command, values } = parsed
   if (command !== "serve") return
   for (const name of ["grpcAddr", "httpAddr", "metricsAddr"] as const) {
     const address = values[name]
     if (address === undefined || isLoopback(address)) continue
     const loopback = `only a loopback address, such as 127.0.0.1:${address.port}`
-    if (values.dev === true) throw wrong(told, name, `with --dev ${loopback}`)
+    if (values.dev === true) throw wrong(parsed, name, `with --dev ${loopback}`)
     if (values.tlsCert !== undefined || values.insecureBehindProxy === true) continue
     throw wrong(
-      told,
+      parsed,
       name,
       `without TLS ${loopback}; give --tls-cert and --tls-key, or --insecure-behind-proxy if a proxy in front does TLS` +
         " and the network between is trusted",
@@ -130,33 +130,33 @@ function checkAddresses(told: Told): void {
   }
 }
 
-function checkWorkers(told: Told): void {
-  const { workers = 1, databaseUrl } = told.values
+function checkWorkers(parsed: ParsedOptions): void {
+  const { workers = 1, databaseUrl } = parsed.values
   if (workers === 1 || !databaseUrl?.startsWith("sqlite:")) return
-  throw wrong(told, "workers", "must be 1 with a database of SQLite: one process owns the file")
+  throw wrong(parsed, "workers", "must be 1 with a database of SQLite: one process owns the file")
 }
 
-function checkAuditLog(told: Told): void {
-  const { auditLog, auditLogFailure } = told.values
+function checkAuditLog(parsed: ParsedOptions): void {
+  const { auditLog, auditLogFailure } = parsed.values
   if (auditLog !== "off" || auditLogFailure !== "reject") return
-  throw wrong(told, "auditLogFailure", "reject needs an audit log, but --audit-log is off")
+  throw wrong(parsed, "auditLogFailure", "reject needs an audit log, but --audit-log is off")
 }
 
-function checkKeys({ values: { apiKeys, apiKeysFile } }: Told): void {
+function checkKeys({ values: { apiKeys, apiKeysFile } }: ParsedOptions): void {
   if (apiKeys === undefined || apiKeysFile === undefined) return
   throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them")
 }
 
-function checkImport(told: Told): void {
-  const { command, values } = told
+function checkImport(parsed: ParsedOptions): void {
+  const { command, values } = parsed
   const { from, url, apply, dryRun } = values
-  if (command === "import" && from === undefined) throw wrong(told, "from", `is required: ${origins.join(", ")}`)
+  if (command === "import" && from === undefined) throw wrong(parsed, "from", `is required: ${origins.join(", ")}`)
   if (from !== undefined && url === undefined) {
-    throw wrong(told, "url", "is required with --from: the URL of the database that is read")
+    throw wrong(parsed, "url", "is required with --from: the URL of the database that is read")
   }
-  if (from === undefined && url !== undefined) throw wrong(told, "url", "needs --from: whose tables it has")
+  if (from === undefined && url !== undefined) throw wrong(parsed, "url", "needs --from: whose tables it has")
   if (apply === true && dryRun === true) throw new ConfigurationError("--apply, --dry-run: only one of them")
   if (command === "import" && url === values.databaseUrl) {
-    throw wrong(told, "url", "must be another database than --database-url")
+    throw wrong(parsed, "url", "must be another database than --database-url")
   }
 }

@@ -3,7 +3,7 @@ import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { status } from "@grpc/grpc-js"
 import { parseKey } from "../../auth/api-key.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
-import { shownSubject, subjectOf, toldOf } from "../../auth/subject.js"
+import { auditFieldsOf, shownSubject, subjectOf } from "../../auth/subject.js"
 import type { Call } from "../call.js"
 import { codeOf, Failure, type Reason } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
@@ -95,13 +95,13 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
       },
       unary(method, next) {
         const subject = isWrite(method) ? subjectOf(method) : undefined
-        const told = isWrite(method) ? toldOf(method) : []
-        if (subject === undefined && told.length === 0) return next
+        const auditFields = isWrite(method) ? auditFieldsOf(method) : []
+        if (subject === undefined && auditFields.length === 0) return next
         const collect = (where: "request" | "answer", message: Message, call: Call) => {
           if (subject?.in === where) call.subject = subject.find(message)
-          for (const one of told) {
+          for (const one of auditFields) {
             const value = one.in === where ? one.find(message) : undefined
-            if (value !== undefined) call.told = { ...call.told, [one.name]: value }
+            if (value !== undefined) call.auditFields = { ...call.auditFields, [one.name]: value }
           }
         }
         return async (request: Message, call: Call) => {
@@ -119,8 +119,8 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
       const name = nameOf(method)
       return (call, failure) => {
         const isRejected = failure !== undefined && rejections.has(failure.reason)
-        if ((!isTold || call.wrote === false) && !isRejected) return
-        const { identity, told } = call
+        if ((!isTold || call.hasWritten === false) && !isRejected) return
+        const { identity, auditFields } = call
         const who = { key: identity?.keyId, tenant: identity?.tenant }
         const outcome =
           failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
@@ -130,7 +130,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
           claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
           method: name,
           subject: subject === undefined ? undefined : shownSubject(subject),
-          ...told,
+          ...auditFields,
           ...outcome,
           request_id: call.requestId,
           trace_id: call.traceId,

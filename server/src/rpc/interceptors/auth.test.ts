@@ -43,11 +43,11 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
   keyring.give(keys.map((key) => new Key(key)))
   keyring.stop()
   const { admit } = access({ keyring, now: () => now })
-  const turnAway = jest.fn()
+  const countUnauthenticated = jest.fn()
   return {
     keyring,
     /** Called for each call without a valid key. */
-    turnAway,
+    countUnauthenticated,
     /** Returns the key id and tenant of an admitted call, or the reason of its rejection. */
     async enter(authorization: string | undefined, certificateNames: string[], method = getUser, carrier?: Call) {
       const incoming: Incoming = {
@@ -55,7 +55,7 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
         timeoutMs: undefined,
         header: (name) => (name === "authorization" ? authorization : undefined),
         certificateNames,
-        connection: { turnAway } as unknown as CallConnection,
+        connection: { countUnauthenticated } as unknown as CallConnection,
         ...(carrier === undefined ? {} : { carrier }),
       }
       const { call, end } = active.begin(method, incoming)
@@ -124,27 +124,27 @@ describe("a connection", () => {
   const known = `Bearer ${formatKey(parts)}`
 
   test("counts each call without a valid key", async () => {
-    const { enter, turnAway } = await setUp()
+    const { enter, countUnauthenticated } = await setUp()
     for (const header of [undefined, "Bearer x", unknown, `Bearer ${formatKey({ ...newKey(), id: parts.id })}`]) {
-      turnAway.mockClear()
+      countUnauthenticated.mockClear()
       expect(await enter(header, [])).toMatch(/^API_KEY_/)
-      expect(turnAway).toHaveBeenCalledTimes(1)
+      expect(countUnauthenticated).toHaveBeenCalledTimes(1)
     }
   })
 
   test("does not count a call with a valid key, even without the scope", async () => {
-    const { enter, turnAway } = await setUp()
+    const { enter, countUnauthenticated } = await setUp()
     expect(await enter(known, [])).toMatchObject({ key: both.id })
     expect(await enter(known, [], createUser as never)).toBe("SCOPE_MISSING")
-    expect(turnAway).not.toHaveBeenCalled()
+    expect(countUnauthenticated).not.toHaveBeenCalled()
   })
 
   test("does not count a call whose key cannot be read, because it may be valid", async () => {
-    const { enter, turnAway } = await setUp(Date.now(), [both], () =>
+    const { enter, countUnauthenticated } = await setUp(Date.now(), [both], () =>
       Promise.reject(new Failure("DATABASE_UNAVAILABLE")),
     )
     expect(await enter(unknown, [])).toBe("DATABASE_UNAVAILABLE")
-    expect(turnAway).not.toHaveBeenCalled()
+    expect(countUnauthenticated).not.toHaveBeenCalled()
   })
 })
 

@@ -66,8 +66,8 @@ export function access(options: AccessOptions): Interceptor {
   /** Checks a key that was admitted before, because it may have been revoked or have expired since. */
   const recheck = (identity: Key): Key | Promise<Key> => {
     const key = keyring.get(identity.keyId)
-    if (key !== undefined) return valid(key, key.letsInAs(identity))
-    return keyring.seek(identity.keyId).then((found) => valid(found, found?.letsInAs(identity) === true))
+    if (key !== undefined) return valid(key, key.admitsSameCaller(identity))
+    return keyring.seek(identity.keyId).then((found) => valid(found, found?.admitsSameCaller(identity) === true))
   }
 
   const authenticate = (call: Call): Identity | Promise<Identity> => {
@@ -83,15 +83,15 @@ export function access(options: AccessOptions): Interceptor {
   }
 
   const authenticated = (call: Call): Identity | Promise<Identity> => {
-    const turnAway = (error: unknown): never => {
-      if (error instanceof Failure && unauthenticated.has(error.reason)) call.connection?.turnAway()
+    const countUnauthenticated = (error: unknown): never => {
+      if (error instanceof Failure && unauthenticated.has(error.reason)) call.connection?.countUnauthenticated()
       throw error
     }
     try {
       const identity = authenticate(call)
-      return identity instanceof Promise ? identity.catch(turnAway) : identity
+      return identity instanceof Promise ? identity.catch(countUnauthenticated) : identity
     } catch (error) {
-      return turnAway(error)
+      return countUnauthenticated(error)
     }
   }
 

@@ -37,7 +37,7 @@ export function awaitCaches(confirmed: Confirmed): Interceptor {
   }
 }
 
-async function wait({ tenant, signal, deadline, aside }: Call, confirmed: Confirmed): Promise<void> {
+async function wait({ tenant, signal, deadline, whileWaiting }: Call, confirmed: Confirmed): Promise<void> {
   const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - Date.now() - spareMs))
   // Not AbortSignal.timeout(): some versions of Node 22 collect it if only AbortSignal.any() refers to it. It then
   // never aborts.
@@ -47,7 +47,7 @@ async function wait({ tenant, signal, deadline, aside }: Call, confirmed: Confir
   const waited = confirmed(tenant, end)
   try {
     // While it waits, the call gives up its place in the concurrency limit.
-    await (aside === undefined ? waited : aside(waited))
+    await (whileWaiting === undefined ? waited : whileWaiting(waited))
   } catch (error) {
     if (!end.aborted || signal.aborted) throw error
     throw new Failure("CACHES_NOT_CONFIRMED", { cause: error })

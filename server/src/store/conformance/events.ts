@@ -197,7 +197,7 @@ export function eventContract(context: ContractContext): void {
   test("a store that keeps no events adds none", async () => {
     const caller = { tenant: newId() }
     const store = await context.database.openStore({ clock: () => context.clock.now })
-    expect([store.events.areKept, context.store.events.areKept]).toEqual([false, true])
+    expect([store.events.isEnabled, context.store.events.isEnabled]).toEqual([false, true])
     await everyWrite(store, caller)
     expect(await context.database.sql("SELECT kind FROM events WHERE tenant = ?", [caller.tenant])).toEqual([])
   })

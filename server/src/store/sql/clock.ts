@@ -11,7 +11,7 @@ const present: Record<Engine, string> = {
 }
 
 /** Returns the current time of the database as an SQL expression. Its cell is that of a time column. */
-export function presentOf(engine: Engine): string {
+export function currentTime(engine: Engine): string {
   return present[engine]
 }
 

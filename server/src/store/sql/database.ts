@@ -127,8 +127,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
   const statementsOf =
     (all: typeof units): Database["statements"] =>
-    ({ signal, aside, spans }, work, mutex) =>
-      all.run({ kind: "read", rows: mutex === undefined ? [] : [mutex], signal, aside, spans }, (attempt) =>
+    ({ signal, whileWaiting, spans }, work, mutex) =>
+      all.run({ kind: "read", rows: mutex === undefined ? [] : [mutex], signal, whileWaiting, spans }, (attempt) =>
         work({ read: reading(attempt, signal) }),
       )
   const statements = statementsOf(units)
@@ -151,9 +151,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       }
     },
 
-    writes({ signal, aside, unit, spans }, rows, work, options) {
+    writes({ signal, whileWaiting, unit, spans }, rows, work, options) {
       if (unit instanceof JointUnit) return unit.run(rows, work, options)
-      return units.run({ kind: "write", rows, signal, aside, spans }, (attempt) =>
+      return units.run({ kind: "write", rows, signal, whileWaiting, spans }, (attempt) =>
         work({
           read: reading(attempt, signal),
           write: (statement, values, also) => {
@@ -179,9 +179,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       )
     },
 
-    transaction({ signal, aside, unit, spans }, rows, work, options) {
+    transaction({ signal, whileWaiting, unit, spans }, rows, work, options) {
       if (unit instanceof JointUnit) return unit.run(rows, work, options)
-      return units.run({ kind: "write", rows, signal, aside, spans }, (attempt) =>
+      return units.run({ kind: "write", rows, signal, whileWaiting, spans }, (attempt) =>
         attempt((lease) =>
           committed(lease, async ({ connection }) => {
             const run = <Values>(statement: Statement<Values>, values: Values) => {
@@ -207,8 +207,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       )
     },
 
-    together: ({ signal, aside, spans }, rows, work) =>
-      units.runJoint({ rows, signal, aside, spans }, async (join) => {
+    together: ({ signal, whileWaiting, spans }, rows, work) =>
+      units.runJoint({ rows, signal, whileWaiting, spans }, async (join) => {
         const unit = new JointUnit(join)
         try {
           const result = await work(unit)

@@ -11,7 +11,7 @@ import type { Table } from "./schema/table.js"
  * Creates the cleanup of expired rows. Each table has a time column and, unless the operator decides, a retention time.
  */
 export function expiredStore(database: Database, { eventsKeepMs }: { eventsKeepMs: number }): ExpiredStore {
-  const { sequence } = eventStore(database, { areKept: eventsKeepMs > 0 })
+  const { sequence } = eventStore(database, { isEnabled: eventsKeepMs > 0 })
   const { sessions, verificationTokens, idempotencyKeys, caches } = database.tables
   const clock = databaseClock(database)
   return {

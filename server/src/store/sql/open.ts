@@ -105,8 +105,8 @@ export function sqlStore(
 ): SqlStore {
   const tokens = pageTokens(encryptionKeys)
   const cipher = createCipher(encryptionKeys)
-  const areKept = eventsKeepMs > 0
-  const eventOf = eventRows(database, { clock, areKept })
+  const isEnabled = eventsKeepMs > 0
+  const eventOf = eventRows(database, { clock, isEnabled })
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   return {
     database,
@@ -119,7 +119,7 @@ export function sqlStore(
     tenants: tenantStore(database),
     apiKeys: apiKeyStore(database),
     ...idempotencyStore(database, cipher, clock),
-    events: { ...eventStore(database, { areKept }), ...eventCursors(encryptionKeys) },
+    events: { ...eventStore(database, { isEnabled }), ...eventCursors(encryptionKeys) },
     caches: cacheStore(database),
     leases: leaseStore(database),
     expired: expiredStore(database, { eventsKeepMs }),

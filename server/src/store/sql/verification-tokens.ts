@@ -10,7 +10,7 @@ import type { Statements } from "./query/statement.js"
 
 export function verificationTokenStore(database: Database, eventOf: EventOf): VerificationTokenStore {
   const { verificationTokens } = database.tables
-  const deletedAsRead = verificationTokens.deletedAsRead()
+  const deletedIfUnchanged = verificationTokens.deletedIfUnchanged()
   const byKey = sharedLookup(database, {
     from: () => verificationTokens.selectFrom("v"),
     columns: verificationTokens.columns("v"),
@@ -42,7 +42,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
       if (cells === undefined) return null
       const deleteIt = async (sql: Statements) => {
         try {
-          await sql.change([deletedAsRead({ ...key, cells }), ...eventOf(caller, "verification_token.used")])
+          await sql.change([deletedIfUnchanged({ ...key, cells }), ...eventOf(caller, "verification_token.used")])
           return { identifier, token, expires: verificationTokens.row(cells).expires }
         } catch (error) {
           if (failsBy(error, "unmatched")) return null

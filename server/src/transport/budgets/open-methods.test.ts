@@ -49,7 +49,7 @@ test("requests that need no key are limited per second and connection; a client 
   const most = limits.strangerHealthAtOnce
   const outcomes = Array.from({ length: most * 2 + limits.strangerRequests }, () => request(watch, one))
   expect(outcomes.slice(0, most)).toEqual(Array(most).fill(undefined))
-  expect(one.isUnwelcome).toBe(true)
+  expect(one.shouldReconnect).toBe(true)
   expect(outcomes.at(-1)).toMatchObject({ reason: "RATE_LIMITED", retryAfterMs: expect.any(Number) })
   expect(request(watch, connection())).toBeUndefined()
   const asked = Array.from({ length: limits.reflectionPerSecondInAll }, () =>

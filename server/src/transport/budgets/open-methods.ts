@@ -34,7 +34,7 @@ export function openMethods(): OpenMethods {
   const request = (method: DescMethod, connection: Connection): Failure | undefined => {
     const retryAfterMs = isReflection(method) ? takeReflection() : connection.takeHealthRequest()
     if (retryAfterMs === 0) return undefined
-    connection.turnAway()
+    connection.countUnauthenticated()
     return new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
   }
 

@@ -35,7 +35,7 @@ export function proxyHeader(headers: Headers, name: string): string | undefined 
 }
 
 /** A request to `authorizePath`. */
-export interface Asked {
+export interface AuthorizeRequest {
   /** The request of Authorization.Check that it stands for. */
   readonly request: CheckRequest
   /** Whether a redirect is sent as 401 with a header, because nginx's auth_request accepts only 401 and 403. */
@@ -49,7 +49,7 @@ export interface Asked {
  *
  * @returns INVALID_FIELD for a duplicate setting or an unknown value of `redirect`.
  */
-export function readAsked(url: string, headers: Headers): Asked | Failure {
+export function readAuthorizeRequest(url: string, headers: Headers): AuthorizeRequest | Failure {
   const contextExtensions: Record<string, string> = {}
   for (const [name, value] of new URL(url, "http://unused").searchParams) {
     if (Object.hasOwn(contextExtensions, name)) return wrong("holds a setting twice")
@@ -87,7 +87,7 @@ function wrong(description: string): Failure {
 }
 
 /** Converts a decision into the answer to the proxy. Its headers carry the information for the application. */
-export function toAnswer({ httpResponse }: CheckResponse, { redirectsByHeader }: Asked): AuthorizeAnswer {
+export function toAnswer({ httpResponse }: CheckResponse, { redirectsByHeader }: AuthorizeRequest): AuthorizeAnswer {
   switch (httpResponse.case) {
     case "okResponse":
       return { status: 200, headers: plain(httpResponse.value.headers), body: "" }

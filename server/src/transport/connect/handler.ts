@@ -18,13 +18,20 @@ import { Failure } from "../../rpc/errors.js"
 import type { Method, Router } from "../../rpc/router.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
 import { shareOf } from "../budgets/share-of.js"
-import { type Connection, turnOf } from "../connection.js"
-import { closeWhenAnswered, cut as cutStream, letFinish } from "../cut/cut.js"
+import { acquireSlot, type Connection } from "../connection.js"
+import { closeWhenAnswered, cut as cutStream, markAdmitted } from "../cut/cut.js"
 import { endRequest } from "../cut/end-request.js"
 import { limits } from "../limits.js"
 import { clampTimeouts } from "../timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
-import { type AuthorizeAnswer, authorizePath, failedAnswer, proxyHeader, readAsked, toAnswer } from "./authorize.js"
+import {
+  type AuthorizeAnswer,
+  authorizePath,
+  failedAnswer,
+  proxyHeader,
+  readAuthorizeRequest,
+  toAnswer,
+} from "./authorize.js"
 import { arriving, statusOf } from "./body.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./call.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
@@ -74,7 +81,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
   /** Answers a request that is not a valid call of a method. */
   const reject = (request: NodeRequest, response: NodeResponse, how: () => void): void => {
     limitTime(closingOf(request, response), cutOf(request))
-    options.connectionOf(request).turnAway()
+    options.connectionOf(request).countUnauthenticated()
     how()
   }
 
@@ -96,7 +103,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     if (found === undefined) {
       limitTime(closingOf(request, response), cutOf(request))
       const connection = options.connectionOf(request)
-      if (!options.otherwise(request, response) || connection.takeHealthRequest() > 0) connection.turnAway()
+      if (!options.otherwise(request, response) || connection.takeHealthRequest() > 0) connection.countUnauthenticated()
       return
     }
     // Connect also offers GET for methods without side effects. That would put the request, such as an e-mail address
@@ -123,7 +130,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       certificateNames: connection.certificateNames,
       rejection,
       connection,
-      turn: (one) => turnOf(connection, one, closing),
+      turn: (one) => acquireSlot(connection, one, closing),
     })
     closing.once("close", () => call.running.cancel())
     call.admitted.catch(() => limitTime(closing, cut))
@@ -147,7 +154,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     const asked = read(request, response, contextValues)
     const connection = options.connectionOf(request)
     if (asked === undefined) {
-      connection.turnAway()
+      connection.countUnauthenticated()
       response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
       response.end("the request names no host\n")
       request.resume()
@@ -170,7 +177,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     handler({ ...asked, body })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
-          if (arrival.call === undefined) connection.turnAway()
+          if (arrival.call === undefined) connection.countUnauthenticated()
           if (failure === undefined) router.rejected(method.desc, "http", requestId, code)
           else arrival.call?.fail(failure)
         })
@@ -187,8 +194,8 @@ async function answerCheck(
   closing: EventEmitter,
 ): Promise<AuthorizeAnswer> {
   await call.admitted
-  letFinish(closing)
-  const asked = readAsked(url ?? "", headers)
+  markAdmitted(closing)
+  const asked = readAuthorizeRequest(url ?? "", headers)
   if (asked instanceof Failure) {
     call.fail(asked)
     throw asked
@@ -207,7 +214,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
     certificateNames: connection.certificateNames,
     rejection: arrival.rejection,
     connection,
-    turn: method.isOpen ? undefined : (call) => turnOf(connection, call, arrival.closing),
+    turn: method.isOpen ? undefined : (call) => acquireSlot(connection, call, arrival.closing),
   }
   const call =
     method.desc.methodKind === "unary"
@@ -220,7 +227,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
   arrival.closing.once("close", () => call.running.cancel())
   call.admitted.catch(() => limitTime(arrival.closing, arrival.cut))
   await call.admitted
-  if (!method.isOpen) letFinish(arrival.closing)
+  if (!method.isOpen) markAdmitted(arrival.closing)
 }
 
 function arrivalOf(context: HandlerContext): Arrival {

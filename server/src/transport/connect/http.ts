@@ -5,7 +5,7 @@ import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 import type { Readiness } from "../../health/readiness.js"
 import { Connection, closeUnneeded } from "../connection.js"
-import { cutSilent } from "../cut/cut-silent.js"
+import { closeUnresponsive } from "../cut/close-unresponsive.js"
 import { limits } from "../limits.js"
 import { listen } from "../listen.js"
 import { outliveStreams } from "../outlive-streams.js"
@@ -44,7 +44,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
   const headers = { ...securityHeaders, ...(certificate && withTls) }
   const http1Options: http.ServerOptions = {
     noDelay: true,
-    ServerResponse: http1Response(headers, (socket) => connections.get(socket)?.isUnwelcome === true),
+    ServerResponse: http1Response(headers, (socket) => connections.get(socket)?.shouldReconnect === true),
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: handshakeTimeoutMs,
     // Longer than load balancers and agents keep an idle connection (60 s is common). The server should not close
@@ -64,7 +64,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
         )
   if (http1 instanceof https.Server && certificate !== undefined) followCertificate(http1, certificate, log)
   answerClientErrors(http1, headers)
-  rejectExpectations(http1, ({ socket }) => connections.get(socket)?.turnAway())
+  rejectExpectations(http1, ({ socket }) => connections.get(socket)?.countUnauthenticated())
   const http2Server = http2.createServer(
     {
       settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },
@@ -101,7 +101,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
           connections.set(session, connection)
           outliveStreams(session)
           closeUnneeded(session, socket, connection, idleTimeoutMs)
-          cutSilent(session, socket)
+          closeUnresponsive(session, socket)
         }
         http2Server.once("session", remember)
         http2Server.emit("connection", socket)

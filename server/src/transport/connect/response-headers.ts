@@ -28,13 +28,13 @@ const toldToClose = new WeakSet<Duplex>()
  * Creates the response class of an HTTP/1.1 server. Node answers some requests without calling the handler (without a
  * host, or with an unsupported expectation). Those answers have the header fields, too.
  *
- * @param isUnwelcome Whether the client is to close its connection after an answer, which then says so. Called when the
+ * @param shouldReconnect Whether the client is to close its connection after an answer, which then says so. Called when the
  * answer begins. The server does not close the connection itself, because a client that is still sending could lose the
  * answer. If the client makes another request over it, the connection is destroyed. Default: never.
  */
 export function http1Response(
   headers: ResponseHeaders,
-  isUnwelcome: (connection: Duplex) => boolean = () => false,
+  shouldReconnect: (connection: Duplex) => boolean = () => false,
 ): typeof http.ServerResponse {
   const fields = new Map(Object.entries(headers))
   return class<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
@@ -58,7 +58,7 @@ export function http1Response(
     }
 
     override writeHead(...status: unknown[]): this {
-      if (isUnwelcome(this.#connection)) {
+      if (shouldReconnect(this.#connection)) {
         toldToClose.add(this.#connection)
         if (this.maxRequestsOnConnectionReached !== undefined) this.maxRequestsOnConnectionReached = true
         // This version of Node does not have the flag. The connection is closed after the answer instead.

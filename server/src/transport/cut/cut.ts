@@ -38,12 +38,12 @@ const admitted = new WeakSet<object>()
  * Lets the client of an admitted stream send the rest of its request for a moment if the call is answered early. Each
  * stream that is reset while a Node client sends leaves the client less memory for the other streams of its connection.
  */
-export function letFinish(stream: object): void {
+export function markAdmitted(stream: object): void {
   admitted.add(stream)
 }
 
 /** Returns whether a stream, or an HTTP/1.1 response, belongs to an admitted call. */
-export function mayFinish(stream: object): boolean {
+export function isAdmitted(stream: object): boolean {
   return admitted.has(stream)
 }
 
@@ -67,7 +67,7 @@ function linger(stream: Http2Stream): void {
     return
   }
   count.streams++
-  let left: number = mayFinish(stream) ? Number.POSITIVE_INFINITY : limits.lingerBytes
+  let left: number = isAdmitted(stream) ? Number.POSITIVE_INFINITY : limits.lingerBytes
   stream.on("data", (chunk: Buffer) => {
     left -= chunk.length
     if (left < 0) stream.close()

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { limits } from "../limits.js"
-import { mayFinish } from "./cut.js"
+import { isAdmitted } from "./cut.js"
 
 /**
  * Discards the rest of a request that is answered before it is complete, so that it does not block the connection's
@@ -9,7 +9,7 @@ import { mayFinish } from "./cut.js"
 export function endRequest(request: IncomingMessage, response: ServerResponse): void {
   // Runs before Node's own listener, which would read and discard an unlimited amount.
   response.prependOnceListener("finish", () => {
-    let left: number = mayFinish(response) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
+    let left: number = isAdmitted(response) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
     // A listener, because it also takes over when another reader stops later.
     request
       .on("data", (chunk: Buffer) => {

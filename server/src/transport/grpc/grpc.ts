@@ -15,9 +15,9 @@ import type { Incoming } from "../../rpc/active-calls.js"
 import type { Method } from "../../rpc/router.js"
 import { shareOf } from "../budgets/share-of.js"
 import { openHttpListener } from "../connect/http.js"
-import { Connection, closeUnneeded, turnOf } from "../connection.js"
+import { acquireSlot, Connection, closeUnneeded } from "../connection.js"
+import { closeUnresponsive } from "../cut/close-unresponsive.js"
 import { cut } from "../cut/cut.js"
-import { cutSilent } from "../cut/cut-silent.js"
 import { limits } from "../limits.js"
 import { listen } from "../listen.js"
 import { outliveStreams } from "../outlive-streams.js"
@@ -84,13 +84,13 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
     })
     const incoming: Incoming = {
       ...incomingOf(stream, connection, rejection),
-      turn: method.isOpen ? undefined : (call) => turnOf(connection, call, stream.stream),
+      turn: method.isOpen ? undefined : (call) => acquireSlot(connection, call, stream.stream),
     }
     const arrival = { method, incoming, connection, stream, share, handover: calls, openMethods }
     if (method.desc.methodKind === "unary") serveUnary(arrival)
     else serveStream(arrival)
   }
-  takeStreams(http2Server, router, onStream, (stream) => connectionOf(stream)?.turnAway())
+  takeStreams(http2Server, router, onStream, (stream) => connectionOf(stream)?.countUnauthenticated())
   const asksClients = certificate?.asksClients === true
   const accept = (socket: Socket) => {
     // Closes a connection that does not send the HTTP/2 preface in time.
@@ -102,7 +102,7 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
       connections.set(session, connection)
       outliveStreams(session)
       closeUnneeded(session, socket, connection, options.idleTimeoutMs)
-      cutSilent(session, socket)
+      closeUnresponsive(session, socket)
     }
     http2Server.once("session", remember)
     injector.injectConnection(socket)

@@ -10,7 +10,7 @@ import type { OpenMethods } from "../budgets/open-methods.js"
 import { pushInOwnMemory } from "../budgets/own-memory.js"
 import type { Share } from "../budgets/share.js"
 import type { Connection } from "../connection.js"
-import { letFinish } from "../cut/cut.js"
+import { markAdmitted } from "../cut/cut.js"
 import type { HandedCall, Handover, StreamCall, UnaryCall } from "./handover.js"
 import { endWithStatus, type GrpcStream, onlyIdentity } from "./streams.js"
 
@@ -136,7 +136,7 @@ function begin({ method, incoming, stream: { stream } }: GrpcArrival): Running {
 
 /** Lets grpc-js read the request of a call that was admitted and has its slot. */
 async function give({ method, stream, share, handover }: GrpcArrival): Promise<HandedCall> {
-  if (!method.isOpen) letFinish(stream.stream)
+  if (!method.isOpen) markAdmitted(stream.stream)
   pushInOwnMemory(stream.stream)
   const handed = handover.give(stream)
   // A second listener beside that of grpc-js, which has paused the stream and decides when it is read.

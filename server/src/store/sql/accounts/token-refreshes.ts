@@ -3,7 +3,7 @@ import { StoreError } from "../../error.js"
 import type { Caller, TokenRefreshStore } from "../../store.js"
 import type { Account, RefreshableAccount, RefreshedTokens, RefreshState } from "../../types.js"
 import { type Cipher, derivedKey } from "../cipher.js"
-import { presentOf } from "../clock.js"
+import { currentTime } from "../clock.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Cell, Statements } from "../query/statement.js"
@@ -43,7 +43,9 @@ export function tokenRefreshStore(
   const select = () =>
     accounts
       .selectFrom("a")
-      .select([accounts.columns("a"), ...columns.map((column) => `a.${column}`), presentOf(database.engine)].join(", "))
+      .select(
+        [accounts.columns("a"), ...columns.map((column) => `a.${column}`), currentTime(database.engine)].join(", "),
+      )
   const byKey = accounts.statement(select().where(accounts.keyIs("a")), ...accounts.key)
   const byUser = accounts.statement(
     select()

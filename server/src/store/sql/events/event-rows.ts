@@ -11,8 +11,11 @@ import type { Change } from "../query/statement.js"
 export type EventOf = (caller: Caller, kind: EventKind, ids?: EventIds) => readonly Change[]
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
-export function eventRows(database: Database, { clock, areKept }: { clock: () => number; areKept: boolean }): EventOf {
-  if (!areKept) return () => []
+export function eventRows(
+  database: Database,
+  { clock, isEnabled }: { clock: () => number; isEnabled: boolean },
+): EventOf {
+  if (!isEnabled) return () => []
   const { events } = database.tables
   return ({ tenant }, kind, { userId, sessionId, provider } = {}) => [
     events.inserted({ tenant, kind, userId, sessionId, provider, created: new Date(clock()) }),

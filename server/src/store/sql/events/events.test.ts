@@ -53,7 +53,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
 
     /** Runs a transaction that holds its event for a while before it commits or rolls back. */
     async function late(store: SqlStore, id: string): Promise<void> {
-      const eventOf = eventRows(store.database, { clock: Date.now, areKept: true })
+      const eventOf = eventRows(store.database, { clock: Date.now, isEnabled: true })
       const { insert } = store.database.tables.events
       const [bound] = eventOf(caller, "user.updated", { userId: id })
       const statement = { sql: insert.sql, cells: () => [...(bound?.cells ?? [])] }

@@ -25,11 +25,11 @@ const head = { name: "events" }
  * If one event was committed before the write of another began, its id is lower. If neither has a sequence yet, they
  * get their sequences in that order; see docs/decisions/0015-events.md.
  *
- * @param areKept whether the writes of this process add events.
+ * @param isEnabled whether the writes of this process add events.
  */
 export function eventStore(
   database: Database,
-  { areKept }: { areKept: boolean },
+  { isEnabled }: { isEnabled: boolean },
 ): Omit<EventStore, "sealer" | "positionOf"> {
   const { events, eventHead } = database.tables
   const quote = (name: string) => database.dataSource.driver.escape(name)
@@ -124,7 +124,7 @@ export function eventStore(
   }
 
   return {
-    areKept,
+    isEnabled,
 
     async sequence(waiter) {
       // Usually no event waits for a sequence. This read finds that out without a lock.

@@ -361,7 +361,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         await analyze("users", "sessions")
       }
       const { users: userTable, sessions } = database.tables
-      const [cleared, deleted] = [userTable.cleared("provisionalUntil"), sessions.deletedAsRead()]
+      const [cleared, deleted] = [userTable.cleared("provisionalUntil"), sessions.deletedIfUnchanged()]
       const store = sqlStore(database, { encryptionKeys })
       for (const count of [2, 16]) {
         const changes = await Promise.all(

@@ -6,7 +6,7 @@ export type Lookup<Key, Row> = (key: Key, waiter: Waiter) => Promise<Row | undef
 interface PendingLookup<Key, Row> {
   readonly key: Key
   readonly signal: Waiter["signal"]
-  readonly aside: Waiter["aside"]
+  readonly whileWaiting: Waiter["whileWaiting"]
   readonly spans: Waiter["spans"]
   resolve(row: Row | undefined): void
   reject(reason: unknown): void
@@ -76,7 +76,7 @@ export function coalesce<Key, Row>(
       const rows = await load(
         batch.map(({ key }) => key),
         shared === undefined
-          ? { signal: first?.signal, aside: first?.aside, spans: first?.spans }
+          ? { signal: first?.signal, whileWaiting: first?.whileWaiting, spans: first?.spans }
           : { signal: shared.signal, spans: spansOf(batch) },
       )
       for (const [index, waiter] of batch.entries()) waiter.resolve(rows[index])
@@ -89,9 +89,9 @@ export function coalesce<Key, Row>(
     }
   }
 
-  return (key, { signal, aside, spans }) =>
+  return (key, { signal, whileWaiting, spans }) =>
     new Promise((resolve, reject) => {
-      waiting.push({ key, signal, aside, spans, resolve, reject })
+      waiting.push({ key, signal, whileWaiting, spans, resolve, reject })
       schedule()
     })
 }

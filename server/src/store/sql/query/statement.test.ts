@@ -78,7 +78,7 @@ describe.each(databaseTargets())("statements on %s", (target) => {
 
   test("changes of one kind are one statement for all rows; the ones that must match are counted", () => {
     const { users, sessions } = database.tables
-    const [cleared, deleted] = [users.cleared("provisionalUntil"), sessions.deletedAsRead()]
+    const [cleared, deleted] = [users.cleared("provisionalUntil"), sessions.deletedIfUnchanged()]
     const read = { tenant: "t", tokenHash: Buffer.alloc(32), userId: "u", expires: new Date(0), extra: {}, id: "I" }
     const cells = sessions.insert.cells({ ...read, created: new Date(0) })
     const ofSession = deleted({ tenant: "t", tokenHash: Buffer.alloc(32, 2), cells })
@@ -133,11 +133,11 @@ describe.each(databaseTargets())("statements on %s", (target) => {
 
   test("delete what was read only from tables that hold no nulls", () => {
     const { sessions, users } = database.tables
-    expect(sessions.deletedAsRead()({ tenant: "t", tokenHash: Buffer.of(1), cells: [2, 3, 4] }).cells).toEqual([
+    expect(sessions.deletedIfUnchanged()({ tenant: "t", tokenHash: Buffer.of(1), cells: [2, 3, 4] }).cells).toEqual([
       keptAsText ? "t" : Buffer.from("t"),
       Buffer.of(1),
       ...[2, 3, 4],
     ])
-    expect(() => users.deletedAsRead()).toThrow(TypeError)
+    expect(() => users.deletedIfUnchanged()).toThrow(TypeError)
   })
 })

@@ -27,7 +27,7 @@ export interface Change extends Bound {
   /** Whether it fails with "unmatched" when the row does not exist. */
   readonly mustMatch: boolean
   /** Whether a statement that contains the change twice has the same effect as one that contains it once. */
-  readonly mayStandTwice: boolean
+  readonly isIdempotent: boolean
   /** Returns the statement for `count` changes of the kind. It takes the cells of the changes one after the other. */
   sqlOf(count: number): string
 }
@@ -51,7 +51,7 @@ export function joined(changes: readonly Change[]): Joined[] {
       const [first] = some as [Change]
       const least = first.mustMatch ? some.length : 0
       // Statements for 1, 2, 4, 8 and 16 changes, so that there are few to prepare. The last change fills the rest where it may.
-      const width = first.mayStandTwice ? 2 ** Math.ceil(Math.log2(some.length)) : some.length
+      const width = first.isIdempotent ? 2 ** Math.ceil(Math.log2(some.length)) : some.length
       while (some.length < width) some.push(some.at(-1) as Change)
       const sql = width === 1 ? first.sql : first.sqlOf(width)
       return { sql, cells: some.flatMap(({ cells }) => cells), least }

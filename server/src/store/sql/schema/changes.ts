@@ -35,7 +35,7 @@ export function insertsInto<Row>(
     kind: `insert ${tableName}`,
     rank: orderOfChanges.indexOf(tableName),
     mustMatch: false,
-    mayStandTwice: false,
+    isIdempotent: false,
     sqlOf: oncePerCount((count) => several(count).sql),
   }
   return (row) => ({ ...shared, sql, cells: one.cells(row) })
@@ -79,7 +79,7 @@ export function changesOfRows<Values>(
     kind: `${name} ${tableName}`,
     rank: orderOfChanges.indexOf(tableName),
     mustMatch,
-    mayStandTwice: true,
+    isIdempotent: true,
     sqlOf: oncePerCount((count) => statementOf(count).sql),
   }
   return (values) => ({ ...shared, sql, cells: one.cells([values]) })

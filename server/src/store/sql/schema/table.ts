@@ -70,7 +70,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
    * `columns`. A deletion fails with "unmatched" if the row has changed or is gone. Throws a TypeError for a table with
    * columns that may change and be null, because a comparison with null is never true.
    */
-  deletedAsRead(): ChangeOf<Pick<Row, Key> & { cells: readonly Cell[] }>
+  deletedIfUnchanged(): ChangeOf<Pick<Row, Key> & { cells: readonly Cell[] }>
   /**
    * Creates changes that set a property of the row with the key to null. A change has no effect, and holds no lock, if
    * the property is null already or there is no such row.
@@ -214,7 +214,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,
     byKeyForUpdate: built(lock(selectByKey()), ...key),
-    deletedAsRead() {
+    deletedIfUnchanged() {
       const mayChange = selected.filter((column) => column.isUpdate)
       const nullable = mayChange.find((column) => column.isNullable)
       if (nullable !== undefined) throw new TypeError(`${name}.${nullable.propertyName} may be null`)

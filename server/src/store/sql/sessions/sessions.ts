@@ -41,7 +41,7 @@ export function sessionStore(
     ...sessions.key,
     "expires",
   )
-  const deletedAsRead = sessions.deletedAsRead()
+  const deletedIfUnchanged = sessions.deletedIfUnchanged()
   const sightings = sessionSightings(database, clock)
   /** The lock name of a session's user, whose row the foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
@@ -123,7 +123,10 @@ export function sessionStore(
         for (let cells: Cell[] | undefined = read; cells !== undefined; [cells] = await sql.read(sessions.byKey, key)) {
           const session = { sessionToken, ...sessions.row(cells) }
           try {
-            await sql.change([deletedAsRead({ ...key, cells }), ...eventOf(caller, "session.deleted", idsOf(session))])
+            await sql.change([
+              deletedIfUnchanged({ ...key, cells }),
+              ...eventOf(caller, "session.deleted", idsOf(session)),
+            ])
             return session
           } catch (error) {
             // The row was changed or deleted between the two statements.

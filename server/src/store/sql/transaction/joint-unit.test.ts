@@ -27,7 +27,10 @@ describeServers("a write with an idempotency key that names a further row while 
   // The call that creates finds the provisional user by the address that both have, and then has to wait for that row.
   test.each<[string, (id: string, email: string) => Promise<unknown>]>([
     ["a writer that has locked the row and waits for a permit", (id) => store.accounts.link(patient(), newAccount(id))],
-    ["a writer that has locked the row and waits for the address", (id, email) => store.users.update(patient(), id, { email })],
+    [
+      "a writer that has locked the row and waits for the address",
+      (id, email) => store.users.update(patient(), id, { email }),
+    ],
   ])("does not wait for ever with %s", async (_, write) => {
     const email = `${newId()}@example.com`
     const { id } = await store.users.create(anyone, newUser({ email }), { provisional: true })

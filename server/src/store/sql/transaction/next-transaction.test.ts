@@ -200,7 +200,7 @@ test("while a new transaction waits for a slot, all further work stays in the li
 type Held = ReturnType<typeof held>
 
 const change = (sql: string): Change => ({
-  ...{ kind: sql, sql, cells: [], rank: 0, mustMatch: false, mayStandTwice: false },
+  ...{ kind: sql, sql, cells: [], rank: 0, mustMatch: false, isIdempotent: false },
   sqlOf: () => sql,
 })
 

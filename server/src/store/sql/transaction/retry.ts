@@ -48,7 +48,7 @@ export function backoff({ random, onRetry, limit }: BackoffOptions): Backoff {
     }
   }
 
-  return async ({ signal, aside }, work) => {
+  return async ({ signal, whileWaiting }, work) => {
     const begun = performance.now()
     const mayRetry = (error: unknown, tries: number): error is StatementError => {
       if (waiting >= limit) return false
@@ -64,7 +64,7 @@ export function backoff({ random, onRetry, limit }: BackoffOptions): Backoff {
         const delayMs = random() * Math.min(maxDelayMs, firstDelayMs * 2 ** (tries - 1))
         onRetry?.({ tries, delayMs, code: error.code })
         const waited = wait(delayMs, signal)
-        await (aside === undefined ? waited : aside(waited))
+        await (whileWaiting === undefined ? waited : whileWaiting(waited))
       }
     }
   }

@@ -28,7 +28,7 @@ export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
   return {
     areLocked: (rows) => rows.some((row) => locked.has(row)),
 
-    async lock(rows, { signal, aside }) {
+    async lock(rows, { signal, whileWaiting }) {
       signal?.throwIfAborted()
       queue.throwIfClosed()
       // Every writer locks in the same order, so that no two of them wait for each other.
@@ -42,7 +42,7 @@ export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
         locked.set(row, line)
         try {
           const waited = line.wait(signal)
-          await (aside === undefined ? waited : aside(waited))
+          await (whileWaiting === undefined ? waited : whileWaiting(waited))
         } catch (error) {
           unlock(ordered.slice(0, index))
           throw error

@@ -101,8 +101,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
 
   /** @param hasMetLock Whether the work has met a lock. A retry on another member of the cluster is not limited further. */
   async function acquireSlot(unit: UnitOfWork, hasMetLock: boolean): Promise<Slot> {
-    const { kind, signal, aside = (waited) => waited } = unit
-    if (hasMetLock) await aside(retryPermits.acquire(kind, signal))
+    const { kind, signal, whileWaiting = (waited) => waited } = unit
+    if (hasMetLock) await whileWaiting(retryPermits.acquire(kind, signal))
     const lease = new Lease(engine, observation, unit.spans)
     const release = async () => {
       // After an abort the permit stays held until the connection that was being opened has been returned.

@@ -14,7 +14,7 @@ export interface ProvisionalUsers {
   /** Returns the `provisional_until` of a user that is created now; undefined if the user is not provisional. */
   until(user: UserRow, isProvisional: boolean | undefined): Date | undefined
   /** Returns whether the user does not hold its address. `until` is the `provisional_until` of its row. */
-  givesWay(caller: Caller, id: string, until: Date | undefined): Promise<boolean>
+  isReplaceable(caller: Caller, id: string, until: Date | undefined): Promise<boolean>
   /**
    * Deletes the user with this id and inserts `row` in one transaction, if the former is provisional. Returns whether
    * it did.
@@ -58,7 +58,7 @@ export function provisionalUsers(
       return canBe ? new Date(clock() + ms) : undefined
     },
 
-    async givesWay(caller, id, until) {
+    async isReplaceable(caller, id, until) {
       if (!isOn || until === undefined || until.getTime() <= clock()) return false
       return database.statements(caller, (sql) => isProvisional(sql, { tenant: caller.tenant, id }))
     },

@@ -85,7 +85,7 @@ export function userStore(
       if (cells === undefined) return null
       const holder = users.row(cells)
       const until = users.value("provisionalUntil", cells[users.width] as Cell)
-      return (await provisional.givesWay(caller, holder.id, until)) ? null : holder
+      return (await provisional.isReplaceable(caller, holder.id, until)) ? null : holder
     },
 
     async getByAccount(caller, { provider, providerAccountId }) {

@@ -1,7 +1,7 @@
 import type { Worker } from "node:cluster"
 import { EventEmitter } from "node:events"
 import { expect, test } from "@jest/globals"
-import { closeUntaken } from "./untaken-connections.js"
+import { closeUnacknowledged } from "./unacknowledged-connections.js"
 
 /** A fake worker that sends the messages of another version of Node. No real worker can send them. */
 function workerOfAnotherNode() {
@@ -9,7 +9,7 @@ function workerOfAnotherNode() {
   const send = (message: unknown) => sent.push(message) > 0
   const process = Object.assign(new EventEmitter(), { send: send as (...args: unknown[]) => boolean })
   const worker = Object.assign(new EventEmitter(), { process })
-  closeUntaken(worker as unknown as Worker)
+  closeUnacknowledged(worker as unknown as Worker)
   let closed = 0
   const connection = { close: () => closed++ }
   return {

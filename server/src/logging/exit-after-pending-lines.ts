@@ -5,6 +5,6 @@ export const lastLinesMs = 1_000
  * Ends this process, with its exit code, if only unwritten lines without a reader keep it running. The process ends
  * earlier as soon as they are written.
  */
-export function endEvenUnread(): void {
+export function exitAfterPendingLines(): void {
   setTimeout(() => process.exit(), lastLinesMs).unref()
 }

@@ -21,7 +21,7 @@ const maxUntaken = 16
  * a version of Node numbers or acknowledges them differently, no connection is kept, and forgotten connections stay
  * open. A test that kills a worker (test/workers/workers-ends.test.ts) fails in that case.
  */
-export function closeUntaken(worker: Worker): void {
+export function closeUnacknowledged(worker: Worker): void {
   const { process } = worker
   // Undefined if the process could not be started.
   const send = process.send as ((...args: unknown[]) => boolean) | undefined

@@ -14,7 +14,7 @@ const looks = 2
  *
  * @param ms The time to answer, in milliseconds. Detection can take up to half as much longer.
  */
-export function cutSilent(session: ServerHttp2Session, socket: Socket, ms: number = limits.pingMs): void {
+export function closeUnresponsive(session: ServerHttp2Session, socket: Socket, ms: number = limits.pingMs): void {
   let streams = 0
   /** The number of checks since the PING was sent; undefined if none is outstanding. */
   let looked: number | undefined

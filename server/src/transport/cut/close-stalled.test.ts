@@ -1,14 +1,14 @@
 import { once } from "node:events"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { afterEach, expect, test } from "@jest/globals"
-import { cutStalled } from "./cut-stalled.js"
+import { closeStalled } from "./close-stalled.js"
 
 let server: Server
 
 /** Starts a server whose connections are served by `speak`, and connects a client to it. */
 async function start(ms: number, speak: (socket: Socket) => void, clock?: () => number): Promise<Socket> {
   server = createServer(speak)
-  cutStalled(server, ms, clock)
+  closeStalled(server, ms, clock)
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
   const { port } = server.address() as { port: number }

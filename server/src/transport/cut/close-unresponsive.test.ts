@@ -2,7 +2,7 @@ import { once } from "node:events"
 import http2 from "node:http2"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
-import { cutSilent } from "./cut-silent.js"
+import { closeUnresponsive } from "./close-unresponsive.js"
 
 let server: http2.Http2Server
 let sessions: http2.ServerHttp2Session[]
@@ -16,7 +16,7 @@ beforeEach(async () => {
   server.on("sessionError", () => {})
   server.on("session", (session) => {
     sessions.push(session)
-    cutSilent(session, accepted, 200)
+    closeUnresponsive(session, accepted, 200)
   })
   server.on("stream", (stream) => {
     stream.on("error", () => {})

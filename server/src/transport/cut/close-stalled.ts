@@ -8,7 +8,7 @@ import { limits } from "../limits.js"
  * @param ms How long a client may make no progress, in milliseconds. Detection can take up to a quarter longer.
  * @param clock A clock for durations, in milliseconds.
  */
-export function cutStalled(
+export function closeStalled(
   server: Server,
   ms: number = limits.socketMs,
   clock: () => number = () => performance.now(),
