@@ -85,7 +85,7 @@ func (AccountType) EnumDescriptor() ([]byte, []int) {
 	return file_authwire_v1_account_proto_rawDescGZIP(), []int{0}
 }
 
-// A connection between a user and a provider (AdapterAccount), with what the provider's token endpoint answered.
+// A link between a user and a provider (AdapterAccount), with the response of the provider's token endpoint.
 type Account struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the user that the account belongs to.
@@ -110,16 +110,16 @@ type Account struct {
 	ExpiresIn *float64 `protobuf:"fixed64,10,opt,name=expires_in,json=expiresIn,proto3,oneof" json:"expires_in,omitempty"`
 	// When the access token expires, in seconds since 1970-01-01T00:00:00Z.
 	ExpiresAt *float64 `protobuf:"fixed64,11,opt,name=expires_at,json=expiresAt,proto3,oneof" json:"expires_at,omitempty"`
-	// Authorization details of RFC 9396, if the token endpoint answered any.
+	// Authorization details of RFC 9396, if the response of the token endpoint had any.
 	AuthorizationDetails *AuthorizationDetails `protobuf:"bytes,12,opt,name=authorization_details,json=authorizationDetails,proto3,oneof" json:"authorization_details,omitempty"`
-	// Properties beyond the named ones (`session_state`, `not-before-policy`, …), returned as they were given. A named
-	// property that is null rather than absent stands here under its contract name with the value null.
+	// Properties other than the named ones (`session_state`, `not-before-policy`, …), returned as they were given. A named
+	// property that is null rather than absent is stored here under its contract name with the value null.
 	Extra *structpb.Struct `protobuf:"bytes,13,opt,name=extra,proto3" json:"extra,omitempty"`
-	// When the account was linked, to the millisecond. Only ListAccountsByUser answers it; elsewhere it is absent. Of an
-	// account that was there before the service kept it: when the service was brought up to date.
+	// When the account was linked, to the millisecond. Only ListAccountsByUser returns it; elsewhere it is absent. For an
+	// account that was linked before the service recorded this time: when the service was upgraded.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When a call last wrote the account, to the millisecond; also where it changed nothing. Answered as `create_time`, and of
-	// older accounts that nobody has written since the same moment.
+	// When a call last wrote the account, to the millisecond, even if the call changed nothing. Returned where `create_time`
+	// is. For an older account that was not written since the upgrade: when the service was upgraded.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -260,7 +260,8 @@ func (x *Account) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// The `authorization_details` of a token endpoint response (RFC 9396): a list that may be empty, which is not absent.
+// The `authorization_details` of a token endpoint response (RFC 9396): a list. An empty list is different from an absent
+// one.
 type AuthorizationDetails struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entries, each a JSON object.

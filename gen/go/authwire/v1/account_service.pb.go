@@ -179,10 +179,10 @@ func (x *LinkAccountRequest) GetExtra() *structpb.Struct {
 	return nil
 }
 
-// Answer of AccountService.LinkAccount.
+// Response of AccountService.LinkAccount.
 type LinkAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The account as it is now.
+	// The account after the call.
 	Account       *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -232,7 +232,8 @@ type UnlinkAccountRequest struct {
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	// Identifier of the account at the provider.
 	ProviderAccountId string `protobuf:"bytes,2,opt,name=provider_account_id,json=providerAccountId,proto3" json:"provider_account_id,omitempty"`
-	// Whether the user is signed out everywhere: who has the account at the provider may be signed in by it.
+	// Whether all sessions of the user are deleted, because a person who controls the account at the provider may be signed in
+	// with it.
 	RevokeSessions bool `protobuf:"varint,3,opt,name=revoke_sessions,json=revokeSessions,proto3" json:"revoke_sessions,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -289,12 +290,12 @@ func (x *UnlinkAccountRequest) GetRevokeSessions() bool {
 	return false
 }
 
-// Answer of AccountService.UnlinkAccount.
+// Response of AccountService.UnlinkAccount.
 type UnlinkAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The account as it was.
+	// The account before it was unlinked.
 	Account *Account `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
-	// How many sessions of the user were deleted.
+	// The number of sessions of the user that were deleted.
 	RevokedSessions int64 `protobuf:"varint,2,opt,name=revoked_sessions,json=revokedSessions,proto3" json:"revoked_sessions,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -399,7 +400,7 @@ func (x *GetAccountRequest) GetProviderAccountId() string {
 	return ""
 }
 
-// Answer of AccountService.GetAccount.
+// Response of AccountService.GetAccount.
 type GetAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The account.
@@ -450,13 +451,13 @@ type ListAccountsByUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// The most accounts that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
-	// its accounts take more than 512 KiB in the database.
+	// The maximum number of accounts of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
+	// before its accounts take more than 512 KiB in the database.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where the page begins: `next_page_token` of the page before it, of the same user. Empty: the first page.
+	// Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
-	// Needs the scope `accounts:read` beside that of the method. Default: false, they are absent.
+	// Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
 	IncludeTokens bool `protobuf:"varint,4,opt,name=include_tokens,json=includeTokens,proto3" json:"include_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -520,12 +521,12 @@ func (x *ListAccountsByUserRequest) GetIncludeTokens() bool {
 	return false
 }
 
-// Answer of AccountService.ListAccountsByUser.
+// Response of AccountService.ListAccountsByUser.
 type ListAccountsByUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The accounts.
 	Accounts []*Account `protobuf:"bytes,1,rep,name=accounts,proto3" json:"accounts,omitempty"`
-	// Asks for the next page, as that of ListUsers. Empty: there is none.
+	// Token of the next page, like that of ListUsers. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -582,11 +583,11 @@ type GetAccessTokenRequest struct {
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// Identifier of the provider.
 	Provider string `protobuf:"bytes,2,opt,name=provider,proto3" json:"provider,omitempty"`
-	// Identifier of the account at the provider. Empty: the only one that the user has there.
+	// Identifier of the account at the provider. Empty: the user's only account at this provider.
 	ProviderAccountId string `protobuf:"bytes,3,opt,name=provider_account_id,json=providerAccountId,proto3" json:"provider_account_id,omitempty"`
-	// How long the token is to be good, from now on, at least: up to an hour. Absent: 60 seconds. A token that has more than half
-	// of its life before it is good enough in any case, where the account has `expires_in`: else one with a short life would be
-	// refreshed at every call.
+	// The minimum time for which the token must stay valid from now on, at most one hour. Absent: 60 seconds. If the account
+	// has `expires_in`, a token with more than half of its lifetime left is always accepted. Otherwise a token with a short
+	// lifetime would be refreshed at every call.
 	MinValidity   *durationpb.Duration `protobuf:"bytes,4,opt,name=min_validity,json=minValidity,proto3" json:"min_validity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -650,16 +651,17 @@ func (x *GetAccessTokenRequest) GetMinValidity() *durationpb.Duration {
 	return nil
 }
 
-// Answer of AccountService.GetAccessToken.
+// Response of AccountService.GetAccessToken.
 type GetAccessTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The access token.
 	AccessToken string `protobuf:"bytes,1,opt,name=access_token,json=accessToken,proto3" json:"access_token,omitempty"`
-	// Type of the token, in lower case: `bearer`. Empty: the provider has not said.
+	// Type of the token, in lower case: `bearer`. Empty: the provider did not specify it.
 	TokenType string `protobuf:"bytes,2,opt,name=token_type,json=tokenType,proto3" json:"token_type,omitempty"`
-	// Scopes that were granted, separated by spaces. Empty: the provider has not said.
+	// Scopes that were granted, separated by spaces. Empty: the provider did not specify them.
 	Scope string `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
-	// When the token expires. Absent: unknown; the provider has not said, and the token was taken for good.
+	// When the token expires. Absent: unknown, because the provider did not specify it; the token was then assumed to be
+	// valid.
 	Expires       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires,proto3" json:"expires,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

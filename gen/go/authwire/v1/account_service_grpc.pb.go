@@ -30,48 +30,51 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Accounts: link a provider's account to a user, and unlink it.
+// Accounts: links a provider's account to a user, and unlinks it.
 //
-// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+// The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
 type AccountServiceClient interface {
-	// Links an account to a user and returns it. Atomic. Linking an account again to the user that has it succeeds: the
-	// fields given replace those stored, the fields not given are left alone (a provider often sends a refresh token only
-	// the first time).
+	// Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
+	// fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
+	// often sends a refresh token only the first time.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(ctx context.Context, in *LinkAccountRequest, opts ...grpc.CallOption) (*LinkAccountResponse, error)
-	// Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
+	// Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
+	// `revoke_sessions`.
 	//
-	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
 	UnlinkAccount(ctx context.Context, in *UnlinkAccountRequest, opts ...grpc.CallOption) (*UnlinkAccountResponse, error)
 	// Returns an account.
 	//
-	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	GetAccount(ctx context.Context, in *GetAccountRequest, opts ...grpc.CallOption) (*GetAccountResponse, error)
-	// Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
-	// user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+	// Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Returns none
+	// for an unknown user. Leaves out the fields of the token endpoint's response that may be secret, unless the request asks
+	// for them.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	// SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
 	ListAccountsByUser(ctx context.Context, in *ListAccountsByUserRequest, opts ...grpc.CallOption) (*ListAccountsByUserResponse, error)
-	// Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
-	// the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
-	// answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
-	// when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+	// Returns an access token of a user's account that stays valid for as long as the caller asks. A token that does not is
+	// first refreshed at the provider's token endpoint. Concurrent calls share one refresh, even on different replicas. The
+	// provider's response, including a refresh token that it has replaced, is stored before any caller gets the access token.
+	// A refresh that has begun continues even if its caller cancels the call. Requires a file of providers
+	// (`--providers-file`) that has the token endpoint for the tenant.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
-	// INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+	// INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
 	// REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
 	// PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
-	// REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
-	// again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
-	// CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
-	// time in the google.rpc.RetryInfo.
-	// PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
-	// google.rpc.RetryInfo.
-	// OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
+	// REFRESH_REFUSED (FAILED_PRECONDITION): the provider no longer accepts the refresh token (`invalid_grant`). The refresh
+	// is not tried again before the time in the google.rpc.RetryInfo, unless the account is linked again.
+	// CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. The refresh is tried
+	// again after the time in the google.rpc.RetryInfo.
+	// PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable response. The refresh is tried again after the time in
+	// the google.rpc.RetryInfo.
+	// OVERLOADED (RESOURCE_EXHAUSTED): the number of calls that wait for providers has reached the service's limit.
 	GetAccessToken(ctx context.Context, in *GetAccessTokenRequest, opts ...grpc.CallOption) (*GetAccessTokenResponse, error)
 }
 
@@ -137,48 +140,51 @@ func (c *accountServiceClient) GetAccessToken(ctx context.Context, in *GetAccess
 // All implementations must embed UnimplementedAccountServiceServer
 // for forward compatibility.
 //
-// Accounts: link a provider's account to a user, and unlink it.
+// Accounts: links a provider's account to a user, and unlinks it.
 //
-// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+// The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
 type AccountServiceServer interface {
-	// Links an account to a user and returns it. Atomic. Linking an account again to the user that has it succeeds: the
-	// fields given replace those stored, the fields not given are left alone (a provider often sends a refresh token only
-	// the first time).
+	// Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
+	// fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
+	// often sends a refresh token only the first time.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(context.Context, *LinkAccountRequest) (*LinkAccountResponse, error)
-	// Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
+	// Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
+	// `revoke_sessions`.
 	//
-	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
 	UnlinkAccount(context.Context, *UnlinkAccountRequest) (*UnlinkAccountResponse, error)
 	// Returns an account.
 	//
-	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	GetAccount(context.Context, *GetAccountRequest) (*GetAccountResponse, error)
-	// Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
-	// user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+	// Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Returns none
+	// for an unknown user. Leaves out the fields of the token endpoint's response that may be secret, unless the request asks
+	// for them.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	// SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
 	ListAccountsByUser(context.Context, *ListAccountsByUserRequest) (*ListAccountsByUserResponse, error)
-	// Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
-	// the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
-	// answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
-	// when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+	// Returns an access token of a user's account that stays valid for as long as the caller asks. A token that does not is
+	// first refreshed at the provider's token endpoint. Concurrent calls share one refresh, even on different replicas. The
+	// provider's response, including a refresh token that it has replaced, is stored before any caller gets the access token.
+	// A refresh that has begun continues even if its caller cancels the call. Requires a file of providers
+	// (`--providers-file`) that has the token endpoint for the tenant.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
-	// INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+	// INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
 	// REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
 	// PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
-	// REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
-	// again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
-	// CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
-	// time in the google.rpc.RetryInfo.
-	// PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
-	// google.rpc.RetryInfo.
-	// OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
+	// REFRESH_REFUSED (FAILED_PRECONDITION): the provider no longer accepts the refresh token (`invalid_grant`). The refresh
+	// is not tried again before the time in the google.rpc.RetryInfo, unless the account is linked again.
+	// CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. The refresh is tried
+	// again after the time in the google.rpc.RetryInfo.
+	// PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable response. The refresh is tried again after the time in
+	// the google.rpc.RetryInfo.
+	// OVERLOADED (RESOURCE_EXHAUSTED): the number of calls that wait for providers has reached the service's limit.
 	GetAccessToken(context.Context, *GetAccessTokenRequest) (*GetAccessTokenResponse, error)
 	mustEmbedUnimplementedAccountServiceServer()
 }

@@ -34,7 +34,7 @@ type Authenticator struct {
 	ProviderAccountId string `protobuf:"bytes,3,opt,name=provider_account_id,json=providerAccountId,proto3" json:"provider_account_id,omitempty"`
 	// Public key of the credential in Base64.
 	CredentialPublicKey string `protobuf:"bytes,4,opt,name=credential_public_key,json=credentialPublicKey,proto3" json:"credential_public_key,omitempty"`
-	// How often the authenticator has been used, as it counts itself (signCount of WebAuthn). Never decreases.
+	// The number of times that the authenticator was used, by its own count (signCount of WebAuthn). Never decreases.
 	Counter uint32 `protobuf:"varint,5,opt,name=counter,proto3" json:"counter,omitempty"`
 	// `singleDevice` or `multiDevice`.
 	CredentialDeviceType string `protobuf:"bytes,6,opt,name=credential_device_type,json=credentialDeviceType,proto3" json:"credential_device_type,omitempty"`
@@ -42,14 +42,15 @@ type Authenticator struct {
 	CredentialBackedUp bool `protobuf:"varint,7,opt,name=credential_backed_up,json=credentialBackedUp,proto3" json:"credential_backed_up,omitempty"`
 	// Transports of the authenticator, separated by commas.
 	Transports *string `protobuf:"bytes,8,opt,name=transports,proto3,oneof" json:"transports,omitempty"`
-	// Properties beyond the named ones, returned as they were given. `transports` that is null rather than absent stands
-	// here with the value null.
+	// Properties other than the named ones, returned as they were given. If `transports` is null rather than absent, it is
+	// stored here with the value null.
 	Extra *structpb.Struct `protobuf:"bytes,9,opt,name=extra,proto3" json:"extra,omitempty"`
-	// When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId answers it; elsewhere it is
-	// absent. Of an authenticator that was there before the service kept it: when the service was brought up to date.
+	// When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId returns it; elsewhere it is
+	// absent. For an authenticator that was created before the service recorded this time: when the service was upgraded.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When a call last wrote the authenticator, to the millisecond; also where the counter stayed, so that it is the last sign-in
-	// with it. Answered as `create_time`, and of older ones that nobody has written since the same moment.
+	// When a call last wrote the authenticator, to the millisecond, even if the counter did not change. So it is the time of
+	// the last sign-in with it. Returned where `create_time` is. For an older authenticator that was not written since the
+	// upgrade: when the service was upgraded.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

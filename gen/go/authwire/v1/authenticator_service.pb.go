@@ -34,7 +34,7 @@ type CreateAuthenticatorRequest struct {
 	ProviderAccountId string `protobuf:"bytes,3,opt,name=provider_account_id,json=providerAccountId,proto3" json:"provider_account_id,omitempty"`
 	// Public key in Base64.
 	CredentialPublicKey string `protobuf:"bytes,4,opt,name=credential_public_key,json=credentialPublicKey,proto3" json:"credential_public_key,omitempty"`
-	// First value of the counter.
+	// Initial value of the counter.
 	Counter uint32 `protobuf:"varint,5,opt,name=counter,proto3" json:"counter,omitempty"`
 	// `singleDevice` or `multiDevice`.
 	CredentialDeviceType string `protobuf:"bytes,6,opt,name=credential_device_type,json=credentialDeviceType,proto3" json:"credential_device_type,omitempty"`
@@ -141,7 +141,7 @@ func (x *CreateAuthenticatorRequest) GetExtra() *structpb.Struct {
 	return nil
 }
 
-// Answer of AuthenticatorService.CreateAuthenticator.
+// Response of AuthenticatorService.CreateAuthenticator.
 type CreateAuthenticatorResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The authenticator as stored.
@@ -233,7 +233,7 @@ func (x *GetAuthenticatorRequest) GetCredentialId() string {
 	return ""
 }
 
-// Answer of AuthenticatorService.GetAuthenticator.
+// Response of AuthenticatorService.GetAuthenticator.
 type GetAuthenticatorResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The authenticator.
@@ -325,10 +325,10 @@ func (x *ListAuthenticatorsByUserIdRequest) GetUserId() string {
 	return ""
 }
 
-// Answer of AuthenticatorService.ListAuthenticatorsByUserId.
+// Response of AuthenticatorService.ListAuthenticatorsByUserId.
 type ListAuthenticatorsByUserIdResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The authenticators, by credential id.
+	// The authenticators, in the order of their credential ids.
 	Authenticators []*Authenticator `protobuf:"bytes,1,rep,name=authenticators,proto3" json:"authenticators,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -426,10 +426,10 @@ func (x *UpdateAuthenticatorCounterRequest) GetNewCounter() uint32 {
 	return 0
 }
 
-// Answer of AuthenticatorService.UpdateAuthenticatorCounter.
+// Response of AuthenticatorService.UpdateAuthenticatorCounter.
 type UpdateAuthenticatorCounterResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The authenticator as it is now.
+	// The authenticator after the call.
 	Authenticator *Authenticator `protobuf:"bytes,1,opt,name=authenticator,proto3" json:"authenticator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

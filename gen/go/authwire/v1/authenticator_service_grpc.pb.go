@@ -31,10 +31,10 @@ const (
 //
 // Authenticators: the passkeys of users.
 //
-// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+// The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
 type AuthenticatorServiceClient interface {
-	// Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-	// same credential id it fails.
+	// Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with
+	// the same credential id fails.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -43,10 +43,10 @@ type AuthenticatorServiceClient interface {
 	//
 	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
 	GetAuthenticator(ctx context.Context, in *GetAuthenticatorRequest, opts ...grpc.CallOption) (*GetAuthenticatorResponse, error)
-	// Returns all authenticators of a user, by credential id. Of an unknown user: none.
+	// Returns all authenticators of a user, in the order of their credential ids. Returns none for an unknown user.
 	ListAuthenticatorsByUserId(ctx context.Context, in *ListAuthenticatorsByUserIdRequest, opts ...grpc.CallOption) (*ListAuthenticatorsByUserIdResponse, error)
-	// Sets the counter of an authenticator and returns it. Atomic: of concurrent calls the highest value stays. The value
-	// that it has already succeeds; many authenticators stay at zero.
+	// Sets the counter of an authenticator and returns the authenticator. Atomic: after concurrent calls the highest value
+	// remains. A call with the current value succeeds, because many authenticators stay at zero.
 	//
 	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
 	// COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
@@ -107,10 +107,10 @@ func (c *authenticatorServiceClient) UpdateAuthenticatorCounter(ctx context.Cont
 //
 // Authenticators: the passkeys of users.
 //
-// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+// The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
 type AuthenticatorServiceServer interface {
-	// Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-	// same credential id it fails.
+	// Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with
+	// the same credential id fails.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -119,10 +119,10 @@ type AuthenticatorServiceServer interface {
 	//
 	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
 	GetAuthenticator(context.Context, *GetAuthenticatorRequest) (*GetAuthenticatorResponse, error)
-	// Returns all authenticators of a user, by credential id. Of an unknown user: none.
+	// Returns all authenticators of a user, in the order of their credential ids. Returns none for an unknown user.
 	ListAuthenticatorsByUserId(context.Context, *ListAuthenticatorsByUserIdRequest) (*ListAuthenticatorsByUserIdResponse, error)
-	// Sets the counter of an authenticator and returns it. Atomic: of concurrent calls the highest value stays. The value
-	// that it has already succeeds; many authenticators stay at zero.
+	// Sets the counter of an authenticator and returns the authenticator. Atomic: after concurrent calls the highest value
+	// remains. A call with the current value succeeds, because many authenticators stay at zero.
 	//
 	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
 	// COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.

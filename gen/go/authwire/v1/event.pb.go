@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What can happen. What goes away because it has expired, and that a session was seen, are no events.
+// The kinds of events. The deletion of expired rows adds no event, and neither does the record that a session was seen.
 type EventKind int32
 
 const (
@@ -32,9 +32,9 @@ const (
 	EventKind_EVENT_KIND_USER_CREATED EventKind = 1
 	// A user was changed.
 	EventKind_EVENT_KIND_USER_UPDATED EventKind = 2
-	// A user was deleted, and with it its accounts, sessions and authenticators, which have no events of their own.
+	// A user was deleted, together with its accounts, sessions and authenticators, which have no events of their own.
 	EventKind_EVENT_KIND_USER_DELETED EventKind = 3
-	// Sessions of a user were deleted together: all that there were, or all but one. They have no events of their own.
+	// Sessions of a user were deleted together: all of them, or all but one. They have no events of their own.
 	EventKind_EVENT_KIND_USER_SESSIONS_REVOKED EventKind = 4
 	// An account was linked to a user.
 	EventKind_EVENT_KIND_ACCOUNT_LINKED EventKind = 5
@@ -123,16 +123,19 @@ func (EventKind) EnumDescriptor() ([]byte, []int) {
 	return file_authwire_v1_event_proto_rawDescGZIP(), []int{0}
 }
 
-// Something that was written. It names what it is about by ids: no e-mail address, no token, nothing of what was written.
+// A write that was committed. It identifies the rows that it concerns by ids: it has no e-mail address, no token, and none
+// of the values that were written.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What happened.
+	// The kind of write.
 	Kind EventKind `protobuf:"varint,1,opt,name=kind,proto3,enum=authwire.v1.EventKind" json:"kind,omitempty"`
-	// When it was written, by the clock of the replica that did it. Events come in the order of their commits, not of their times.
+	// When it was written, by the clock of the replica that wrote it. Events are in the order of their commits, not of these
+	// times.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Identifier of the user. Absent: it is about no user, or about one who was not known.
+	// Identifier of the user. Absent: the event concerns no user, or a user who was not known.
 	UserId *string `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
-	// Session.id of the session. Of EVENT_KIND_USER_SESSIONS_REVOKED: of the one that was to stay, where it was named by its id.
+	// Session.id of the session. For EVENT_KIND_USER_SESSIONS_REVOKED: of the session to be kept, if the request named it by
+	// its id.
 	SessionId *string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3,oneof" json:"session_id,omitempty"`
 	// Provider of the account.
 	Provider      *string `protobuf:"bytes,5,opt,name=provider,proto3,oneof" json:"provider,omitempty"`

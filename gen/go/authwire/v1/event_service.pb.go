@@ -25,9 +25,10 @@ const (
 // Request of EventService.Watch.
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only what was committed after this: `cursor` of an answer, to any caller of the same tenant. Empty: from now on.
+	// Only events that were committed after this cursor, which is the `cursor` of a response to any caller of the same tenant.
+	// Empty: from now on.
 	StartCursor string `protobuf:"bytes,1,opt,name=start_cursor,json=startCursor,proto3" json:"start_cursor,omitempty"`
-	// Only events of these kinds. None: of all.
+	// Only events of these kinds. Empty: all kinds.
 	Kinds         []EventKind `protobuf:"varint,2,rep,packed,name=kinds,proto3,enum=authwire.v1.EventKind" json:"kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -77,12 +78,12 @@ func (x *WatchRequest) GetKinds() []EventKind {
 	return nil
 }
 
-// Answer of EventService.Watch.
+// Response of EventService.Watch.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Where the stream has come to: everything before it has been told. It says nothing to others than the service.
+	// The position of the stream: every event before it has been sent. Its content is meant for the service alone.
 	Cursor string `protobuf:"bytes,1,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	// The event. Absent: the answer is a checkpoint.
+	// The event. Absent: the response is a checkpoint.
 	Event         *Event `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -34,7 +34,7 @@ var file_authwire_v1_idempotency_proto_extTypes = []protoimpl.ExtensionInfo{
 
 // Extension fields to descriptorpb.MethodOptions.
 var (
-	// Whether the method takes an idempotency key. It has no meaning for any other method.
+	// Whether the method accepts an idempotency key. Other methods ignore the key.
 	//
 	// optional bool repeatable = 50053;
 	E_Repeatable = &file_authwire_v1_idempotency_proto_extTypes[0]

@@ -24,11 +24,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where a session is kept: Auth.js's option `session.strategy`.
+// Where a session is stored: Auth.js's option `session.strategy`.
 type SessionStrategy int32
 
 const (
-	// Not said.
+	// Not specified.
 	SessionStrategy_SESSION_STRATEGY_UNSPECIFIED SessionStrategy = 0
 	// In the database.
 	SessionStrategy_SESSION_STRATEGY_DATABASE SessionStrategy = 1
@@ -80,20 +80,23 @@ func (SessionStrategy) EnumDescriptor() ([]byte, []int) {
 // Request of IntrospectionService.Introspect.
 type IntrospectRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The headers of the request; only `Cookie` and `Authorization` are looked at. A header may come several times.
+	// The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times.
 	Headers []*Header `protobuf:"bytes,1,rep,name=headers,proto3" json:"headers,omitempty"`
 	// Name of the session cookie. Default: `__Host-authjs.session-token`, `__Secure-authjs.session-token` and
-	// `authjs.session-token`, as far as `secure_cookie` lets them count. The first of these that the request has counts alone,
-	// whatever it holds.
+	// `authjs.session-token`, restricted by `secure_cookie`. Only the first of these names that the request has is used,
+	// whatever value the cookie has.
 	CookieName *string `protobuf:"bytes,2,opt,name=cookie_name,json=cookieName,proto3,oneof" json:"cookie_name,omitempty"`
-	// true: of the default names only those with a prefix count. false: only the one without. Default: true where the
-	// service's SERVICE_AUTH_URL (else AUTH_URL) is set and does not start with `http://`; elsewhere all three count.
+	// true: of the default names, only those with a prefix are used. false: only the name without a prefix is used. Default:
+	// true if the service's SERVICE_AUTH_URL (else AUTH_URL) is set and does not start with `http://`. Otherwise all three
+	// names are used.
 	SecureCookie *bool `protobuf:"varint,3,opt,name=secure_cookie,json=secureCookie,proto3,oneof" json:"secure_cookie,omitempty"`
-	// See EncodeRequest.salt. Default: the name of the cookie; for `Authorization: Bearer` each of the names that count.
+	// See EncodeRequest.salt. Default: the name of the cookie. For `Authorization: Bearer`, each of the cookie names in use is
+	// tried.
 	Salt *string `protobuf:"bytes,4,opt,name=salt,proto3,oneof" json:"salt,omitempty"`
-	// Only sessions that are kept so count. Default: both. An application has one of the two.
+	// Accepts only sessions that are stored in this way. Default: both ways. An application uses one of the two.
 	Strategy SessionStrategy `protobuf:"varint,5,opt,name=strategy,proto3,enum=authwire.v1.SessionStrategy" json:"strategy,omitempty"`
-	// Read the user of a JWT from the database as well. A JWT of a user who is not stored, or not any more, is then not active.
+	// Whether the user of a JWT is read from the database as well. A JWT whose user is not stored, or has been deleted, is
+	// then not active.
 	WithUser      bool `protobuf:"varint,6,opt,name=with_user,json=withUser,proto3" json:"with_user,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -171,30 +174,32 @@ func (x *IntrospectRequest) GetWithUser() bool {
 	return false
 }
 
-// Answer of IntrospectionService.Introspect. Fields with the names of RFC 7662, section 2.2, mean what they mean there.
+// Response of IntrospectionService.Introspect. Fields that have a name of RFC 7662, section 2.2, have the meaning given
+// there.
 type IntrospectResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the request has a session that is active. If it has none, nothing else is set.
+	// Whether the request has an active session. If it has none, no other field is set.
 	Active bool `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
-	// Identifier of the user who is signed in. Of a JWT: its claim `sub`.
+	// Identifier of the user who is signed in. For a JWT: its claim `sub`.
 	Sub string `protobuf:"bytes,2,opt,name=sub,proto3" json:"sub,omitempty"`
 	// When the session expires, in seconds since 1970, without fractions.
 	Exp float64 `protobuf:"fixed64,3,opt,name=exp,proto3" json:"exp,omitempty"`
-	// When a JWT was issued, in seconds since 1970. Absent: it does not say, or it is none.
+	// When a JWT was issued, in seconds since 1970. Absent: the JWT has no such claim, or the session is not a JWT.
 	Iat *float64 `protobuf:"fixed64,4,opt,name=iat,proto3,oneof" json:"iat,omitempty"`
 	// The same as `session_id`.
 	Jti string `protobuf:"bytes,5,opt,name=jti,proto3" json:"jti,omitempty"`
-	// Claim `iss` of a JWT that has one.
+	// Claim `iss` of a JWT, if it has one.
 	Iss *string `protobuf:"bytes,6,opt,name=iss,proto3,oneof" json:"iss,omitempty"`
-	// Claim `aud` of a JWT that has one.
+	// Claim `aud` of a JWT, if it has one.
 	Aud []string `protobuf:"bytes,7,rep,name=aud,proto3" json:"aud,omitempty"`
-	// Where the session is kept.
+	// Where the session is stored.
 	Strategy SessionStrategy `protobuf:"varint,8,opt,name=strategy,proto3,enum=authwire.v1.SessionStrategy" json:"strategy,omitempty"`
-	// What the session is called by who does not have its token: Session.id. Of a JWT: its claim `jti`. Empty: it has none.
+	// The id of the session, which identifies it without its token: Session.id. For a JWT: its claim `jti`. Empty: the JWT has
+	// none.
 	SessionId string `protobuf:"bytes,9,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// When the session expires, to the millisecond.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=expires,proto3" json:"expires,omitempty"`
-	// The user who is signed in, as stored. Of a JWT: only with `with_user`.
+	// The user who is signed in, as stored. For a JWT: only with `with_user`.
 	User *User `protobuf:"bytes,11,opt,name=user,proto3" json:"user,omitempty"`
 	// The claims of a JWT.
 	Claims        *structpb.Struct `protobuf:"bytes,12,opt,name=claims,proto3" json:"claims,omitempty"`

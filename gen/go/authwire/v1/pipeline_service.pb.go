@@ -26,9 +26,10 @@ const (
 // Request of PipelineService.Pipeline.
 type PipelineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Calls to begin.
+	// Calls to start.
 	Calls []*PipelineCall `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
-	// Identifiers of calls to give up. They are not answered, unless the answer is on its way. Unknown ones are ignored.
+	// Identifiers of calls to cancel. They are not answered, unless the answer has already been sent. Unknown identifiers are
+	// ignored.
 	CancelledIds  []uint32 `protobuf:"varint,2,rep,packed,name=cancelled_ids,json=cancelledIds,proto3" json:"cancelled_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -78,19 +79,19 @@ func (x *PipelineRequest) GetCancelledIds() []uint32 {
 	return nil
 }
 
-// A call to begin.
+// A call to start.
 type PipelineCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names the call in this stream. Free again when the call was answered or given up.
+	// Identifies the call in this stream. It may be used again after the call was answered or cancelled.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The full name of a unary method: `authwire.v1.SessionService/GetSessionAndUser`.
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
 	// The request, as the method's own message in the binary format. At most `max_message_bytes`.
 	Message []byte `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// How long the caller waits, in milliseconds from when the service gets the call. Absent: as long as the service does.
+	// Timeout of the call, in milliseconds from the moment the service receives it. Absent: the service's own maximum.
 	TimeoutMs *uint32 `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3,oneof" json:"timeout_ms,omitempty"`
-	// Metadata of this call beside the stream's, by lower-case name; of the same name it wins. A call cannot bring another
-	// `authorization`: it is the stream that was let in.
+	// Metadata of this call in addition to the stream's, by lower-case name. It overrides metadata of the stream with the same
+	// name. A call cannot override `authorization`, because the stream was authenticated with it.
 	Header        map[string]string `protobuf:"bytes,5,rep,name=header,proto3" json:"header,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -164,11 +165,11 @@ func (x *PipelineCall) GetHeader() map[string]string {
 // Response of PipelineService.Pipeline.
 type PipelineResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the first response, and only there.
+	// Set in the first response only.
 	Settings *PipelineSettings `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
 	// Answers of calls.
 	Answers []*PipelineAnswer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`
-	// The service is about to stop: the next calls belong elsewhere.
+	// The service is about to shut down: the client must make its next calls on another stream.
 	Draining      bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -225,13 +226,13 @@ func (x *PipelineResponse) GetDraining() bool {
 	return false
 }
 
-// What a stream carries.
+// The limits of a stream.
 type PipelineSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many calls may be active at the same time. More are rejected.
+	// The maximum number of calls that are active at the same time. Further calls are rejected.
 	MaxInFlight uint32 `protobuf:"varint,1,opt,name=max_in_flight,json=maxInFlight,proto3" json:"max_in_flight,omitempty"`
-	// The largest message of a call, in bytes: what a request may hold, less space for what goes with it. A larger one can
-	// still be sent as a call of its own.
+	// The maximum size of the message of a call, in bytes: that of a request, minus the space for what encloses the message. A
+	// larger message can still be sent as a separate call.
 	MaxMessageBytes uint32 `protobuf:"varint,2,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -286,7 +287,7 @@ type PipelineAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id of the call.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// How it ended.
+	// The outcome of the call.
 	//
 	// Types that are valid to be assigned to Outcome:
 	//
@@ -369,7 +370,7 @@ type PipelineAnswer_Message struct {
 }
 
 type PipelineAnswer_Error struct {
-	// Why it failed: what the metadata `grpc-status-details-bin` holds outside of the pipeline.
+	// The error: the content of the metadata `grpc-status-details-bin` outside the pipeline.
 	Error *status.Status `protobuf:"bytes,3,opt,name=error,proto3,oneof"`
 }
 

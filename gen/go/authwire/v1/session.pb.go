@@ -26,30 +26,33 @@ const (
 // The sign-in of a user on one device (AdapterSession).
 type Session struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token that the request named: the service keeps only its SHA-256. Empty where the request named none.
+	// The session token of the request. It is empty if the request has none, because the service stores only the token's
+	// SHA-256.
 	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	// Identifier of the user who is signed in.
 	UserId string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// When the session expires, to the millisecond.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`
-	// Properties beyond the named ones, returned as they were given.
+	// Properties other than the named ones, returned as they were given.
 	Extra *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
-	// What the session is called by who does not have its token: random, no part of the token, unique in the tenant.
+	// Identifies the session where its token is not known. It is random, contains no part of the token, and is unique in the
+	// tenant.
 	Id string `protobuf:"bytes,5,opt,name=id,proto3" json:"id,omitempty"`
-	// When the session was created. Of one that is older than this field: when the service was updated. Only answered where
-	// the request has no token (ListSessions, GetSession, RevokeSession), as all that follows.
+	// When the session was created. For a session that is older than this field: when the service was upgraded. This field and
+	// all that follow are set only if the request has no token (ListSessions, GetSession, RevokeSession).
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When somebody came with the session last, to about a minute. Absent: not since the service keeps it.
+	// When the session was last used, to about a minute. Absent: it was not used since the service records this.
 	LastSeenTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=last_seen_time,json=lastSeenTime,proto3" json:"last_seen_time,omitempty"`
-	// Address of the client that the session was created for, as the application said it.
+	// Address of the client that the session was created for, as stated by the application.
 	Ip *string `protobuf:"bytes,8,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
-	// User agent of that client, as the application said it. It is the client's own word.
+	// User agent of that client, as stated by the application. The client chooses its value.
 	UserAgent *string `protobuf:"bytes,9,opt,name=user_agent,json=userAgent,proto3,oneof" json:"user_agent,omitempty"`
-	// How the user was authenticated, as the application said it: `passkey`, `email`, …
+	// How the user was authenticated, as stated by the application: `passkey`, `email`, …
 	AuthMethod *string `protobuf:"bytes,10,opt,name=auth_method,json=authMethod,proto3,oneof" json:"auth_method,omitempty"`
-	// Identifier of the provider that the user signed in with, as the application said it.
+	// Identifier of the provider that the user signed in with, as stated by the application.
 	Provider *string `protobuf:"bytes,11,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
-	// Who is signed in as the user, as the application said it: an identifier of a member of staff, say. Absent: the user.
+	// The person who is signed in as the user, as stated by the application, for example an identifier of a member of staff.
+	// Absent: the user.
 	Impersonator  *string `protobuf:"bytes,12,opt,name=impersonator,proto3,oneof" json:"impersonator,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -25,14 +25,14 @@ const (
 // Request of SessionCacheService.Follow.
 type FollowRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the first request, and only there: how long after it sent a ping the client still uses what it keeps, in
-	// milliseconds. From 200 to 10,000.
+	// Set in the first request only: how long the client may use its cache after it sent a ping, in milliseconds. From 200 to
+	// 10,000.
 	MaxStaleMs uint32 `protobuf:"varint,1,opt,name=max_stale_ms,json=maxStaleMs,proto3" json:"max_stale_ms,omitempty"`
-	// A ping, by any number but 0. One at a time: the next one is sent when this one was answered. 0: none.
+	// The number of a ping, any but 0. The client sends the next ping only after this one was answered. 0: no ping.
 	Nonce uint64 `protobuf:"varint,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
-	// The highest `sequence` of the responses that the client has followed. 0: none.
+	// The highest `sequence` of the responses that the client has processed. 0: none.
 	Confirmed uint64 `protobuf:"varint,3,opt,name=confirmed,proto3" json:"confirmed,omitempty"`
-	// Whether this is the last request: the client uses nothing any more that it keeps.
+	// Whether this is the last request, because the client no longer uses its cache.
 	Done          bool `protobuf:"varint,4,opt,name=done,proto3" json:"done,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -99,14 +99,14 @@ func (x *FollowRequest) GetDone() bool {
 // Response of SessionCacheService.Follow.
 type FollowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was changed or deleted. Of a session: the first 16 characters of the Base64url of the SHA-256 of `s` and its id. Of
-	// a user, and so of all its sessions: the same of `u` and the user's id.
+	// The sessions and users that were changed or deleted. For a session: the first 16 characters of the Base64url of the
+	// SHA-256 of `s` and its id. For a user, which stands for all its sessions: the same of `u` and the user's id.
 	Keys []string `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
-	// Anything may have been changed: the client keeps nothing.
+	// Anything may have been changed: the client must discard its whole cache.
 	Reset_ bool `protobuf:"varint,2,opt,name=reset,proto3" json:"reset,omitempty"`
-	// How far the client knows when it has followed this response.
+	// The number that the client confirms after it has processed this response.
 	Sequence uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// The ping that is answered, once the rest of the response is followed. 0: none.
+	// The ping that is answered, valid after the rest of the response was processed. 0: none.
 	Nonce         uint64 `protobuf:"varint,4,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

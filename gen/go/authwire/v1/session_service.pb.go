@@ -29,7 +29,7 @@ const (
 // Request of SessionService.CreateSession.
 type CreateSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Randomly generated value that identifies the session.
+	// Random value that identifies the session.
 	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	// Identifier of the user.
 	UserId string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
@@ -144,7 +144,7 @@ func (x *CreateSessionRequest) GetImpersonator() string {
 	return ""
 }
 
-// Answer of SessionService.CreateSession.
+// Response of SessionService.CreateSession.
 type CreateSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session as created.
@@ -236,7 +236,7 @@ func (x *GetSessionAndUserRequest) GetSessionToken() string {
 	return ""
 }
 
-// Answer of SessionService.GetSessionAndUser.
+// Response of SessionService.GetSessionAndUser.
 type GetSessionAndUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
@@ -300,9 +300,10 @@ type UpdateSessionRequest struct {
 	UserId *string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
 	// New expiry.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
-	// Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
+	// Properties to set in addition to those of the session, key by key. All together are at most 65,536 bytes as JSON, nested
+	// at most 32 levels deep.
 	Extra *structpb.Struct `protobuf:"bytes,4,opt,name=extra,proto3" json:"extra,omitempty"`
-	// What to change: any of `user_id`, `expires`, `extra`. Everything else is left alone.
+	// The fields to change: any of `user_id`, `expires`, `extra`. All other fields keep their values.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,5,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -373,10 +374,10 @@ func (x *UpdateSessionRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
-// Answer of SessionService.UpdateSession.
+// Response of SessionService.UpdateSession.
 type UpdateSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session as it is now.
+	// The session after the call.
 	Session       *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -424,10 +425,10 @@ type DeleteSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Token of the session.
 	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
-	// Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-	// `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-	// each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-	// their `maxStaleMs`.
+	// Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+	// of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+	// client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+	// copies within their `maxStaleMs`.
 	AwaitCaches   bool `protobuf:"varint,2,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -477,10 +478,10 @@ func (x *DeleteSessionRequest) GetAwaitCaches() bool {
 	return false
 }
 
-// Answer of SessionService.DeleteSession.
+// Response of SessionService.DeleteSession.
 type DeleteSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session as it was.
+	// The session before it was deleted.
 	Session       *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -528,7 +529,7 @@ type AccessSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Token of the session.
 	SessionToken string `protobuf:"bytes,1,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
-	// When the session is extended, and for how long.
+	// When the session is extended, and by how much.
 	Extend        *SessionExtension `protobuf:"bytes,2,opt,name=extend,proto3" json:"extend,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -578,14 +579,14 @@ func (x *AccessSessionRequest) GetExtend() *SessionExtension {
 	return nil
 }
 
-// When a session is extended, and for how long: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
+// When a session is extended, and by how much: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
 // millisecond are dropped.
 type SessionExtension struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How long the session lasts from when it is extended. At most 36,500 days.
+	// The lifetime of the session from the moment of its extension. At most 36,500 days.
 	MaxAge *durationpb.Duration `protobuf:"bytes,1,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
-	// How long it is not extended again: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends it
-	// whenever it is accessed; more than `max_age` never extends it. At most 36,500 days.
+	// The minimum time between two extensions: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends the
+	// session at every access. A value above `max_age` never extends it. At most 36,500 days.
 	UpdateAge     *durationpb.Duration `protobuf:"bytes,2,opt,name=update_age,json=updateAge,proto3" json:"update_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -635,10 +636,10 @@ func (x *SessionExtension) GetUpdateAge() *durationpb.Duration {
 	return nil
 }
 
-// Answer of SessionService.AccessSession.
+// Response of SessionService.AccessSession.
 type AccessSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session, with the expiry that it has now.
+	// The session with its current expiry.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	// The user who is signed in.
 	User *User `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
@@ -704,15 +705,15 @@ type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// The most sessions that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
-	// its sessions take more than 512 KiB in the database.
+	// The maximum number of sessions of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
+	// before its sessions take more than 512 KiB in the database.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where the page begins: `next_page_token` of the page before it, of the same user with the same filters. Empty: the
-	// first page.
+	// Where the page begins: `next_page_token` of the previous page, of the same user with the same filters. Empty: the first
+	// page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// true: only sessions that have not expired. false: only those that have. Absent: all.
+	// true: only sessions that have not expired. false: only sessions that have expired. Absent: all.
 	Active *bool `protobuf:"varint,4,opt,name=active,proto3,oneof" json:"active,omitempty"`
-	// Only sessions that began at this provider. Absent: all.
+	// Only sessions that were created by a sign-in with this provider. Absent: all.
 	Provider *string `protobuf:"bytes,5,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
 	// Only sessions that were created at this moment or later. Fractions of a millisecond are dropped. Absent: all.
 	CreatedSince  *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_since,json=createdSince,proto3" json:"created_since,omitempty"`
@@ -792,12 +793,12 @@ func (x *ListSessionsRequest) GetCreatedSince() *timestamppb.Timestamp {
 	return nil
 }
 
-// Answer of SessionService.ListSessions.
+// Response of SessionService.ListSessions.
 type ListSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The sessions.
 	Sessions []*Session `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
-	// Asks for the next page, as that of ListUsers. Empty: there is none.
+	// Token of the next page, like that of ListUsers. Empty: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -893,7 +894,7 @@ func (x *GetSessionRequest) GetId() string {
 	return ""
 }
 
-// Answer of SessionService.GetSession.
+// Response of SessionService.GetSession.
 type GetSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
@@ -944,13 +945,14 @@ type RevokeSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// See Session.id.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Identifier of the user whose session it must be: whoever lets people sign out their devices gives that of the one who
-	// asks. A session of somebody else stays, and the answer is as if there were none. Absent: anybody's.
+	// Identifier of the user who must own the session. An application in which users sign out their own devices sets it to the
+	// user who makes the request. A session of another user is not deleted, and the response is the same as if there were no
+	// such session. Absent: any user.
 	UserId *string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
-	// Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-	// `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-	// each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-	// their `maxStaleMs`.
+	// Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+	// of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+	// client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+	// copies within their `maxStaleMs`.
 	AwaitCaches   bool `protobuf:"varint,3,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1007,10 +1009,10 @@ func (x *RevokeSessionRequest) GetAwaitCaches() bool {
 	return false
 }
 
-// Answer of SessionService.RevokeSession.
+// Response of SessionService.RevokeSession.
 type RevokeSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session as it was. Absent: there was none, or it had been revoked before.
+	// The session before it was deleted. Absent: there was no such session, or it had been revoked before.
 	Session       *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1058,14 +1060,14 @@ type RevokeUserSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifier of the user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	// Id of a session that stays, if the user has it: that of the device that asks. Absent: none.
+	// Id of a session that is kept if the user has it, such as that of the device that makes the request. Absent: none.
 	KeptId *string `protobuf:"bytes,2,opt,name=kept_id,json=keptId,proto3,oneof" json:"kept_id,omitempty"`
-	// The same by its token. Both may be given, and both stay.
+	// Token of a session that is kept, like `kept_id`. If both are given, both sessions are kept.
 	KeptSessionToken *string `protobuf:"bytes,3,opt,name=kept_session_token,json=keptSessionToken,proto3,oneof" json:"kept_session_token,omitempty"`
-	// Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-	// `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-	// each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-	// their `maxStaleMs`.
+	// Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+	// of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+	// client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+	// copies within their `maxStaleMs`.
 	AwaitCaches   bool `protobuf:"varint,4,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1129,10 +1131,10 @@ func (x *RevokeUserSessionsRequest) GetAwaitCaches() bool {
 	return false
 }
 
-// Answer of SessionService.RevokeUserSessions.
+// Response of SessionService.RevokeUserSessions.
 type RevokeUserSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many sessions were deleted.
+	// The number of sessions that were deleted.
 	Revoked       int64 `protobuf:"varint,1,opt,name=revoked,proto3" json:"revoked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1180,10 +1182,10 @@ type RevokeSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Identifiers of the users.
 	UserIds []string `protobuf:"bytes,1,rep,name=user_ids,json=userIds,proto3" json:"user_ids,omitempty"`
-	// Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-	// `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-	// each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-	// their `maxStaleMs`.
+	// Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+	// of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+	// client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+	// copies within their `maxStaleMs`.
 	AwaitCaches   bool `protobuf:"varint,2,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1233,14 +1235,15 @@ func (x *RevokeSessionsRequest) GetAwaitCaches() bool {
 	return false
 }
 
-// Answer of SessionService.RevokeSessions.
+// Response of SessionService.RevokeSessions.
 type RevokeSessionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many users are done, from the first of the request on; at least one.
+	// The number of users that were processed, counted from the first of the request. At least one.
 	Processed int32 `protobuf:"varint,1,opt,name=processed,proto3" json:"processed,omitempty"`
-	// Whether users are left, because those before them had many sessions: ask again with those behind `processed`.
+	// Whether users remain, because the users before them had many sessions. The caller makes another call with the users
+	// after the first `processed`.
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
-	// How many sessions were deleted.
+	// The number of sessions that were deleted.
 	Revoked       int64 `protobuf:"varint,3,opt,name=revoked,proto3" json:"revoked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

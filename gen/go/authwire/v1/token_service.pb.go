@@ -28,12 +28,12 @@ type EncodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The claims, nested at most 32 levels deep.
 	Payload *structpb.Struct `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
-	// What the key is derived from beside the secret: Auth.js takes the name of the session cookie. (Its length is bounded
-	// by that of HKDF's info parameter in Web Crypto implementations.)
+	// Input for the derivation of the key, in addition to the secret. Auth.js uses the name of the session cookie. (Its length
+	// is limited by that of HKDF's info parameter in Web Crypto implementations.)
 	Salt string `protobuf:"bytes,2,opt,name=salt,proto3" json:"salt,omitempty"`
-	// How long the token lives, in seconds. Default 2,592,000 (30 days).
+	// Lifetime of the token, in seconds. Default: 2,592,000 (30 days).
 	MaxAge *float64 `protobuf:"fixed64,3,opt,name=max_age,json=maxAge,proto3,oneof" json:"max_age,omitempty"`
-	// Secrets to use in place of the service's, the newest first: that one encrypts.
+	// Secrets to use instead of the service's, the newest first. The newest encrypts.
 	Secrets       []string `protobuf:"bytes,4,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -97,7 +97,7 @@ func (x *EncodeRequest) GetSecrets() []string {
 	return nil
 }
 
-// Answer of TokenService.Encode.
+// Response of TokenService.Encode.
 type EncodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The token.
@@ -150,7 +150,7 @@ type DecodeRequest struct {
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
 	// See EncodeRequest.salt.
 	Salt string `protobuf:"bytes,2,opt,name=salt,proto3" json:"salt,omitempty"`
-	// Secrets to use in place of the service's, each tried in turn where the token does not say which.
+	// Secrets to use instead of the service's. They are tried in turn if the token does not say which one it needs.
 	Secrets       []string `protobuf:"bytes,3,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -207,7 +207,7 @@ func (x *DecodeRequest) GetSecrets() []string {
 	return nil
 }
 
-// Answer of TokenService.Decode.
+// Response of TokenService.Decode.
 type DecodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The claims.
@@ -253,7 +253,7 @@ func (x *DecodeResponse) GetPayload() *structpb.Struct {
 	return nil
 }
 
-// A header of an HTTP request, as it is.
+// A header of an HTTP request, unchanged.
 type Header struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name, in any case.
@@ -311,9 +311,9 @@ func (x *Header) GetValue() string {
 // Request of TokenService.GetToken.
 type GetTokenRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The headers of the request; only `Cookie` and `Authorization` are looked at. A header may come several times.
+	// The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times.
 	Headers []*Header `protobuf:"bytes,1,rep,name=headers,proto3" json:"headers,omitempty"`
-	// Name of the session cookie. Default `authjs.session-token`, with `__Secure-` in front when `secure_cookie` holds.
+	// Name of the session cookie. Default: `authjs.session-token`, with the prefix `__Secure-` if `secure_cookie` is true.
 	CookieName *string `protobuf:"bytes,2,opt,name=cookie_name,json=cookieName,proto3,oneof" json:"cookie_name,omitempty"`
 	// Whether the cookie's default name has the secure prefix. Default: whether the service's SERVICE_AUTH_URL (else
 	// AUTH_URL) is set and does not start with `http://`.
@@ -322,7 +322,7 @@ type GetTokenRequest struct {
 	Salt *string `protobuf:"bytes,4,opt,name=salt,proto3,oneof" json:"salt,omitempty"`
 	// See DecodeRequest.secrets.
 	Secrets []string `protobuf:"bytes,5,rep,name=secrets,proto3" json:"secrets,omitempty"`
-	// Return the token itself, unread, in place of its claims.
+	// Whether the token itself is returned, without being decrypted, instead of its claims.
 	Raw           bool `protobuf:"varint,6,opt,name=raw,proto3" json:"raw,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -400,10 +400,10 @@ func (x *GetTokenRequest) GetRaw() bool {
 	return false
 }
 
-// Answer of TokenService.GetToken.
+// Response of TokenService.GetToken.
 type GetTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Not set: the request carries no token, or none that can be read.
+	// Not set: the request has no token, or none that can be read.
 	//
 	// Types that are valid to be assigned to Result:
 	//

@@ -28,10 +28,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
-// the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+// Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+// the service, so that applications do not have to hold them. A request may supply its own secrets instead.
 type TokenServiceClient interface {
-	// Issues a token. Sets `iat`, `exp` and `jti`, whatever the payload has there. Stores nothing.
+	// Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 	//
 	// MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
 	Encode(ctx context.Context, in *EncodeRequest, opts ...grpc.CallOption) (*EncodeResponse, error)
@@ -44,9 +44,9 @@ type TokenServiceClient interface {
 	// TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
 	// MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
 	Decode(ctx context.Context, in *DecodeRequest, opts ...grpc.CallOption) (*DecodeResponse, error)
-	// Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-	// header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
-	// one: it is not an error that nobody is signed in.
+	// Finds and reads the token of an HTTP request: in the session cookie, which may be split into chunks, otherwise in the
+	// header `Authorization: Bearer`. If the request has no token, or a token that Decode rejects, the response has no token
+	// either: it is not an error that no user is signed in.
 	//
 	// MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
 	GetToken(ctx context.Context, in *GetTokenRequest, opts ...grpc.CallOption) (*GetTokenResponse, error)
@@ -94,10 +94,10 @@ func (c *tokenServiceClient) GetToken(ctx context.Context, in *GetTokenRequest, 
 // All implementations must embed UnimplementedTokenServiceServer
 // for forward compatibility.
 //
-// Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
-// the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+// Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+// the service, so that applications do not have to hold them. A request may supply its own secrets instead.
 type TokenServiceServer interface {
-	// Issues a token. Sets `iat`, `exp` and `jti`, whatever the payload has there. Stores nothing.
+	// Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 	//
 	// MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
 	Encode(context.Context, *EncodeRequest) (*EncodeResponse, error)
@@ -110,9 +110,9 @@ type TokenServiceServer interface {
 	// TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
 	// MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
 	Decode(context.Context, *DecodeRequest) (*DecodeResponse, error)
-	// Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-	// header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
-	// one: it is not an error that nobody is signed in.
+	// Finds and reads the token of an HTTP request: in the session cookie, which may be split into chunks, otherwise in the
+	// header `Authorization: Bearer`. If the request has no token, or a token that Decode rejects, the response has no token
+	// either: it is not an error that no user is signed in.
 	//
 	// MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
 	GetToken(context.Context, *GetTokenRequest) (*GetTokenResponse, error)

@@ -28,23 +28,23 @@ type User struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique identifier of the user, compared byte for byte.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// When the user first signed in by e-mail link, to the millisecond. Absent until then.
+	// When the user first signed in by an e-mail link, to the millisecond. Absent until then.
 	EmailVerified *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=email_verified,json=emailVerified,proto3,oneof" json:"email_verified,omitempty"`
-	// The e-mail address as it was given. Absent where the provider hides it. Two addresses are the same when they are
-	// equal after trimming ASCII white space and lower-casing ASCII letters, and in no other case.
+	// The e-mail address as it was given. Absent if the provider hides it. Two addresses are the same only if they are equal
+	// after trimming ASCII white space and lower-casing ASCII letters.
 	Email *string `protobuf:"bytes,3,opt,name=email,proto3,oneof" json:"email,omitempty"`
 	// Display name.
 	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// URL of a picture, or a data URL.
 	Image *string `protobuf:"bytes,5,opt,name=image,proto3,oneof" json:"image,omitempty"`
-	// Properties beyond the named ones, returned as they were given. A named property that is null rather than absent
-	// (`name`, `image` and `email` may be either) stands here under its contract name with the value null.
+	// Properties other than the named ones, returned as they were given. A named property that is null rather than absent
+	// (`name`, `image` and `email` may be either) is stored here under its contract name with the value null.
 	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
-	// When the user was created, to the millisecond. Only ListUsers answers it; elsewhere it is absent. Of a user who was
-	// there before the service kept it: when the service was brought up to date.
+	// When the user was created, to the millisecond. Only ListUsers returns it; elsewhere it is absent. For a user that was
+	// created before the service recorded this time: when the service was upgraded.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When a call last wrote the user, to the millisecond; also where it changed nothing. Only ListUsers answers it. Of a user
-	// that nobody has written since the service keeps it: when the service was brought up to date.
+	// When a call last wrote the user, to the millisecond, even if the call changed nothing. Only ListUsers returns it. For a
+	// user that was not written since the service records this time: when the service was upgraded.
 	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -32,7 +32,7 @@ type CreateUserRequest struct {
 	Id *string `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
 	// See User.email_verified.
 	EmailVerified *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=email_verified,json=emailVerified,proto3,oneof" json:"email_verified,omitempty"`
-	// See User.email. An address that is blank after trimming belongs to nobody and never conflicts.
+	// See User.email. An address that is blank after trimming belongs to no user and never conflicts.
 	Email *string `protobuf:"bytes,3,opt,name=email,proto3,oneof" json:"email,omitempty"`
 	// See User.name.
 	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
@@ -40,10 +40,11 @@ type CreateUserRequest struct {
 	Image *string `protobuf:"bytes,5,opt,name=image,proto3,oneof" json:"image,omitempty"`
 	// See User.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
 	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
-	// Whether a sign-up begins with this user, which may break off: the adapter of Auth.js says so. Unless the address is
-	// verified, the user then does not hold it for the time of the service's option --provisional-sign-up: GetUserByEmail
-	// does not find the user, and the next user who is created with the address replaces it, with another id. That ends as
-	// soon as the user gets an account, a session or an authenticator or is updated. Without that option it means nothing.
+	// Whether the user is created by a sign-up that may be abandoned. The adapter of Auth.js sets it. Unless the address is
+	// verified, the user then does not own it for the time of the service's option --provisional-sign-up: GetUserByEmail does
+	// not find the user, and the next user who is created with the address replaces it, with another id. The user stops being
+	// provisional when it gets an account, a session or an authenticator, or is updated. Without that option the field has no
+	// effect.
 	Provisional   bool `protobuf:"varint,7,opt,name=provisional,proto3" json:"provisional,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -128,7 +129,7 @@ func (x *CreateUserRequest) GetProvisional() bool {
 	return false
 }
 
-// Answer of UserService.CreateUser.
+// Response of UserService.CreateUser.
 type CreateUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The user as created.
@@ -220,7 +221,7 @@ func (x *GetUserRequest) GetId() string {
 	return ""
 }
 
-// Answer of UserService.GetUser.
+// Response of UserService.GetUser.
 type GetUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The user.
@@ -312,7 +313,7 @@ func (x *GetUserByEmailRequest) GetEmail() string {
 	return ""
 }
 
-// Answer of UserService.GetUserByEmail.
+// Response of UserService.GetUserByEmail.
 type GetUserByEmailResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The user.
@@ -413,7 +414,7 @@ func (x *GetUserByAccountRequest) GetProviderAccountId() string {
 	return ""
 }
 
-// Answer of UserService.GetUserByAccount.
+// Response of UserService.GetUserByAccount.
 type GetUserByAccountResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The user.
@@ -472,12 +473,13 @@ type UpdateUserRequest struct {
 	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// New picture.
 	Image *string `protobuf:"bytes,5,opt,name=image,proto3,oneof" json:"image,omitempty"`
-	// Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
+	// Properties to set in addition to those of the user, key by key. All together are at most 65,536 bytes as JSON, nested at
+	// most 32 levels deep.
 	Extra *structpb.Struct `protobuf:"bytes,6,opt,name=extra,proto3" json:"extra,omitempty"`
-	// What to change: any of `email`, `email_verified`, `name`, `image`, `extra`. Everything else is left alone.
+	// The fields to change: any of `email`, `email_verified`, `name`, `image`, `extra`. All other fields keep their values.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,7,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
-	// Whether the user is signed out everywhere if the e-mail address becomes another one, or none. One that only differs in
-	// what is not compared (see User.email) is the same.
+	// Whether all sessions of the user are deleted if the e-mail address changes or is removed. Addresses that are equal by
+	// the comparison of User.email count as the same.
 	RevokeSessionsOnEmailChange bool `protobuf:"varint,8,opt,name=revoke_sessions_on_email_change,json=revokeSessionsOnEmailChange,proto3" json:"revoke_sessions_on_email_change,omitempty"`
 	unknownFields               protoimpl.UnknownFields
 	sizeCache                   protoimpl.SizeCache
@@ -569,12 +571,12 @@ func (x *UpdateUserRequest) GetRevokeSessionsOnEmailChange() bool {
 	return false
 }
 
-// Answer of UserService.UpdateUser.
+// Response of UserService.UpdateUser.
 type UpdateUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The user as it is now.
+	// The user after the call.
 	User *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	// How many sessions were deleted because the e-mail address has changed.
+	// The number of sessions that were deleted because the e-mail address has changed.
 	RevokedSessions int64 `protobuf:"varint,2,opt,name=revoked_sessions,json=revokedSessions,proto3" json:"revoked_sessions,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -670,10 +672,10 @@ func (x *DeleteUserRequest) GetId() string {
 	return ""
 }
 
-// Answer of UserService.DeleteUser.
+// Response of UserService.DeleteUser.
 type DeleteUserResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The user as it was.
+	// The user before it was deleted.
 	User          *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -716,16 +718,16 @@ func (x *DeleteUserResponse) GetUser() *User {
 	return nil
 }
 
-// Request of UserService.ListUsers. A user must be let through by each of the filters that are given.
+// Request of UserService.ListUsers. A user must match all filters that are given.
 type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The most users that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before its
-	// users take more than 512 KiB.
+	// The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
+	// its users take more than 512 KiB.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where the page begins: `next_page_token` of the page before it, with the same filters. Empty: the first page.
+	// Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
-	// belongs to nobody.
+	// Only the user with this address. User.email says when two addresses are the same. An address that is blank after
+	// trimming belongs to no user.
 	Email *string `protobuf:"bytes,3,opt,name=email,proto3,oneof" json:"email,omitempty"`
 	// Only users who were created at this moment or later. Fractions of a millisecond are dropped.
 	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_since,json=createdSince,proto3,oneof" json:"created_since,omitempty"`
@@ -800,13 +802,13 @@ func (x *ListUsersRequest) GetCreatedBefore() *timestamppb.Timestamp {
 	return nil
 }
 
-// Answer of UserService.ListUsers.
+// Response of UserService.ListUsers.
 type ListUsersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The users, with `create_time` and `update_time`.
 	Users []*User `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
-	// Asks for the next page. Empty: there is none. Whoever asks must not look into it; it says nothing to anybody but the
-	// service, and ends with the key that the service encrypts with.
+	// Token of the next page. Empty: this is the last page. Clients must not interpret it: its content is meant for the
+	// service alone, and it becomes invalid with the service's encryption key.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -856,11 +858,11 @@ func (x *ListUsersResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Request of UserService.CountUsers. A user must be let through by each of the filters that are given.
+// Request of UserService.CountUsers. A user must match all filters that are given.
 type CountUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
-	// belongs to nobody.
+	// Only the user with this address. User.email says when two addresses are the same. An address that is blank after
+	// trimming belongs to no user.
 	Email *string `protobuf:"bytes,1,opt,name=email,proto3,oneof" json:"email,omitempty"`
 	// Only users who were created at this moment or later. Fractions of a millisecond are dropped.
 	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created_since,json=createdSince,proto3,oneof" json:"created_since,omitempty"`
@@ -921,10 +923,10 @@ func (x *CountUsersRequest) GetCreatedBefore() *timestamppb.Timestamp {
 	return nil
 }
 
-// Answer of UserService.CountUsers.
+// Response of UserService.CountUsers.
 type CountUsersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many users there are.
+	// The number of users.
 	Count         int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -22,12 +22,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A token that was mailed to somebody to sign in with, usable once (VerificationToken).
+// A single-use token for signing in that was sent by e-mail (VerificationToken).
 type VerificationToken struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The e-mail address that the token was sent to.
 	Identifier string `protobuf:"bytes,1,opt,name=identifier,proto3" json:"identifier,omitempty"`
-	// The token as Auth.js gives it: already hashed.
+	// The token as Auth.js passes it: already hashed.
 	Token string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
 	// When the token expires, to the millisecond.
 	Expires       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`

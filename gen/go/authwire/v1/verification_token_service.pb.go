@@ -87,7 +87,7 @@ func (x *CreateVerificationTokenRequest) GetExpires() *timestamppb.Timestamp {
 	return nil
 }
 
-// Answer of VerificationTokenService.CreateVerificationToken.
+// Response of VerificationTokenService.CreateVerificationToken.
 type CreateVerificationTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The token as stored.
@@ -188,10 +188,10 @@ func (x *UseVerificationTokenRequest) GetToken() string {
 	return ""
 }
 
-// Answer of VerificationTokenService.UseVerificationToken.
+// Response of VerificationTokenService.UseVerificationToken.
 type UseVerificationTokenResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The token, which is gone now.
+	// The token, which is now deleted.
 	VerificationToken *VerificationToken `protobuf:"bytes,1,opt,name=verification_token,json=verificationToken,proto3" json:"verification_token,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

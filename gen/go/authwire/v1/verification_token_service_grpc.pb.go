@@ -27,18 +27,18 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Verification tokens: what e-mail links carry.
+// Verification tokens: the tokens of e-mail links.
 //
-// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+// The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
 type VerificationTokenServiceClient interface {
-	// Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
-	// and token it fails.
+	// Stores a token and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same identifier
+	// and token fails.
 	//
 	// VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
 	CreateVerificationToken(ctx context.Context, in *CreateVerificationTokenRequest, opts ...grpc.CallOption) (*CreateVerificationTokenResponse, error)
-	// Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-	// token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
-	// idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
+	// Returns the matching token and deletes it. Atomic: of any number of concurrent calls, exactly one gets the token. An
+	// expired token is returned (and deleted) as well, so the caller must check `expires`. Not idempotent without an
+	// idempotency key. With one, a caller that lost the response can repeat the call, and so does not lose the token.
 	//
 	// VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
 	UseVerificationToken(ctx context.Context, in *UseVerificationTokenRequest, opts ...grpc.CallOption) (*UseVerificationTokenResponse, error)
@@ -76,18 +76,18 @@ func (c *verificationTokenServiceClient) UseVerificationToken(ctx context.Contex
 // All implementations must embed UnimplementedVerificationTokenServiceServer
 // for forward compatibility.
 //
-// Verification tokens: what e-mail links carry.
+// Verification tokens: the tokens of e-mail links.
 //
-// The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+// The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
 type VerificationTokenServiceServer interface {
-	// Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
-	// and token it fails.
+	// Stores a token and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same identifier
+	// and token fails.
 	//
 	// VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
 	CreateVerificationToken(context.Context, *CreateVerificationTokenRequest) (*CreateVerificationTokenResponse, error)
-	// Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-	// token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
-	// idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
+	// Returns the matching token and deletes it. Atomic: of any number of concurrent calls, exactly one gets the token. An
+	// expired token is returned (and deleted) as well, so the caller must check `expires`. Not idempotent without an
+	// idempotency key. With one, a caller that lost the response can repeat the call, and so does not lose the token.
 	//
 	// VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
 	UseVerificationToken(context.Context, *UseVerificationTokenRequest) (*UseVerificationTokenResponse, error)

@@ -55,7 +55,7 @@ Global___AccountType: _TypeAlias = AccountType  # noqa: Y015
 
 @_typing.final
 class Account(_message.Message):
-    """A connection between a user and a provider (AdapterAccount), with what the provider's token endpoint answered."""
+    """A link between a user and a provider (AdapterAccount), with the response of the provider's token endpoint."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -98,24 +98,24 @@ class Account(_message.Message):
     """When the access token expires, in seconds since 1970-01-01T00:00:00Z."""
     @_builtins.property
     def authorization_details(self) -> Global___AuthorizationDetails:
-        """Authorization details of RFC 9396, if the token endpoint answered any."""
+        """Authorization details of RFC 9396, if the response of the token endpoint had any."""
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """Properties beyond the named ones (`session_state`, `not-before-policy`, …), returned as they were given. A named
-        property that is null rather than absent stands here under its contract name with the value null.
+        """Properties other than the named ones (`session_state`, `not-before-policy`, …), returned as they were given. A named
+        property that is null rather than absent is stored here under its contract name with the value null.
         """
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the account was linked, to the millisecond. Only ListAccountsByUser answers it; elsewhere it is absent. Of an
-        account that was there before the service kept it: when the service was brought up to date.
+        """When the account was linked, to the millisecond. Only ListAccountsByUser returns it; elsewhere it is absent. For an
+        account that was linked before the service recorded this time: when the service was upgraded.
         """
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When a call last wrote the account, to the millisecond; also where it changed nothing. Answered as `create_time`, and of
-        older accounts that nobody has written since the same moment.
+        """When a call last wrote the account, to the millisecond, even if the call changed nothing. Returned where `create_time`
+        is. For an older account that was not written since the upgrade: when the service was upgraded.
         """
 
     def __init__(
@@ -178,7 +178,9 @@ Global___Account: _TypeAlias = Account  # noqa: Y015
 
 @_typing.final
 class AuthorizationDetails(_message.Message):
-    """The `authorization_details` of a token endpoint response (RFC 9396): a list that may be empty, which is not absent."""
+    """The `authorization_details` of a token endpoint response (RFC 9396): a list. An empty list is different from an absent
+    one.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

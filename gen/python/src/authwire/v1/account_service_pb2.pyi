@@ -129,14 +129,14 @@ Global___LinkAccountRequest: _TypeAlias = LinkAccountRequest  # noqa: Y015
 
 @_typing.final
 class LinkAccountResponse(_message.Message):
-    """Answer of AccountService.LinkAccount."""
+    """Response of AccountService.LinkAccount."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ACCOUNT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def account(self) -> _account_pb2.Account:
-        """The account as it is now."""
+        """The account after the call."""
 
     def __init__(
         self,
@@ -165,7 +165,9 @@ class UnlinkAccountRequest(_message.Message):
     provider_account_id: _builtins.str
     """Identifier of the account at the provider."""
     revoke_sessions: _builtins.bool
-    """Whether the user is signed out everywhere: who has the account at the provider may be signed in by it."""
+    """Whether all sessions of the user are deleted, because a person who controls the account at the provider may be signed in
+    with it.
+    """
     def __init__(
         self,
         *,
@@ -183,17 +185,17 @@ Global___UnlinkAccountRequest: _TypeAlias = UnlinkAccountRequest  # noqa: Y015
 
 @_typing.final
 class UnlinkAccountResponse(_message.Message):
-    """Answer of AccountService.UnlinkAccount."""
+    """Response of AccountService.UnlinkAccount."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ACCOUNT_FIELD_NUMBER: _builtins.int
     REVOKED_SESSIONS_FIELD_NUMBER: _builtins.int
     revoked_sessions: _builtins.int
-    """How many sessions of the user were deleted."""
+    """The number of sessions of the user that were deleted."""
     @_builtins.property
     def account(self) -> _account_pb2.Account:
-        """The account as it was."""
+        """The account before it was unlinked."""
 
     def __init__(
         self,
@@ -237,7 +239,7 @@ Global___GetAccountRequest: _TypeAlias = GetAccountRequest  # noqa: Y015
 
 @_typing.final
 class GetAccountResponse(_message.Message):
-    """Answer of AccountService.GetAccount."""
+    """Response of AccountService.GetAccount."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -272,14 +274,14 @@ class ListAccountsByUserRequest(_message.Message):
     user_id: _builtins.str
     """Identifier of the user."""
     page_size: _builtins.int
-    """The most accounts that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
-    its accounts take more than 512 KiB in the database.
+    """The maximum number of accounts of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
+    before its accounts take more than 512 KiB in the database.
     """
     page_token: _builtins.str
-    """Where the page begins: `next_page_token` of the page before it, of the same user. Empty: the first page."""
+    """Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page."""
     include_tokens: _builtins.bool
     """Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
-    Needs the scope `accounts:read` beside that of the method. Default: false, they are absent.
+    Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
     """
     def __init__(
         self,
@@ -299,14 +301,14 @@ Global___ListAccountsByUserRequest: _TypeAlias = ListAccountsByUserRequest  # no
 
 @_typing.final
 class ListAccountsByUserResponse(_message.Message):
-    """Answer of AccountService.ListAccountsByUser."""
+    """Response of AccountService.ListAccountsByUser."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     ACCOUNTS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Asks for the next page, as that of ListUsers. Empty: there is none."""
+    """Token of the next page, like that of ListUsers. Empty: this is the last page."""
     @_builtins.property
     def accounts(self) -> _containers.RepeatedCompositeFieldContainer[_account_pb2.Account]:
         """The accounts."""
@@ -340,12 +342,12 @@ class GetAccessTokenRequest(_message.Message):
     provider: _builtins.str
     """Identifier of the provider."""
     provider_account_id: _builtins.str
-    """Identifier of the account at the provider. Empty: the only one that the user has there."""
+    """Identifier of the account at the provider. Empty: the user's only account at this provider."""
     @_builtins.property
     def min_validity(self) -> _duration_pb2.Duration:
-        """How long the token is to be good, from now on, at least: up to an hour. Absent: 60 seconds. A token that has more than half
-        of its life before it is good enough in any case, where the account has `expires_in`: else one with a short life would be
-        refreshed at every call.
+        """The minimum time for which the token must stay valid from now on, at most one hour. Absent: 60 seconds. If the account
+        has `expires_in`, a token with more than half of its lifetime left is always accepted. Otherwise a token with a short
+        lifetime would be refreshed at every call.
         """
 
     def __init__(
@@ -366,7 +368,7 @@ Global___GetAccessTokenRequest: _TypeAlias = GetAccessTokenRequest  # noqa: Y015
 
 @_typing.final
 class GetAccessTokenResponse(_message.Message):
-    """Answer of AccountService.GetAccessToken."""
+    """Response of AccountService.GetAccessToken."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -377,12 +379,14 @@ class GetAccessTokenResponse(_message.Message):
     access_token: _builtins.str
     """The access token."""
     token_type: _builtins.str
-    """Type of the token, in lower case: `bearer`. Empty: the provider has not said."""
+    """Type of the token, in lower case: `bearer`. Empty: the provider did not specify it."""
     scope: _builtins.str
-    """Scopes that were granted, separated by spaces. Empty: the provider has not said."""
+    """Scopes that were granted, separated by spaces. Empty: the provider did not specify them."""
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
-        """When the token expires. Absent: unknown; the provider has not said, and the token was taken for good."""
+        """When the token expires. Absent: unknown, because the provider did not specify it; the token was then assumed to be
+        valid.
+        """
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ class Authenticator(_message.Message):
     credential_public_key: _builtins.str
     """Public key of the credential in Base64."""
     counter: _builtins.int
-    """How often the authenticator has been used, as it counts itself (signCount of WebAuthn). Never decreases."""
+    """The number of times that the authenticator was used, by its own count (signCount of WebAuthn). Never decreases."""
     credential_device_type: _builtins.str
     """`singleDevice` or `multiDevice`."""
     credential_backed_up: _builtins.bool
@@ -53,20 +53,21 @@ class Authenticator(_message.Message):
     """Transports of the authenticator, separated by commas."""
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """Properties beyond the named ones, returned as they were given. `transports` that is null rather than absent stands
-        here with the value null.
+        """Properties other than the named ones, returned as they were given. If `transports` is null rather than absent, it is
+        stored here with the value null.
         """
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId answers it; elsewhere it is
-        absent. Of an authenticator that was there before the service kept it: when the service was brought up to date.
+        """When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId returns it; elsewhere it is
+        absent. For an authenticator that was created before the service recorded this time: when the service was upgraded.
         """
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When a call last wrote the authenticator, to the millisecond; also where the counter stayed, so that it is the last sign-in
-        with it. Answered as `create_time`, and of older ones that nobody has written since the same moment.
+        """When a call last wrote the authenticator, to the millisecond, even if the counter did not change. So it is the time of
+        the last sign-in with it. Returned where `create_time` is. For an older authenticator that was not written since the
+        upgrade: when the service was upgraded.
         """
 
     def __init__(

@@ -44,7 +44,7 @@ class CreateAuthenticatorRequest(_message.Message):
     credential_public_key: _builtins.str
     """Public key in Base64."""
     counter: _builtins.int
-    """First value of the counter."""
+    """Initial value of the counter."""
     credential_device_type: _builtins.str
     """`singleDevice` or `multiDevice`."""
     credential_backed_up: _builtins.bool
@@ -80,7 +80,7 @@ Global___CreateAuthenticatorRequest: _TypeAlias = CreateAuthenticatorRequest  # 
 
 @_typing.final
 class CreateAuthenticatorResponse(_message.Message):
-    """Answer of AuthenticatorService.CreateAuthenticator."""
+    """Response of AuthenticatorService.CreateAuthenticator."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -126,7 +126,7 @@ Global___GetAuthenticatorRequest: _TypeAlias = GetAuthenticatorRequest  # noqa: 
 
 @_typing.final
 class GetAuthenticatorResponse(_message.Message):
-    """Answer of AuthenticatorService.GetAuthenticator."""
+    """Response of AuthenticatorService.GetAuthenticator."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -172,14 +172,14 @@ Global___ListAuthenticatorsByUserIdRequest: _TypeAlias = ListAuthenticatorsByUse
 
 @_typing.final
 class ListAuthenticatorsByUserIdResponse(_message.Message):
-    """Answer of AuthenticatorService.ListAuthenticatorsByUserId."""
+    """Response of AuthenticatorService.ListAuthenticatorsByUserId."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     AUTHENTICATORS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def authenticators(self) -> _containers.RepeatedCompositeFieldContainer[_authenticator_pb2.Authenticator]:
-        """The authenticators, by credential id."""
+        """The authenticators, in the order of their credential ids."""
 
     def __init__(
         self,
@@ -222,14 +222,14 @@ Global___UpdateAuthenticatorCounterRequest: _TypeAlias = UpdateAuthenticatorCoun
 
 @_typing.final
 class UpdateAuthenticatorCounterResponse(_message.Message):
-    """Answer of AuthenticatorService.UpdateAuthenticatorCounter."""
+    """Response of AuthenticatorService.UpdateAuthenticatorCounter."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     AUTHENTICATOR_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def authenticator(self) -> _authenticator_pb2.Authenticator:
-        """The authenticator as it is now."""
+        """The authenticator after the call."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ if _version_not_supported:
 class AuthenticatorServiceStub:
     """Authenticators: the passkeys of users.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def __init__(self, channel):
@@ -62,12 +62,12 @@ class AuthenticatorServiceStub:
 class AuthenticatorServiceServicer:
     """Authenticators: the passkeys of users.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def CreateAuthenticator(self, request, context):
-        """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-        same credential id it fails.
+        """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with
+        the same credential id fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -86,15 +86,15 @@ class AuthenticatorServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListAuthenticatorsByUserId(self, request, context):
-        """Returns all authenticators of a user, by credential id. Of an unknown user: none.
+        """Returns all authenticators of a user, in the order of their credential ids. Returns none for an unknown user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateAuthenticatorCounter(self, request, context):
-        """Sets the counter of an authenticator and returns it. Atomic: of concurrent calls the highest value stays. The value
-        that it has already succeeds; many authenticators stay at zero.
+        """Sets the counter of an authenticator and returns the authenticator. Atomic: after concurrent calls the highest value
+        remains. A call with the current value succeeds, because many authenticators stay at zero.
 
         AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
         COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
@@ -137,7 +137,7 @@ def add_AuthenticatorServiceServicer_to_server(servicer, server):
 class AuthenticatorService:
     """Authenticators: the passkeys of users.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @staticmethod

@@ -29,7 +29,7 @@ GRPC_VERSION: str
 class AuthenticatorServiceStub:
     """Authenticators: the passkeys of users.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @_typing.overload
@@ -37,8 +37,8 @@ class AuthenticatorServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AuthenticatorServiceAsyncStub: ...
     CreateAuthenticator: _grpc.UnaryUnaryMultiCallable[_authenticator_service_pb2.CreateAuthenticatorRequest, _authenticator_service_pb2.CreateAuthenticatorResponse]
-    """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-    same credential id it fails.
+    """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with
+    the same credential id fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -49,10 +49,10 @@ class AuthenticatorServiceStub:
     AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
     """
     ListAuthenticatorsByUserId: _grpc.UnaryUnaryMultiCallable[_authenticator_service_pb2.ListAuthenticatorsByUserIdRequest, _authenticator_service_pb2.ListAuthenticatorsByUserIdResponse]
-    """Returns all authenticators of a user, by credential id. Of an unknown user: none."""
+    """Returns all authenticators of a user, in the order of their credential ids. Returns none for an unknown user."""
     UpdateAuthenticatorCounter: _grpc.UnaryUnaryMultiCallable[_authenticator_service_pb2.UpdateAuthenticatorCounterRequest, _authenticator_service_pb2.UpdateAuthenticatorCounterResponse]
-    """Sets the counter of an authenticator and returns it. Atomic: of concurrent calls the highest value stays. The value
-    that it has already succeeds; many authenticators stay at zero.
+    """Sets the counter of an authenticator and returns the authenticator. Atomic: after concurrent calls the highest value
+    remains. A call with the current value succeeds, because many authenticators stay at zero.
 
     AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
     COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
@@ -62,13 +62,13 @@ class AuthenticatorServiceStub:
 class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
     """Authenticators: the passkeys of users.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateAuthenticator: _aio.UnaryUnaryMultiCallable[_authenticator_service_pb2.CreateAuthenticatorRequest, _authenticator_service_pb2.CreateAuthenticatorResponse]  # type: ignore[assignment]
-    """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-    same credential id it fails.
+    """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with
+    the same credential id fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -79,10 +79,10 @@ class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
     AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
     """
     ListAuthenticatorsByUserId: _aio.UnaryUnaryMultiCallable[_authenticator_service_pb2.ListAuthenticatorsByUserIdRequest, _authenticator_service_pb2.ListAuthenticatorsByUserIdResponse]  # type: ignore[assignment]
-    """Returns all authenticators of a user, by credential id. Of an unknown user: none."""
+    """Returns all authenticators of a user, in the order of their credential ids. Returns none for an unknown user."""
     UpdateAuthenticatorCounter: _aio.UnaryUnaryMultiCallable[_authenticator_service_pb2.UpdateAuthenticatorCounterRequest, _authenticator_service_pb2.UpdateAuthenticatorCounterResponse]  # type: ignore[assignment]
-    """Sets the counter of an authenticator and returns it. Atomic: of concurrent calls the highest value stays. The value
-    that it has already succeeds; many authenticators stay at zero.
+    """Sets the counter of an authenticator and returns the authenticator. Atomic: after concurrent calls the highest value
+    remains. A call with the current value succeeds, because many authenticators stay at zero.
 
     AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
     COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
@@ -91,7 +91,7 @@ class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
 class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
     """Authenticators: the passkeys of users.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @_abc_1.abstractmethod
@@ -100,8 +100,8 @@ class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _authenticator_service_pb2.CreateAuthenticatorRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_authenticator_service_pb2.CreateAuthenticatorResponse, _abc.Awaitable[_authenticator_service_pb2.CreateAuthenticatorResponse]]:
-        """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-        same credential id it fails.
+        """Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with
+        the same credential id fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -124,7 +124,7 @@ class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _authenticator_service_pb2.ListAuthenticatorsByUserIdRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_authenticator_service_pb2.ListAuthenticatorsByUserIdResponse, _abc.Awaitable[_authenticator_service_pb2.ListAuthenticatorsByUserIdResponse]]:
-        """Returns all authenticators of a user, by credential id. Of an unknown user: none."""
+        """Returns all authenticators of a user, in the order of their credential ids. Returns none for an unknown user."""
 
     @_abc_1.abstractmethod
     def UpdateAuthenticatorCounter(
@@ -132,8 +132,8 @@ class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _authenticator_service_pb2.UpdateAuthenticatorCounterRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_authenticator_service_pb2.UpdateAuthenticatorCounterResponse, _abc.Awaitable[_authenticator_service_pb2.UpdateAuthenticatorCounterResponse]]:
-        """Sets the counter of an authenticator and returns it. Atomic: of concurrent calls the highest value stays. The value
-        that it has already succeeds; many authenticators stay at zero.
+        """Sets the counter of an authenticator and returns the authenticator. Atomic: after concurrent calls the highest value
+        remains. A call with the current value succeeds, because many authenticators stay at zero.
 
         AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
         COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.

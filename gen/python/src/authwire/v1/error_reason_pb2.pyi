@@ -33,7 +33,7 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_EMAIL_ALREADY_EXISTS: _ErrorReason.ValueType  # 4
     """ALREADY_EXISTS: another user has the e-mail address."""
     ERROR_REASON_ACCOUNT_NOT_FOUND: _ErrorReason.ValueType  # 5
-    """NOT_FOUND: the account is linked to nobody."""
+    """NOT_FOUND: the account is not linked to any user."""
     ERROR_REASON_ACCOUNT_LINKED_TO_ANOTHER_USER: _ErrorReason.ValueType  # 6
     """ALREADY_EXISTS: the account is linked to another user."""
     ERROR_REASON_SESSION_NOT_FOUND: _ErrorReason.ValueType  # 7
@@ -51,108 +51,108 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_COUNTER_REGRESSION: _ErrorReason.ValueType  # 13
     """FAILED_PRECONDITION: the new counter is lower than the stored one, as with a cloned authenticator."""
     ERROR_REASON_CONFLICT: _ErrorReason.ValueType  # 14
-    """ABORTED: the write conflicted with others and was given up after several tries. Nothing was written."""
+    """ABORTED: the write conflicted with other writes and was abandoned after several tries. Nothing was written."""
     ERROR_REASON_DATABASE_UNAVAILABLE: _ErrorReason.ValueType  # 15
-    """UNAVAILABLE: the database cannot be reached, or went away during the call."""
+    """UNAVAILABLE: the database cannot be reached, or the connection to it was lost during the call."""
     ERROR_REASON_STATEMENT_TIMEOUT: _ErrorReason.ValueType  # 16
-    """DEADLINE_EXCEEDED: a statement took longer than the service's statement time-out."""
+    """DEADLINE_EXCEEDED: a statement exceeded the service's statement timeout."""
     ERROR_REASON_QUEUE_FULL: _ErrorReason.ValueType  # 17
-    """RESOURCE_EXHAUSTED: as many calls wait for a database connection, or for their turn to write a row, as the service
-    allows.
+    """RESOURCE_EXHAUSTED: the number of calls that wait for a database connection, or for their turn to write a row, has
+    reached the service's limit.
     """
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 18
-    """DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, passed."""
+    """DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, has passed."""
     ERROR_REASON_CANCELLED: _ErrorReason.ValueType  # 19
-    """CANCELLED: the caller gave the call up."""
+    """CANCELLED: the caller cancelled the call."""
     ERROR_REASON_SHUTTING_DOWN: _ErrorReason.ValueType  # 20
-    """UNAVAILABLE: the service is shutting down. Another replica may answer."""
+    """UNAVAILABLE: the service is shutting down. Another replica may accept the call."""
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 21
-    """INTERNAL: something that has no other name here. The service's log has it under the request id."""
+    """INTERNAL: an unexpected error, for which no other reason exists. The service's log has it under the request id."""
     ERROR_REASON_SERVICE_UNKNOWN: _ErrorReason.ValueType  # 22
-    """NOT_FOUND: grpc.health.v1.Health was asked about a service that is not served here."""
+    """NOT_FOUND: grpc.health.v1.Health was asked about a service that this server does not have."""
     ERROR_REASON_MISSING_SECRET: _ErrorReason.ValueType  # 23
     """FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with."""
     ERROR_REASON_TOKEN_MALFORMED: _ErrorReason.ValueType  # 24
-    """UNAUTHENTICATED: this is not a token, or its claims cannot be carried to every client: they are nested more than 32
-    levels deep, or hold a number that is not finite or text that is not Unicode.
+    """UNAUTHENTICATED: the value is not a token, or its claims cannot be sent to every client: they are nested more than 32
+    levels deep, or contain a number that is not finite or text that is not Unicode.
     """
     ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED: _ErrorReason.ValueType  # 25
     """UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses."""
     ERROR_REASON_NO_MATCHING_SECRET: _ErrorReason.ValueType  # 26
-    """UNAUTHENTICATED: no secret, with the salt of the request, decrypts the token."""
+    """UNAUTHENTICATED: no secret decrypts the token with the salt of the request."""
     ERROR_REASON_TOKEN_EXPIRED: _ErrorReason.ValueType  # 27
-    """UNAUTHENTICATED: the token has expired, 15 seconds ago or more."""
+    """UNAUTHENTICATED: the token expired 15 seconds ago or more."""
     ERROR_REASON_TOKEN_NOT_YET_VALID: _ErrorReason.ValueType  # 28
-    """UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds."""
+    """UNAUTHENTICATED: the token becomes valid only in more than 15 seconds."""
     ERROR_REASON_METHOD_UNKNOWN: _ErrorReason.ValueType  # 29
-    """UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
+    """UNIMPLEMENTED: the method of a call in a pipeline is no unary method of this service."""
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 30
-    """RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large; or as
-    many streams of EventService.Watch are open.
+    """RESOURCE_EXHAUSTED: the number of active calls of the pipeline, or the total size of their requests, has reached the
+    service's limit; or the number of open streams of EventService.Watch has.
     """
     ERROR_REASON_API_KEY_MISSING: _ErrorReason.ValueType  # 31
     """UNAUTHENTICATED: the call has no API key."""
     ERROR_REASON_API_KEY_INVALID: _ErrorReason.ValueType  # 32
-    """UNAUTHENTICATED: the API key is not one of this service, or it was revoked or has expired."""
+    """UNAUTHENTICATED: the API key is not one of this service, was revoked, or has expired."""
     ERROR_REASON_SCOPE_MISSING: _ErrorReason.ValueType  # 33
     """PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it."""
     ERROR_REASON_RATE_LIMITED: _ErrorReason.ValueType  # 34
-    """RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
-    next one is welcome.
+    """RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after
+    which the next call is allowed.
     """
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 35
-    """RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or what the API key or its connection may
-    use of it is used up. A google.rpc.RetryInfo says when to come again. Nothing was done.
+    """RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has used
+    up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
     """
     ERROR_REASON_ENCRYPTION_KEY_MISSING: _ErrorReason.ValueType  # 36
-    """FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with."""
+    """FAILED_PRECONDITION: the stored data was encrypted with a key that the service does not have, or was tampered with."""
     ERROR_REASON_ANSWERS_NOT_TAKEN: _ErrorReason.ValueType  # 37
-    """RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
-    connection. What the call asked for was done; only its answer is not sent.
+    """RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
+    the service's limit. The call was executed; only its response is not sent.
     """
     ERROR_REASON_AUDIT_LOG_UNAVAILABLE: _ErrorReason.ValueType  # 38
-    """UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
-    A google.rpc.RetryInfo says when to come again. Nothing was done.
+    """UNAVAILABLE: the service cannot write its audit log, and is configured to reject writes in this case
+    (`--audit-log-failure=reject`). A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
     """
     ERROR_REASON_IDEMPOTENCY_KEY_REUSED: _ErrorReason.ValueType  # 39
     """FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
-    done; the call needs a key of its own.
+    done. The call needs a key of its own.
     """
     ERROR_REASON_REFRESH_TOKEN_MISSING: _ErrorReason.ValueType  # 40
-    """FAILED_PRECONDITION: the access token of the account is not good for as long as was asked, or there is none, and the account
-    has no refresh token. The user has to sign in at the provider again.
+    """FAILED_PRECONDITION: the account has no refresh token, and its access token does not stay valid for as long as the
+    caller asked, or is missing. The user must sign in with the provider again.
     """
     ERROR_REASON_PROVIDER_NOT_CONFIGURED: _ErrorReason.ValueType  # 41
-    """FAILED_PRECONDITION: a token is to be refreshed, and the service does not know the token endpoint: the provider is not in its
-    file of providers (`--providers-file`) for the tenant of the key.
+    """FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of providers
+    (`--providers-file`) does not have the provider for the tenant of the key.
     """
     ERROR_REASON_REFRESH_REFUSED: _ErrorReason.ValueType  # 42
-    """FAILED_PRECONDITION: the provider has refused the refresh token of the account (`invalid_grant`): it has expired or was
-    revoked or replaced. The user has to sign in at the provider again. A google.rpc.RetryInfo says until when the service does
-    not try this refresh token again.
+    """FAILED_PRECONDITION: the provider has rejected the refresh token of the account (`invalid_grant`): it has expired or was
+    revoked or replaced. The user must sign in with the provider again. A google.rpc.RetryInfo gives the time during which
+    the service does not try this refresh token again.
     """
     ERROR_REASON_CLIENT_REFUSED: _ErrorReason.ValueType  # 43
-    """FAILED_PRECONDITION: the provider rejects the service as a client, or its request; the metadata `oauth_error` of the ErrorInfo
-    says how (`invalid_client`, …). It is for the operator to look at the file of providers. A google.rpc.RetryInfo says until when
-    the service does not try again.
+    """FAILED_PRECONDITION: the provider rejects the service as a client, or its request. The metadata `oauth_error` of the
+    ErrorInfo gives the provider's error (`invalid_client`, …). The operator must check the file of providers. A
+    google.rpc.RetryInfo gives the time during which the service does not try again.
     """
     ERROR_REASON_PROVIDER_UNAVAILABLE: _ErrorReason.ValueType  # 44
-    """UNAVAILABLE: a token is to be refreshed, and the provider cannot be reached or gives no usable answer; the metadata `failure` of
-    the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo says until when the
-    service does not try again.
+    """UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
+    `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo
+    gives the time during which the service does not try again.
     """
     ERROR_REASON_CURSOR_EXPIRED: _ErrorReason.ValueType  # 45
-    """OUT_OF_RANGE: events that follow the cursor have been cleaned away, or the cursor is of another database."""
+    """OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database."""
     ERROR_REASON_EVENTS_NOT_KEPT: _ErrorReason.ValueType  # 46
-    """FAILED_PRECONDITION: the service is told to keep no events (`--events-keep 0`)."""
+    """FAILED_PRECONDITION: the service is configured to keep no events (`--events-keep 0`)."""
     ERROR_REASON_CACHES_NOT_CONFIRMED: _ErrorReason.ValueType  # 47
-    """DEADLINE_EXCEEDED: a call with `await_caches` has done what it was asked for, but its deadline came before every client had
-    confirmed that it knows. Made again, it waits for the same.
+    """DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
+    confirmed the change. A repeated call waits for the same confirmations.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
-    """Why a call failed. Every error carries a google.rpc.ErrorInfo with the domain `authwire` and the name of one of these
-    values, without its prefix, as the reason: `USER_NOT_FOUND`.
+    """The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
+    name of one of these values without the prefix: `USER_NOT_FOUND`.
     """
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
@@ -166,7 +166,7 @@ ERROR_REASON_USER_ALREADY_EXISTS: ErrorReason.ValueType  # 3
 ERROR_REASON_EMAIL_ALREADY_EXISTS: ErrorReason.ValueType  # 4
 """ALREADY_EXISTS: another user has the e-mail address."""
 ERROR_REASON_ACCOUNT_NOT_FOUND: ErrorReason.ValueType  # 5
-"""NOT_FOUND: the account is linked to nobody."""
+"""NOT_FOUND: the account is not linked to any user."""
 ERROR_REASON_ACCOUNT_LINKED_TO_ANOTHER_USER: ErrorReason.ValueType  # 6
 """ALREADY_EXISTS: the account is linked to another user."""
 ERROR_REASON_SESSION_NOT_FOUND: ErrorReason.ValueType  # 7
@@ -184,102 +184,102 @@ ERROR_REASON_AUTHENTICATOR_ALREADY_EXISTS: ErrorReason.ValueType  # 12
 ERROR_REASON_COUNTER_REGRESSION: ErrorReason.ValueType  # 13
 """FAILED_PRECONDITION: the new counter is lower than the stored one, as with a cloned authenticator."""
 ERROR_REASON_CONFLICT: ErrorReason.ValueType  # 14
-"""ABORTED: the write conflicted with others and was given up after several tries. Nothing was written."""
+"""ABORTED: the write conflicted with other writes and was abandoned after several tries. Nothing was written."""
 ERROR_REASON_DATABASE_UNAVAILABLE: ErrorReason.ValueType  # 15
-"""UNAVAILABLE: the database cannot be reached, or went away during the call."""
+"""UNAVAILABLE: the database cannot be reached, or the connection to it was lost during the call."""
 ERROR_REASON_STATEMENT_TIMEOUT: ErrorReason.ValueType  # 16
-"""DEADLINE_EXCEEDED: a statement took longer than the service's statement time-out."""
+"""DEADLINE_EXCEEDED: a statement exceeded the service's statement timeout."""
 ERROR_REASON_QUEUE_FULL: ErrorReason.ValueType  # 17
-"""RESOURCE_EXHAUSTED: as many calls wait for a database connection, or for their turn to write a row, as the service
-allows.
+"""RESOURCE_EXHAUSTED: the number of calls that wait for a database connection, or for their turn to write a row, has
+reached the service's limit.
 """
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 18
-"""DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, passed."""
+"""DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, has passed."""
 ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 19
-"""CANCELLED: the caller gave the call up."""
+"""CANCELLED: the caller cancelled the call."""
 ERROR_REASON_SHUTTING_DOWN: ErrorReason.ValueType  # 20
-"""UNAVAILABLE: the service is shutting down. Another replica may answer."""
+"""UNAVAILABLE: the service is shutting down. Another replica may accept the call."""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 21
-"""INTERNAL: something that has no other name here. The service's log has it under the request id."""
+"""INTERNAL: an unexpected error, for which no other reason exists. The service's log has it under the request id."""
 ERROR_REASON_SERVICE_UNKNOWN: ErrorReason.ValueType  # 22
-"""NOT_FOUND: grpc.health.v1.Health was asked about a service that is not served here."""
+"""NOT_FOUND: grpc.health.v1.Health was asked about a service that this server does not have."""
 ERROR_REASON_MISSING_SECRET: ErrorReason.ValueType  # 23
 """FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with."""
 ERROR_REASON_TOKEN_MALFORMED: ErrorReason.ValueType  # 24
-"""UNAUTHENTICATED: this is not a token, or its claims cannot be carried to every client: they are nested more than 32
-levels deep, or hold a number that is not finite or text that is not Unicode.
+"""UNAUTHENTICATED: the value is not a token, or its claims cannot be sent to every client: they are nested more than 32
+levels deep, or contain a number that is not finite or text that is not Unicode.
 """
 ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED: ErrorReason.ValueType  # 25
 """UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses."""
 ERROR_REASON_NO_MATCHING_SECRET: ErrorReason.ValueType  # 26
-"""UNAUTHENTICATED: no secret, with the salt of the request, decrypts the token."""
+"""UNAUTHENTICATED: no secret decrypts the token with the salt of the request."""
 ERROR_REASON_TOKEN_EXPIRED: ErrorReason.ValueType  # 27
-"""UNAUTHENTICATED: the token has expired, 15 seconds ago or more."""
+"""UNAUTHENTICATED: the token expired 15 seconds ago or more."""
 ERROR_REASON_TOKEN_NOT_YET_VALID: ErrorReason.ValueType  # 28
-"""UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds."""
+"""UNAUTHENTICATED: the token becomes valid only in more than 15 seconds."""
 ERROR_REASON_METHOD_UNKNOWN: ErrorReason.ValueType  # 29
-"""UNIMPLEMENTED: a call in a pipeline names no unary method of this service."""
+"""UNIMPLEMENTED: the method of a call in a pipeline is no unary method of this service."""
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 30
-"""RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large; or as
-many streams of EventService.Watch are open.
+"""RESOURCE_EXHAUSTED: the number of active calls of the pipeline, or the total size of their requests, has reached the
+service's limit; or the number of open streams of EventService.Watch has.
 """
 ERROR_REASON_API_KEY_MISSING: ErrorReason.ValueType  # 31
 """UNAUTHENTICATED: the call has no API key."""
 ERROR_REASON_API_KEY_INVALID: ErrorReason.ValueType  # 32
-"""UNAUTHENTICATED: the API key is not one of this service, or it was revoked or has expired."""
+"""UNAUTHENTICATED: the API key is not one of this service, was revoked, or has expired."""
 ERROR_REASON_SCOPE_MISSING: ErrorReason.ValueType  # 33
 """PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it."""
 ERROR_REASON_RATE_LIMITED: ErrorReason.ValueType  # 34
-"""RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
-next one is welcome.
+"""RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after
+which the next call is allowed.
 """
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 35
-"""RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or what the API key or its connection may
-use of it is used up. A google.rpc.RetryInfo says when to come again. Nothing was done.
+"""RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has used
+up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
 """
 ERROR_REASON_ENCRYPTION_KEY_MISSING: ErrorReason.ValueType  # 36
-"""FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with."""
+"""FAILED_PRECONDITION: the stored data was encrypted with a key that the service does not have, or was tampered with."""
 ERROR_REASON_ANSWERS_NOT_TAKEN: ErrorReason.ValueType  # 37
-"""RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
-connection. What the call asked for was done; only its answer is not sent.
+"""RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
+the service's limit. The call was executed; only its response is not sent.
 """
 ERROR_REASON_AUDIT_LOG_UNAVAILABLE: ErrorReason.ValueType  # 38
-"""UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
-A google.rpc.RetryInfo says when to come again. Nothing was done.
+"""UNAVAILABLE: the service cannot write its audit log, and is configured to reject writes in this case
+(`--audit-log-failure=reject`). A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
 """
 ERROR_REASON_IDEMPOTENCY_KEY_REUSED: ErrorReason.ValueType  # 39
 """FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
-done; the call needs a key of its own.
+done. The call needs a key of its own.
 """
 ERROR_REASON_REFRESH_TOKEN_MISSING: ErrorReason.ValueType  # 40
-"""FAILED_PRECONDITION: the access token of the account is not good for as long as was asked, or there is none, and the account
-has no refresh token. The user has to sign in at the provider again.
+"""FAILED_PRECONDITION: the account has no refresh token, and its access token does not stay valid for as long as the
+caller asked, or is missing. The user must sign in with the provider again.
 """
 ERROR_REASON_PROVIDER_NOT_CONFIGURED: ErrorReason.ValueType  # 41
-"""FAILED_PRECONDITION: a token is to be refreshed, and the service does not know the token endpoint: the provider is not in its
-file of providers (`--providers-file`) for the tenant of the key.
+"""FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of providers
+(`--providers-file`) does not have the provider for the tenant of the key.
 """
 ERROR_REASON_REFRESH_REFUSED: ErrorReason.ValueType  # 42
-"""FAILED_PRECONDITION: the provider has refused the refresh token of the account (`invalid_grant`): it has expired or was
-revoked or replaced. The user has to sign in at the provider again. A google.rpc.RetryInfo says until when the service does
-not try this refresh token again.
+"""FAILED_PRECONDITION: the provider has rejected the refresh token of the account (`invalid_grant`): it has expired or was
+revoked or replaced. The user must sign in with the provider again. A google.rpc.RetryInfo gives the time during which
+the service does not try this refresh token again.
 """
 ERROR_REASON_CLIENT_REFUSED: ErrorReason.ValueType  # 43
-"""FAILED_PRECONDITION: the provider rejects the service as a client, or its request; the metadata `oauth_error` of the ErrorInfo
-says how (`invalid_client`, …). It is for the operator to look at the file of providers. A google.rpc.RetryInfo says until when
-the service does not try again.
+"""FAILED_PRECONDITION: the provider rejects the service as a client, or its request. The metadata `oauth_error` of the
+ErrorInfo gives the provider's error (`invalid_client`, …). The operator must check the file of providers. A
+google.rpc.RetryInfo gives the time during which the service does not try again.
 """
 ERROR_REASON_PROVIDER_UNAVAILABLE: ErrorReason.ValueType  # 44
-"""UNAVAILABLE: a token is to be refreshed, and the provider cannot be reached or gives no usable answer; the metadata `failure` of
-the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo says until when the
-service does not try again.
+"""UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
+`failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo
+gives the time during which the service does not try again.
 """
 ERROR_REASON_CURSOR_EXPIRED: ErrorReason.ValueType  # 45
-"""OUT_OF_RANGE: events that follow the cursor have been cleaned away, or the cursor is of another database."""
+"""OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database."""
 ERROR_REASON_EVENTS_NOT_KEPT: ErrorReason.ValueType  # 46
-"""FAILED_PRECONDITION: the service is told to keep no events (`--events-keep 0`)."""
+"""FAILED_PRECONDITION: the service is configured to keep no events (`--events-keep 0`)."""
 ERROR_REASON_CACHES_NOT_CONFIRMED: ErrorReason.ValueType  # 47
-"""DEADLINE_EXCEEDED: a call with `await_caches` has done what it was asked for, but its deadline came before every client had
-confirmed that it knows. Made again, it waits for the same.
+"""DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
+confirmed the change. A repeated call waits for the same confirmations.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -31,9 +31,9 @@ class _EventKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventKind.V
     EVENT_KIND_USER_UPDATED: _EventKind.ValueType  # 2
     """A user was changed."""
     EVENT_KIND_USER_DELETED: _EventKind.ValueType  # 3
-    """A user was deleted, and with it its accounts, sessions and authenticators, which have no events of their own."""
+    """A user was deleted, together with its accounts, sessions and authenticators, which have no events of their own."""
     EVENT_KIND_USER_SESSIONS_REVOKED: _EventKind.ValueType  # 4
-    """Sessions of a user were deleted together: all that there were, or all but one. They have no events of their own."""
+    """Sessions of a user were deleted together: all of them, or all but one. They have no events of their own."""
     EVENT_KIND_ACCOUNT_LINKED: _EventKind.ValueType  # 5
     """An account was linked to a user."""
     EVENT_KIND_ACCOUNT_UPDATED: _EventKind.ValueType  # 6
@@ -56,7 +56,7 @@ class _EventKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventKind.V
     """The counter of an authenticator was raised."""
 
 class EventKind(_EventKind, metaclass=_EventKindEnumTypeWrapper):
-    """What can happen. What goes away because it has expired, and that a session was seen, are no events."""
+    """The kinds of events. The deletion of expired rows adds no event, and neither does the record that a session was seen."""
 
 EVENT_KIND_UNSPECIFIED: EventKind.ValueType  # 0
 """Not a kind; never sent."""
@@ -65,9 +65,9 @@ EVENT_KIND_USER_CREATED: EventKind.ValueType  # 1
 EVENT_KIND_USER_UPDATED: EventKind.ValueType  # 2
 """A user was changed."""
 EVENT_KIND_USER_DELETED: EventKind.ValueType  # 3
-"""A user was deleted, and with it its accounts, sessions and authenticators, which have no events of their own."""
+"""A user was deleted, together with its accounts, sessions and authenticators, which have no events of their own."""
 EVENT_KIND_USER_SESSIONS_REVOKED: EventKind.ValueType  # 4
-"""Sessions of a user were deleted together: all that there were, or all but one. They have no events of their own."""
+"""Sessions of a user were deleted together: all of them, or all but one. They have no events of their own."""
 EVENT_KIND_ACCOUNT_LINKED: EventKind.ValueType  # 5
 """An account was linked to a user."""
 EVENT_KIND_ACCOUNT_UPDATED: EventKind.ValueType  # 6
@@ -92,7 +92,9 @@ Global___EventKind: _TypeAlias = EventKind  # noqa: Y015
 
 @_typing.final
 class Event(_message.Message):
-    """Something that was written. It names what it is about by ids: no e-mail address, no token, nothing of what was written."""
+    """A write that was committed. It identifies the rows that it concerns by ids: it has no e-mail address, no token, and none
+    of the values that were written.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -102,16 +104,20 @@ class Event(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     kind: Global___EventKind.ValueType
-    """What happened."""
+    """The kind of write."""
     user_id: _builtins.str
-    """Identifier of the user. Absent: it is about no user, or about one who was not known."""
+    """Identifier of the user. Absent: the event concerns no user, or a user who was not known."""
     session_id: _builtins.str
-    """Session.id of the session. Of EVENT_KIND_USER_SESSIONS_REVOKED: of the one that was to stay, where it was named by its id."""
+    """Session.id of the session. For EVENT_KIND_USER_SESSIONS_REVOKED: of the session to be kept, if the request named it by
+    its id.
+    """
     provider: _builtins.str
     """Provider of the account."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was written, by the clock of the replica that did it. Events come in the order of their commits, not of their times."""
+        """When it was written, by the clock of the replica that wrote it. Events are in the order of their commits, not of these
+        times.
+        """
 
     def __init__(
         self,

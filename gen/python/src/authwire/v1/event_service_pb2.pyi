@@ -28,10 +28,12 @@ class WatchRequest(_message.Message):
     START_CURSOR_FIELD_NUMBER: _builtins.int
     KINDS_FIELD_NUMBER: _builtins.int
     start_cursor: _builtins.str
-    """Only what was committed after this: `cursor` of an answer, to any caller of the same tenant. Empty: from now on."""
+    """Only events that were committed after this cursor, which is the `cursor` of a response to any caller of the same tenant.
+    Empty: from now on.
+    """
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[_event_pb2.EventKind.ValueType]:
-        """Only events of these kinds. None: of all."""
+        """Only events of these kinds. Empty: all kinds."""
 
     def __init__(
         self,
@@ -49,17 +51,17 @@ Global___WatchRequest: _TypeAlias = WatchRequest  # noqa: Y015
 
 @_typing.final
 class WatchResponse(_message.Message):
-    """Answer of EventService.Watch."""
+    """Response of EventService.Watch."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     CURSOR_FIELD_NUMBER: _builtins.int
     EVENT_FIELD_NUMBER: _builtins.int
     cursor: _builtins.str
-    """Where the stream has come to: everything before it has been told. It says nothing to others than the service."""
+    """The position of the stream: every event before it has been sent. Its content is meant for the service alone."""
     @_builtins.property
     def event(self) -> _event_pb2.Event:
-        """The event. Absent: the answer is a checkpoint."""
+        """The event. Absent: the response is a checkpoint."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class EventServiceStub:
-    """Events: what was written, as it is committed, by whichever replica.
+    """Events: the writes of all replicas, streamed as they are committed.
     """
 
     def __init__(self, channel):
@@ -43,27 +43,27 @@ class EventServiceStub:
 
 
 class EventServiceServicer:
-    """Events: what was written, as it is committed, by whichever replica.
+    """Events: the writes of all replicas, streamed as they are committed.
     """
 
     def Watch(self, request, context):
-        """Streams the events of the caller's tenant in the order of their commits: an event whose write began after another one was
-        committed comes after that one. Each comes at least once: whoever was cut off goes on from the last cursor that it has
-        dealt with, and may see again what followed it. Nothing is left out.
+        """Streams the events of the caller's tenant in the order of their commits: an event whose write began after another event
+        was committed comes after that event. Each event is delivered at least once: after a disconnect, a client continues from
+        the last cursor that it has processed, and may receive the events after it again. No event is left out.
 
-        The first answer is a checkpoint, as soon as the stream is open; further ones come every few seconds while there is nothing
-        else to tell, and have the newest cursor. The stream has no end of its own. A client that reads too slowly is not cut off,
-        but reads from the database.
+        The first response is a checkpoint, sent as soon as the stream is open. Further checkpoints follow every few seconds
+        while there are no events, and have the newest cursor. The service never ends the stream normally. A client that reads
+        too slowly is not disconnected; its events are then read from the database.
 
-        It ends with UNAVAILABLE when the replica shuts down, and when the database has not said for 5 seconds that the API key of
-        the stream is valid: go on from the last cursor, at any replica. It ends with API_KEY_INVALID when that key is revoked or
-        expires.
+        The stream ends with UNAVAILABLE when the replica shuts down, or when the database has not confirmed for 5 seconds that
+        the API key of the stream is valid. The client then continues from the last cursor, at any replica. The stream ends with
+        API_KEY_INVALID when that key is revoked or expires.
 
-        What is deleted because it has expired adds no event, and neither does what is written while the service keeps none, by
-        `authwire import`, or by a replica of a version that knows no events.
+        The deletion of expired rows adds no event. Neither does a write while the service keeps no events, a write of `authwire
+        import`, or a write of a replica of a version without events.
 
-        CURSOR_EXPIRED (OUT_OF_RANGE): events after `start_cursor` have been cleaned away, or it is of another database. Read anew
-        what you keep, then begin without a cursor.
+        CURSOR_EXPIRED (OUT_OF_RANGE): events after `start_cursor` have been deleted by the cleanup, or the cursor is of another
+        database. The client must read its data again, then watch without a cursor.
         EVENTS_NOT_KEPT (FAILED_PRECONDITION): the service keeps no events (`--events-keep 0`).
         TOO_MANY_CALLS (RESOURCE_EXHAUSTED): the API key, or all callers together, have as many of these streams as the replica
         allows.
@@ -90,7 +90,7 @@ def add_EventServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class EventService:
-    """Events: what was written, as it is committed, by whichever replica.
+    """Events: the writes of all replicas, streamed as they are committed.
     """
 
     @staticmethod

@@ -12,4 +12,4 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 REPEATABLE_FIELD_NUMBER: _builtins.int
 repeatable: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.bool]
-"""Whether the method takes an idempotency key. It has no meaning for any other method."""
+"""Whether the method accepts an idempotency key. Other methods ignore the key."""

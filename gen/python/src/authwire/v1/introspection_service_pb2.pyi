@@ -30,17 +30,17 @@ class _SessionStrategy:
 class _SessionStrategyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SessionStrategy.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     SESSION_STRATEGY_UNSPECIFIED: _SessionStrategy.ValueType  # 0
-    """Not said."""
+    """Not specified."""
     SESSION_STRATEGY_DATABASE: _SessionStrategy.ValueType  # 1
     """In the database."""
     SESSION_STRATEGY_JWT: _SessionStrategy.ValueType  # 2
     """In the token itself."""
 
 class SessionStrategy(_SessionStrategy, metaclass=_SessionStrategyEnumTypeWrapper):
-    """Where a session is kept: Auth.js's option `session.strategy`."""
+    """Where a session is stored: Auth.js's option `session.strategy`."""
 
 SESSION_STRATEGY_UNSPECIFIED: SessionStrategy.ValueType  # 0
-"""Not said."""
+"""Not specified."""
 SESSION_STRATEGY_DATABASE: SessionStrategy.ValueType  # 1
 """In the database."""
 SESSION_STRATEGY_JWT: SessionStrategy.ValueType  # 2
@@ -61,22 +61,27 @@ class IntrospectRequest(_message.Message):
     WITH_USER_FIELD_NUMBER: _builtins.int
     cookie_name: _builtins.str
     """Name of the session cookie. Default: `__Host-authjs.session-token`, `__Secure-authjs.session-token` and
-    `authjs.session-token`, as far as `secure_cookie` lets them count. The first of these that the request has counts alone,
-    whatever it holds.
+    `authjs.session-token`, restricted by `secure_cookie`. Only the first of these names that the request has is used,
+    whatever value the cookie has.
     """
     secure_cookie: _builtins.bool
-    """true: of the default names only those with a prefix count. false: only the one without. Default: true where the
-    service's SERVICE_AUTH_URL (else AUTH_URL) is set and does not start with `http://`; elsewhere all three count.
+    """true: of the default names, only those with a prefix are used. false: only the name without a prefix is used. Default:
+    true if the service's SERVICE_AUTH_URL (else AUTH_URL) is set and does not start with `http://`. Otherwise all three
+    names are used.
     """
     salt: _builtins.str
-    """See EncodeRequest.salt. Default: the name of the cookie; for `Authorization: Bearer` each of the names that count."""
+    """See EncodeRequest.salt. Default: the name of the cookie. For `Authorization: Bearer`, each of the cookie names in use is
+    tried.
+    """
     strategy: Global___SessionStrategy.ValueType
-    """Only sessions that are kept so count. Default: both. An application has one of the two."""
+    """Accepts only sessions that are stored in this way. Default: both ways. An application uses one of the two."""
     with_user: _builtins.bool
-    """Read the user of a JWT from the database as well. A JWT of a user who is not stored, or not any more, is then not active."""
+    """Whether the user of a JWT is read from the database as well. A JWT whose user is not stored, or has been deleted, is
+    then not active.
+    """
     @_builtins.property
     def headers(self) -> _containers.RepeatedCompositeFieldContainer[_token_service_pb2.Header]:
-        """The headers of the request; only `Cookie` and `Authorization` are looked at. A header may come several times."""
+        """The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times."""
 
     def __init__(
         self,
@@ -109,7 +114,9 @@ Global___IntrospectRequest: _TypeAlias = IntrospectRequest  # noqa: Y015
 
 @_typing.final
 class IntrospectResponse(_message.Message):
-    """Answer of IntrospectionService.Introspect. Fields with the names of RFC 7662, section 2.2, mean what they mean there."""
+    """Response of IntrospectionService.Introspect. Fields that have a name of RFC 7662, section 2.2, have the meaning given
+    there.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -126,24 +133,26 @@ class IntrospectResponse(_message.Message):
     USER_FIELD_NUMBER: _builtins.int
     CLAIMS_FIELD_NUMBER: _builtins.int
     active: _builtins.bool
-    """Whether the request has a session that is active. If it has none, nothing else is set."""
+    """Whether the request has an active session. If it has none, no other field is set."""
     sub: _builtins.str
-    """Identifier of the user who is signed in. Of a JWT: its claim `sub`."""
+    """Identifier of the user who is signed in. For a JWT: its claim `sub`."""
     exp: _builtins.float
     """When the session expires, in seconds since 1970, without fractions."""
     iat: _builtins.float
-    """When a JWT was issued, in seconds since 1970. Absent: it does not say, or it is none."""
+    """When a JWT was issued, in seconds since 1970. Absent: the JWT has no such claim, or the session is not a JWT."""
     jti: _builtins.str
     """The same as `session_id`."""
     iss: _builtins.str
-    """Claim `iss` of a JWT that has one."""
+    """Claim `iss` of a JWT, if it has one."""
     strategy: Global___SessionStrategy.ValueType
-    """Where the session is kept."""
+    """Where the session is stored."""
     session_id: _builtins.str
-    """What the session is called by who does not have its token: Session.id. Of a JWT: its claim `jti`. Empty: it has none."""
+    """The id of the session, which identifies it without its token: Session.id. For a JWT: its claim `jti`. Empty: the JWT has
+    none.
+    """
     @_builtins.property
     def aud(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Claim `aud` of a JWT that has one."""
+        """Claim `aud` of a JWT, if it has one."""
 
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
@@ -151,7 +160,7 @@ class IntrospectResponse(_message.Message):
 
     @_builtins.property
     def user(self) -> _user_pb2.User:
-        """The user who is signed in, as stored. Of a JWT: only with `with_user`."""
+        """The user who is signed in, as stored. For a JWT: only with `with_user`."""
 
     @_builtins.property
     def claims(self) -> _struct_pb2.Struct:

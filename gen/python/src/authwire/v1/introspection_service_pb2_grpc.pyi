@@ -27,49 +27,57 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class IntrospectionServiceStub:
-    """Who a request is from: for backends that get the requests of a browser, whichever way the application keeps its sessions."""
+    """Finds out which user an HTTP request comes from. It is meant for backends that receive the requests of a browser, and
+    works for each way in which an application keeps its sessions.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> IntrospectionServiceAsyncStub: ...
     Introspect: _grpc.UnaryUnaryMultiCallable[_introspection_service_pb2.IntrospectRequest, _introspection_service_pb2.IntrospectResponse]
-    """Finds the session of an HTTP request and whose it is, a session in the database or a JWT: in the session cookie, which
-    may be cut into chunks, or, where there is no such cookie, in the header `Authorization: Bearer`. What has the five
-    parts of a JWE is read as a JWT with the secrets of the service, and anything else is looked up in the database.
+    """Finds the session of an HTTP request, which is a session in the database or a JWT, and its user. The token is read from
+    the session cookie, which may be split into chunks. If the request has no such cookie, the token is read from the header
+    `Authorization: Bearer`. A token that has the five parts of a JWE is read as a JWT with the secrets of the service. Any
+    other token is looked up in the database.
 
-    A request that has no session, or one that has expired, was revoked, was made up or cannot be read, is answered with
-    `active` alone, which is false: it is not an error that nobody is signed in. Whatever else fails is an error, and says
-    nothing about the user.
+    A request without a session, or with a session that has expired, was revoked, is forged or cannot be read, gets a
+    response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
+    error, and says nothing about the user.
 
-    A session in the database is read as GetSessionAndUser reads it: it is noted as seen, an expired one is removed, and
-    none is extended. A JWT must have `sub` and `exp`; it is active until 15 seconds after `exp`, as in Auth.js.
+    A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
+    never extended. A JWT must have `sub` and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
 
-    MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service no secret.
+    MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
     """
 
 @_typing.type_check_only
 class IntrospectionServiceAsyncStub(IntrospectionServiceStub):
-    """Who a request is from: for backends that get the requests of a browser, whichever way the application keeps its sessions."""
+    """Finds out which user an HTTP request comes from. It is meant for backends that receive the requests of a browser, and
+    works for each way in which an application keeps its sessions.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Introspect: _aio.UnaryUnaryMultiCallable[_introspection_service_pb2.IntrospectRequest, _introspection_service_pb2.IntrospectResponse]  # type: ignore[assignment]
-    """Finds the session of an HTTP request and whose it is, a session in the database or a JWT: in the session cookie, which
-    may be cut into chunks, or, where there is no such cookie, in the header `Authorization: Bearer`. What has the five
-    parts of a JWE is read as a JWT with the secrets of the service, and anything else is looked up in the database.
+    """Finds the session of an HTTP request, which is a session in the database or a JWT, and its user. The token is read from
+    the session cookie, which may be split into chunks. If the request has no such cookie, the token is read from the header
+    `Authorization: Bearer`. A token that has the five parts of a JWE is read as a JWT with the secrets of the service. Any
+    other token is looked up in the database.
 
-    A request that has no session, or one that has expired, was revoked, was made up or cannot be read, is answered with
-    `active` alone, which is false: it is not an error that nobody is signed in. Whatever else fails is an error, and says
-    nothing about the user.
+    A request without a session, or with a session that has expired, was revoked, is forged or cannot be read, gets a
+    response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
+    error, and says nothing about the user.
 
-    A session in the database is read as GetSessionAndUser reads it: it is noted as seen, an expired one is removed, and
-    none is extended. A JWT must have `sub` and `exp`; it is active until 15 seconds after `exp`, as in Auth.js.
+    A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
+    never extended. A JWT must have `sub` and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
 
-    MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service no secret.
+    MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
     """
 
 class IntrospectionServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Who a request is from: for backends that get the requests of a browser, whichever way the application keeps its sessions."""
+    """Finds out which user an HTTP request comes from. It is meant for backends that receive the requests of a browser, and
+    works for each way in which an application keeps its sessions.
+    """
 
     @_abc_1.abstractmethod
     def Introspect(
@@ -77,18 +85,19 @@ class IntrospectionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _introspection_service_pb2.IntrospectRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_introspection_service_pb2.IntrospectResponse, _abc.Awaitable[_introspection_service_pb2.IntrospectResponse]]:
-        """Finds the session of an HTTP request and whose it is, a session in the database or a JWT: in the session cookie, which
-        may be cut into chunks, or, where there is no such cookie, in the header `Authorization: Bearer`. What has the five
-        parts of a JWE is read as a JWT with the secrets of the service, and anything else is looked up in the database.
+        """Finds the session of an HTTP request, which is a session in the database or a JWT, and its user. The token is read from
+        the session cookie, which may be split into chunks. If the request has no such cookie, the token is read from the header
+        `Authorization: Bearer`. A token that has the five parts of a JWE is read as a JWT with the secrets of the service. Any
+        other token is looked up in the database.
 
-        A request that has no session, or one that has expired, was revoked, was made up or cannot be read, is answered with
-        `active` alone, which is false: it is not an error that nobody is signed in. Whatever else fails is an error, and says
-        nothing about the user.
+        A request without a session, or with a session that has expired, was revoked, is forged or cannot be read, gets a
+        response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
+        error, and says nothing about the user.
 
-        A session in the database is read as GetSessionAndUser reads it: it is noted as seen, an expired one is removed, and
-        none is extended. A JWT must have `sub` and `exp`; it is active until 15 seconds after `exp`, as in Auth.js.
+        A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
+        never extended. A JWT must have `sub` and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
 
-        MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service no secret.
+        MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
         """
 
 def add_IntrospectionServiceServicer_to_server(servicer: IntrospectionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -15,13 +15,15 @@ SCOPE_FIELD_NUMBER: _builtins.int
 SUBJECT_FIELD_NUMBER: _builtins.int
 TOLD_FIELD_NUMBER: _builtins.int
 scope: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
-"""The scope that the caller's API key must have: `users:read`. `any`: every key will do, whatever its scopes."""
+"""The scope that the caller's API key must have, such as `users:read`. `any`: every valid key is accepted, whatever its
+scopes.
+"""
 subject: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
-"""Whose data a call that writes is about, for the audit log: the path of a user id in the request, or, where the
-request has none, in the response. Of a list of ids the log has a line each; where the response has a field
-`processed`, for so many of them. Not set: the call is about nobody who has an id.
+"""The user whose data a write concerns, for the audit log: the path of a user id in the request or, if the request has
+none, in the response. For a list of ids, the log has one line per id; if the response has a field `processed`, only for
+that many of them. Not set: the call concerns no user with an id.
 """
 told: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
-"""What else the audit log says of a call that writes: paths in the request or the response, of texts that name something
-and of numbers other than 0. `session.id` stands in the log as `session_id`.
+"""What else the audit log records about a write: paths in the request or the response, of texts that are identifiers, and
+of numbers. A number that is 0 is not logged. `session.id` appears in the log as `session_id`.
 """

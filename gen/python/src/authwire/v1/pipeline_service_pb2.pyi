@@ -29,11 +29,13 @@ class PipelineRequest(_message.Message):
     CANCELLED_IDS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def calls(self) -> _containers.RepeatedCompositeFieldContainer[Global___PipelineCall]:
-        """Calls to begin."""
+        """Calls to start."""
 
     @_builtins.property
     def cancelled_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Identifiers of calls to give up. They are not answered, unless the answer is on its way. Unknown ones are ignored."""
+        """Identifiers of calls to cancel. They are not answered, unless the answer has already been sent. Unknown identifiers are
+        ignored.
+        """
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ Global___PipelineRequest: _TypeAlias = PipelineRequest  # noqa: Y015
 
 @_typing.final
 class PipelineCall(_message.Message):
-    """A call to begin."""
+    """A call to start."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -81,17 +83,17 @@ class PipelineCall(_message.Message):
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     HEADER_FIELD_NUMBER: _builtins.int
     id: _builtins.int
-    """Names the call in this stream. Free again when the call was answered or given up."""
+    """Identifies the call in this stream. It may be used again after the call was answered or cancelled."""
     method: _builtins.str
     """The full name of a unary method: `authwire.v1.SessionService/GetSessionAndUser`."""
     message: _builtins.bytes
     """The request, as the method's own message in the binary format. At most `max_message_bytes`."""
     timeout_ms: _builtins.int
-    """How long the caller waits, in milliseconds from when the service gets the call. Absent: as long as the service does."""
+    """Timeout of the call, in milliseconds from the moment the service receives it. Absent: the service's own maximum."""
     @_builtins.property
     def header(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Metadata of this call beside the stream's, by lower-case name; of the same name it wins. A call cannot bring another
-        `authorization`: it is the stream that was let in.
+        """Metadata of this call in addition to the stream's, by lower-case name. It overrides metadata of the stream with the same
+        name. A call cannot override `authorization`, because the stream was authenticated with it.
         """
 
     def __init__(
@@ -123,10 +125,10 @@ class PipelineResponse(_message.Message):
     ANSWERS_FIELD_NUMBER: _builtins.int
     DRAINING_FIELD_NUMBER: _builtins.int
     draining: _builtins.bool
-    """The service is about to stop: the next calls belong elsewhere."""
+    """The service is about to shut down: the client must make its next calls on another stream."""
     @_builtins.property
     def settings(self) -> Global___PipelineSettings:
-        """In the first response, and only there."""
+        """Set in the first response only."""
 
     @_builtins.property
     def answers(self) -> _containers.RepeatedCompositeFieldContainer[Global___PipelineAnswer]:
@@ -149,17 +151,17 @@ Global___PipelineResponse: _TypeAlias = PipelineResponse  # noqa: Y015
 
 @_typing.final
 class PipelineSettings(_message.Message):
-    """What a stream carries."""
+    """The limits of a stream."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     MAX_IN_FLIGHT_FIELD_NUMBER: _builtins.int
     MAX_MESSAGE_BYTES_FIELD_NUMBER: _builtins.int
     max_in_flight: _builtins.int
-    """How many calls may be active at the same time. More are rejected."""
+    """The maximum number of calls that are active at the same time. Further calls are rejected."""
     max_message_bytes: _builtins.int
-    """The largest message of a call, in bytes: what a request may hold, less space for what goes with it. A larger one can
-    still be sent as a call of its own.
+    """The maximum size of the message of a call, in bytes: that of a request, minus the space for what encloses the message. A
+    larger message can still be sent as a separate call.
     """
     def __init__(
         self,
@@ -190,7 +192,7 @@ class PipelineAnswer(_message.Message):
     """The response, as the method's own message in the binary format."""
     @_builtins.property
     def error(self) -> _status_pb2.Status:
-        """Why it failed: what the metadata `grpc-status-details-bin` holds outside of the pipeline."""
+        """The error: the content of the metadata `grpc-status-details-bin` outside the pipeline."""
 
     def __init__(
         self,

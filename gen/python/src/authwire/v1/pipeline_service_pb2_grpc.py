@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class PipelineServiceStub:
-    """The pipeline: unary calls without the cost of an HTTP/2 stream each. A transport and nothing more: its calls reach the
-    same methods through the same checks as calls of their own, and end with the same messages and errors.
+    """The pipeline: carries unary calls without the cost of one HTTP/2 stream per call. It is only a transport: its calls reach
+    the same methods through the same checks as separate calls, and end with the same messages and errors.
     """
 
     def __init__(self, channel):
@@ -44,26 +44,26 @@ class PipelineServiceStub:
 
 
 class PipelineServiceServicer:
-    """The pipeline: unary calls without the cost of an HTTP/2 stream each. A transport and nothing more: its calls reach the
-    same methods through the same checks as calls of their own, and end with the same messages and errors.
+    """The pipeline: carries unary calls without the cost of one HTTP/2 stream per call. It is only a transport: its calls reach
+    the same methods through the same checks as separate calls, and end with the same messages and errors.
     """
 
     def Pipeline(self, request_iterator, context):
-        """Carries any number of unary calls of any service here, at the same time; their answers come in any order.
+        """Carries any number of concurrent unary calls of any service of this server. Their answers arrive in any order.
 
-        The service speaks first: it says with `settings` that the stream is carried. Each request holds the calls that were
-        made at about the same time, each response the answers that were there at about the same time.
+        The service sends the first message: `settings` tells the client that the stream is open. Each request holds the calls
+        that were made at about the same time, and each response holds the answers that were ready at about the same time.
 
-        The metadata of the stream is that of each of its calls; a call adds its own.
+        The metadata of the stream applies to each of its calls. A call can add its own metadata.
 
-        The caller ends the stream by closing its side: the active calls are answered first. When the service is about to
-        stop it says `draining`: the caller then opens a new stream, makes its next calls there, and closes this one; calls
-        that it makes here before it does so are still carried out.
+        The caller ends the stream by closing its side. The active calls are answered first. Before the service shuts down, it
+        sends `draining`: the caller then opens a new stream, makes its next calls there, and closes this one. Calls that it
+        makes on this stream before it closes it are still executed.
 
-        The stream itself fails only if it breaks a rule, and then with all its calls:
+        The stream itself fails, together with all its calls, only if a request breaks a rule:
         INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
-        A call fails as it would outside of the pipeline, and with
-        METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
+        A call fails as it would outside the pipeline, and also with
+        METHOD_UNKNOWN (UNIMPLEMENTED): no unary method of this server has this name.
         TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -87,8 +87,8 @@ def add_PipelineServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PipelineService:
-    """The pipeline: unary calls without the cost of an HTTP/2 stream each. A transport and nothing more: its calls reach the
-    same methods through the same checks as calls of their own, and end with the same messages and errors.
+    """The pipeline: carries unary calls without the cost of one HTTP/2 stream per call. It is only a transport: its calls reach
+    the same methods through the same checks as separate calls, and end with the same messages and errors.
     """
 
     @staticmethod

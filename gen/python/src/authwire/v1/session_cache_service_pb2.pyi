@@ -29,15 +29,15 @@ class FollowRequest(_message.Message):
     CONFIRMED_FIELD_NUMBER: _builtins.int
     DONE_FIELD_NUMBER: _builtins.int
     max_stale_ms: _builtins.int
-    """In the first request, and only there: how long after it sent a ping the client still uses what it keeps, in
-    milliseconds. From 200 to 10,000.
+    """Set in the first request only: how long the client may use its cache after it sent a ping, in milliseconds. From 200 to
+    10,000.
     """
     nonce: _builtins.int
-    """A ping, by any number but 0. One at a time: the next one is sent when this one was answered. 0: none."""
+    """The number of a ping, any but 0. The client sends the next ping only after this one was answered. 0: no ping."""
     confirmed: _builtins.int
-    """The highest `sequence` of the responses that the client has followed. 0: none."""
+    """The highest `sequence` of the responses that the client has processed. 0: none."""
     done: _builtins.bool
-    """Whether this is the last request: the client uses nothing any more that it keeps."""
+    """Whether this is the last request, because the client no longer uses its cache."""
     def __init__(
         self,
         *,
@@ -65,15 +65,15 @@ class FollowResponse(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     NONCE_FIELD_NUMBER: _builtins.int
     reset: _builtins.bool
-    """Anything may have been changed: the client keeps nothing."""
+    """Anything may have been changed: the client must discard its whole cache."""
     sequence: _builtins.int
-    """How far the client knows when it has followed this response."""
+    """The number that the client confirms after it has processed this response."""
     nonce: _builtins.int
-    """The ping that is answered, once the rest of the response is followed. 0: none."""
+    """The ping that is answered, valid after the rest of the response was processed. 0: none."""
     @_builtins.property
     def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """What was changed or deleted. Of a session: the first 16 characters of the Base64url of the SHA-256 of `s` and its id. Of
-        a user, and so of all its sessions: the same of `u` and the user's id.
+        """The sessions and users that were changed or deleted. For a session: the first 16 characters of the Base64url of the
+        SHA-256 of `s` and its id. For a user, which stands for all its sessions: the same of `u` and the user's id.
         """
 
     def __init__(

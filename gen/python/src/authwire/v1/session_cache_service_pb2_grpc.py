@@ -26,8 +26,9 @@ if _version_not_supported:
 
 
 class SessionCacheServiceStub:
-    """What a client needs to keep the answers of GetSessionAndUser in memory, and never to use one for longer than it has said
-    after it stopped being true. The option `sessionCache` of AuthwireAdapter is such a client.
+    """Lets a client cache the responses of GetSessionAndUser in memory, and guarantees that the client uses a response for no
+    longer than it has announced after the response became outdated. The option `sessionCache` of AuthwireAdapter is such a
+    client.
     """
 
     def __init__(self, channel):
@@ -44,31 +45,34 @@ class SessionCacheServiceStub:
 
 
 class SessionCacheServiceServicer:
-    """What a client needs to keep the answers of GetSessionAndUser in memory, and never to use one for longer than it has said
-    after it stopped being true. The option `sessionCache` of AuthwireAdapter is such a client.
+    """Lets a client cache the responses of GetSessionAndUser in memory, and guarantees that the client uses a response for no
+    longer than it has announced after the response became outdated. The option `sessionCache` of AuthwireAdapter is such a
+    client.
     """
 
     def Follow(self, request_iterator, context):
-        """Tells what changes, and grants leases.
+        """Streams invalidations to the client, and grants it leases.
 
-        Every response tells of sessions and users that were changed or deleted, by whichever process. A request with a `nonce`
-        is a ping. The service answers a ping when it has looked into the database after the ping came, and has told of
-        everything that had been committed by then. So a client that sent a ping at s, and has it answered, knows of all that was
-        committed until s. It may use an answer of GetSessionAndUser at a time t if
+        Every response names sessions and users that were changed or deleted, by any process. A request with a `nonce` is a
+        ping. The service answers a ping after it has read the database later than the ping arrived, and has reported every
+        change that had been committed by then. So when a ping that the client sent at the time s is answered, the client knows
+        every change that was committed until s. The client may use a response of GetSessionAndUser at a time t if all of the
+        following hold:
 
-        - the newest of its pings that was answered, it had sent at t - `max_stale_ms` or later;
+        - the client sent the newest of its answered pings at t - `max_stale_ms` or later;
         - that call was begun after the first ping of this stream was answered;
-        - the response to that call came before any response here named its session or its user, or `reset` was set.
+        - since that call was begun, no response of this stream has named its session or its user, or set `reset`.
 
-        When the stream ends, what it kept is of no use any more. The service counts on that: a call with `await_caches` waits
-        until each client of the tenant has confirmed that it knows, or its lease has run out.
+        When the stream ends, the client must discard its cache. The service relies on that: a call with `await_caches` waits
+        until each client of the tenant has confirmed the change, or until its lease has expired.
 
-        A client that uses no answer any more says so (`done`) and closes its side: then nobody waits for it. Of any other stream
-        that ends, the lease is waited for.
+        A client that no longer uses its cache sends `done` and closes its side: no call then waits for it. If a stream ends in
+        any other way, such calls wait until its lease expires.
 
-        INVALID_FIELD (INVALID_ARGUMENT): the first request has no `max_stale_ms`, or a later one has another.
-        EVENTS_NOT_KEPT (FAILED_PRECONDITION): the service is told to keep no events; then nobody knows what changes.
-        OVERLOADED (RESOURCE_EXHAUSTED): the API key, its tenant, or the service has as many of these streams as it may.
+        INVALID_FIELD (INVALID_ARGUMENT): the first request has no `max_stale_ms`, or a later request has a different one.
+        EVENTS_NOT_KEPT (FAILED_PRECONDITION): the service is configured to keep no events, and so cannot know what changes.
+        OVERLOADED (RESOURCE_EXHAUSTED): the number of these streams of the API key, its tenant or the service has reached its
+        limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -91,8 +95,9 @@ def add_SessionCacheServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SessionCacheService:
-    """What a client needs to keep the answers of GetSessionAndUser in memory, and never to use one for longer than it has said
-    after it stopped being true. The option `sessionCache` of AuthwireAdapter is such a client.
+    """Lets a client cache the responses of GetSessionAndUser in memory, and guarantees that the client uses a response for no
+    longer than it has announced after the response became outdated. The option `sessionCache` of AuthwireAdapter is such a
+    client.
     """
 
     @staticmethod

@@ -37,38 +37,44 @@ class Session(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     IMPERSONATOR_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
-    """The token that the request named: the service keeps only its SHA-256. Empty where the request named none."""
+    """The session token of the request. It is empty if the request has none, because the service stores only the token's
+    SHA-256.
+    """
     user_id: _builtins.str
     """Identifier of the user who is signed in."""
     id: _builtins.str
-    """What the session is called by who does not have its token: random, no part of the token, unique in the tenant."""
+    """Identifies the session where its token is not known. It is random, contains no part of the token, and is unique in the
+    tenant.
+    """
     ip: _builtins.str
-    """Address of the client that the session was created for, as the application said it."""
+    """Address of the client that the session was created for, as stated by the application."""
     user_agent: _builtins.str
-    """User agent of that client, as the application said it. It is the client's own word."""
+    """User agent of that client, as stated by the application. The client chooses its value."""
     auth_method: _builtins.str
-    """How the user was authenticated, as the application said it: `passkey`, `email`, …"""
+    """How the user was authenticated, as stated by the application: `passkey`, `email`, …"""
     provider: _builtins.str
-    """Identifier of the provider that the user signed in with, as the application said it."""
+    """Identifier of the provider that the user signed in with, as stated by the application."""
     impersonator: _builtins.str
-    """Who is signed in as the user, as the application said it: an identifier of a member of staff, say. Absent: the user."""
+    """The person who is signed in as the user, as stated by the application, for example an identifier of a member of staff.
+    Absent: the user.
+    """
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
         """When the session expires, to the millisecond."""
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """Properties beyond the named ones, returned as they were given."""
+        """Properties other than the named ones, returned as they were given."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the session was created. Of one that is older than this field: when the service was updated. Only answered where
-        the request has no token (ListSessions, GetSession, RevokeSession), as all that follows.
+        """When the session was created. For a session that is older than this field: when the service was upgraded. This field and
+        all that follow are set only if the request has no token (ListSessions, GetSession, RevokeSession).
         """
 
     @_builtins.property
     def last_seen_time(self) -> _timestamp_pb2.Timestamp:
-        """When somebody came with the session last, to about a minute. Absent: not since the service keeps it."""
+        """When the session was last used, to about a minute. Absent: it was not used since the service records this."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ class CreateSessionRequest(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     IMPERSONATOR_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
-    """Randomly generated value that identifies the session."""
+    """Random value that identifies the session."""
     user_id: _builtins.str
     """Identifier of the user."""
     ip: _builtins.str
@@ -103,7 +103,7 @@ Global___CreateSessionRequest: _TypeAlias = CreateSessionRequest  # noqa: Y015
 
 @_typing.final
 class CreateSessionResponse(_message.Message):
-    """Answer of SessionService.CreateSession."""
+    """Response of SessionService.CreateSession."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -149,7 +149,7 @@ Global___GetSessionAndUserRequest: _TypeAlias = GetSessionAndUserRequest  # noqa
 
 @_typing.final
 class GetSessionAndUserResponse(_message.Message):
-    """Answer of SessionService.GetSessionAndUser."""
+    """Response of SessionService.GetSessionAndUser."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -198,11 +198,13 @@ class UpdateSessionRequest(_message.Message):
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep."""
+        """Properties to set in addition to those of the session, key by key. All together are at most 65,536 bytes as JSON, nested
+        at most 32 levels deep.
+        """
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """What to change: any of `user_id`, `expires`, `extra`. Everything else is left alone."""
+        """The fields to change: any of `user_id`, `expires`, `extra`. All other fields keep their values."""
 
     def __init__(
         self,
@@ -230,14 +232,14 @@ Global___UpdateSessionRequest: _TypeAlias = UpdateSessionRequest  # noqa: Y015
 
 @_typing.final
 class UpdateSessionResponse(_message.Message):
-    """Answer of SessionService.UpdateSession."""
+    """Response of SessionService.UpdateSession."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def session(self) -> _session_pb2.Session:
-        """The session as it is now."""
+        """The session after the call."""
 
     def __init__(
         self,
@@ -263,10 +265,10 @@ class DeleteSessionRequest(_message.Message):
     session_token: _builtins.str
     """Token of the session."""
     await_caches: _builtins.bool
-    """Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-    `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-    each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-    their `maxStaleMs`.
+    """Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+    of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+    client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+    copies within their `maxStaleMs`.
     """
     def __init__(
         self,
@@ -284,14 +286,14 @@ Global___DeleteSessionRequest: _TypeAlias = DeleteSessionRequest  # noqa: Y015
 
 @_typing.final
 class DeleteSessionResponse(_message.Message):
-    """Answer of SessionService.DeleteSession."""
+    """Response of SessionService.DeleteSession."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def session(self) -> _session_pb2.Session:
-        """The session as it was."""
+        """The session before it was deleted."""
 
     def __init__(
         self,
@@ -318,7 +320,7 @@ class AccessSessionRequest(_message.Message):
     """Token of the session."""
     @_builtins.property
     def extend(self) -> Global___SessionExtension:
-        """When the session is extended, and for how long."""
+        """When the session is extended, and by how much."""
 
     def __init__(
         self,
@@ -336,7 +338,7 @@ Global___AccessSessionRequest: _TypeAlias = AccessSessionRequest  # noqa: Y015
 
 @_typing.final
 class SessionExtension(_message.Message):
-    """When a session is extended, and for how long: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
+    """When a session is extended, and by how much: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
     millisecond are dropped.
     """
 
@@ -346,12 +348,12 @@ class SessionExtension(_message.Message):
     UPDATE_AGE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def max_age(self) -> _duration_pb2.Duration:
-        """How long the session lasts from when it is extended. At most 36,500 days."""
+        """The lifetime of the session from the moment of its extension. At most 36,500 days."""
 
     @_builtins.property
     def update_age(self) -> _duration_pb2.Duration:
-        """How long it is not extended again: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends it
-        whenever it is accessed; more than `max_age` never extends it. At most 36,500 days.
+        """The minimum time between two extensions: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends the
+        session at every access. A value above `max_age` never extends it. At most 36,500 days.
         """
 
     def __init__(
@@ -370,7 +372,7 @@ Global___SessionExtension: _TypeAlias = SessionExtension  # noqa: Y015
 
 @_typing.final
 class AccessSessionResponse(_message.Message):
-    """Answer of SessionService.AccessSession."""
+    """Response of SessionService.AccessSession."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -381,7 +383,7 @@ class AccessSessionResponse(_message.Message):
     """Whether this call has extended the session."""
     @_builtins.property
     def session(self) -> _session_pb2.Session:
-        """The session, with the expiry that it has now."""
+        """The session with its current expiry."""
 
     @_builtins.property
     def user(self) -> _user_pb2.User:
@@ -417,17 +419,17 @@ class ListSessionsRequest(_message.Message):
     user_id: _builtins.str
     """Identifier of the user."""
     page_size: _builtins.int
-    """The most sessions that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
-    its sessions take more than 512 KiB in the database.
+    """The maximum number of sessions of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
+    before its sessions take more than 512 KiB in the database.
     """
     page_token: _builtins.str
-    """Where the page begins: `next_page_token` of the page before it, of the same user with the same filters. Empty: the
-    first page.
+    """Where the page begins: `next_page_token` of the previous page, of the same user with the same filters. Empty: the first
+    page.
     """
     active: _builtins.bool
-    """true: only sessions that have not expired. false: only those that have. Absent: all."""
+    """true: only sessions that have not expired. false: only sessions that have expired. Absent: all."""
     provider: _builtins.str
-    """Only sessions that began at this provider. Absent: all."""
+    """Only sessions that were created by a sign-in with this provider. Absent: all."""
     @_builtins.property
     def created_since(self) -> _timestamp_pb2.Timestamp:
         """Only sessions that were created at this moment or later. Fractions of a millisecond are dropped. Absent: all."""
@@ -459,14 +461,14 @@ Global___ListSessionsRequest: _TypeAlias = ListSessionsRequest  # noqa: Y015
 
 @_typing.final
 class ListSessionsResponse(_message.Message):
-    """Answer of SessionService.ListSessions."""
+    """Response of SessionService.ListSessions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSIONS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Asks for the next page, as that of ListUsers. Empty: there is none."""
+    """Token of the next page, like that of ListUsers. Empty: this is the last page."""
     @_builtins.property
     def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.Session]:
         """The sessions."""
@@ -509,7 +511,7 @@ Global___GetSessionRequest: _TypeAlias = GetSessionRequest  # noqa: Y015
 
 @_typing.final
 class GetSessionResponse(_message.Message):
-    """Answer of SessionService.GetSession."""
+    """Response of SessionService.GetSession."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -543,14 +545,15 @@ class RevokeSessionRequest(_message.Message):
     id: _builtins.str
     """See Session.id."""
     user_id: _builtins.str
-    """Identifier of the user whose session it must be: whoever lets people sign out their devices gives that of the one who
-    asks. A session of somebody else stays, and the answer is as if there were none. Absent: anybody's.
+    """Identifier of the user who must own the session. An application in which users sign out their own devices sets it to the
+    user who makes the request. A session of another user is not deleted, and the response is the same as if there were no
+    such session. Absent: any user.
     """
     await_caches: _builtins.bool
-    """Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-    `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-    each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-    their `maxStaleMs`.
+    """Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+    of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+    client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+    copies within their `maxStaleMs`.
     """
     def __init__(
         self,
@@ -571,14 +574,14 @@ Global___RevokeSessionRequest: _TypeAlias = RevokeSessionRequest  # noqa: Y015
 
 @_typing.final
 class RevokeSessionResponse(_message.Message):
-    """Answer of SessionService.RevokeSession."""
+    """Response of SessionService.RevokeSession."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def session(self) -> _session_pb2.Session:
-        """The session as it was. Absent: there was none, or it had been revoked before."""
+        """The session before it was deleted. Absent: there was no such session, or it had been revoked before."""
 
     def __init__(
         self,
@@ -606,14 +609,14 @@ class RevokeUserSessionsRequest(_message.Message):
     user_id: _builtins.str
     """Identifier of the user."""
     kept_id: _builtins.str
-    """Id of a session that stays, if the user has it: that of the device that asks. Absent: none."""
+    """Id of a session that is kept if the user has it, such as that of the device that makes the request. Absent: none."""
     kept_session_token: _builtins.str
-    """The same by its token. Both may be given, and both stay."""
+    """Token of a session that is kept, like `kept_id`. If both are given, both sessions are kept."""
     await_caches: _builtins.bool
-    """Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-    `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-    each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-    their `maxStaleMs`.
+    """Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+    of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+    client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+    copies within their `maxStaleMs`.
     """
     def __init__(
         self,
@@ -640,13 +643,13 @@ Global___RevokeUserSessionsRequest: _TypeAlias = RevokeUserSessionsRequest  # no
 
 @_typing.final
 class RevokeUserSessionsResponse(_message.Message):
-    """Answer of SessionService.RevokeUserSessions."""
+    """Response of SessionService.RevokeUserSessions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     REVOKED_FIELD_NUMBER: _builtins.int
     revoked: _builtins.int
-    """How many sessions were deleted."""
+    """The number of sessions that were deleted."""
     def __init__(
         self,
         *,
@@ -669,10 +672,10 @@ class RevokeSessionsRequest(_message.Message):
     USER_IDS_FIELD_NUMBER: _builtins.int
     AWAIT_CACHES_FIELD_NUMBER: _builtins.int
     await_caches: _builtins.bool
-    """Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-    `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-    each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-    their `maxStaleMs`.
+    """Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+    of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+    client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+    copies within their `maxStaleMs`.
     """
     @_builtins.property
     def user_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -694,7 +697,7 @@ Global___RevokeSessionsRequest: _TypeAlias = RevokeSessionsRequest  # noqa: Y015
 
 @_typing.final
 class RevokeSessionsResponse(_message.Message):
-    """Answer of SessionService.RevokeSessions."""
+    """Response of SessionService.RevokeSessions."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -702,11 +705,13 @@ class RevokeSessionsResponse(_message.Message):
     MORE_FIELD_NUMBER: _builtins.int
     REVOKED_FIELD_NUMBER: _builtins.int
     processed: _builtins.int
-    """How many users are done, from the first of the request on; at least one."""
+    """The number of users that were processed, counted from the first of the request. At least one."""
     more: _builtins.bool
-    """Whether users are left, because those before them had many sessions: ask again with those behind `processed`."""
+    """Whether users remain, because the users before them had many sessions. The caller makes another call with the users
+    after the first `processed`.
+    """
     revoked: _builtins.int
-    """How many sessions were deleted."""
+    """The number of sessions that were deleted."""
     def __init__(
         self,
         *,

@@ -26,10 +26,10 @@ if _version_not_supported:
 
 
 class SessionServiceStub:
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+    """Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
-    AccessSession takes none, because it may be repeated without one.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
+    AccessSession accepts none, because it may be repeated without one.
     """
 
     def __init__(self, channel):
@@ -91,15 +91,15 @@ class SessionServiceStub:
 
 
 class SessionServiceServicer:
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+    """Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
-    AccessSession takes none, because it may be repeated without one.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
+    AccessSession accepts none, because it may be repeated without one.
     """
 
     def CreateSession(self, request, context):
-        """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-        same token it fails.
+        """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the
+        same token fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
@@ -109,7 +109,7 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSessionAndUser(self, request, context):
-        """Returns a session and its user, read together in one statement. Never an expired session: that one is removed.
+        """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         """
@@ -118,7 +118,7 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateSession(self, request, context):
-        """Changes the fields of a session that `update_mask` names and returns it. Atomic; never brings back a session that
+        """Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
         was deleted or has expired.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
@@ -129,31 +129,33 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSession(self, request, context):
-        """Deletes a session and returns it as it was, expired or not.
+        """Deletes a session and returns it as it was, even if it has expired.
 
-        SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
-        use such a session any more.
-        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches`, this error too is returned only when no
+        client can use such a session any more.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        deletion itself is done.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AccessSession(self, request, context):
-        """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
-        UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
-        so that no clock that is set back ever lets it in again.
+        """Returns a session and its user, and extends the session if that is due. Auth.js does the same with GetSessionAndUser and
+        UpdateSession for every request that has a session. An expired session is never returned. It is deleted, as Auth.js
+        does, so that a clock that is set back never makes it valid again.
 
-        The extension is one statement, on condition that the session is still there, belongs to the same user and is still
-        due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
-        deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
-        are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+        The extension is one statement. Its condition is that the session still exists, belongs to the same user and is still
+        due. So of any number of concurrent calls, on any number of replicas, one extends the session. A session that was
+        deleted or has expired is not restored. The expiry never becomes earlier, even if the callers give different ages. If no
+        extension is due, nothing is written, and the call costs as much as GetSessionAndUser.
 
-        It may be repeated as it is: repeated, it returns the session that the first call has extended.
+        The call may be repeated without an idempotency key: a repeated call returns the session that the first call has
+        extended.
 
-        It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
-        for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
-        and read by it who that is. The audit log has a line for it when it has extended a session.
+        The call requires `sessions:write`, because the caller decides how long a session lasts, as the caller of UpdateSession
+        does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
+        a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
@@ -163,10 +165,10 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSessions(self, request, context):
-        """Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
-        byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
-        cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
-        nothing of anybody else's.
+        """Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
+        reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
+        the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
+        are skipped for it, and on no other user's sessions.
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         """
@@ -175,7 +177,7 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetSession(self, request, context):
-        """Returns the session with an id, expired or not. Without its token.
+        """Returns the session with an id, even if it has expired. It has no token.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
         """
@@ -184,31 +186,34 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RevokeSession(self, request, context):
-        """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
-        session of that user is deleted.
+        """Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
+        only a session of that user is deleted.
 
-        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        deletion itself is done.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeUserSessions(self, request, context):
-        """Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
-        transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
-        created at the same time may stay.
+        """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
+        several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+        unknown user. A session that is created concurrently may remain.
 
-        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        deletion itself is done.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeSessions(self, request, context):
-        """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
-        of the request, and a call that fails has done some of them. Made again, it does the rest.
+        """Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
+        order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
 
-        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        deletion itself is done.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -276,10 +281,10 @@ def add_SessionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SessionService:
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+    """Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
-    AccessSession takes none, because it may be repeated without one.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
+    AccessSession accepts none, because it may be repeated without one.
     """
 
     @staticmethod

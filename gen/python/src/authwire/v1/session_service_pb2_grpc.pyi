@@ -27,10 +27,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SessionServiceStub:
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+    """Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
-    AccessSession takes none, because it may be repeated without one.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
+    AccessSession accepts none, because it may be repeated without one.
     """
 
     @_typing.overload
@@ -38,175 +38,185 @@ class SessionServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SessionServiceAsyncStub: ...
     CreateSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.CreateSessionRequest, _session_service_pb2.CreateSessionResponse]
-    """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-    same token it fails.
+    """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the
+    same token fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
     """
     GetSessionAndUser: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionAndUserRequest, _session_service_pb2.GetSessionAndUserResponse]
-    """Returns a session and its user, read together in one statement. Never an expired session: that one is removed.
+    """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     """
     UpdateSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.UpdateSessionRequest, _session_service_pb2.UpdateSessionResponse]
-    """Changes the fields of a session that `update_mask` names and returns it. Atomic; never brings back a session that
+    """Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
     was deleted or has expired.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
     """
     DeleteSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]
-    """Deletes a session and returns it as it was, expired or not.
+    """Deletes a session and returns it as it was, even if it has expired.
 
-    SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
-    use such a session any more.
-    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches`, this error too is returned only when no
+    client can use such a session any more.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    deletion itself is done.
     """
     AccessSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.AccessSessionRequest, _session_service_pb2.AccessSessionResponse]
-    """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
-    UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
-    so that no clock that is set back ever lets it in again.
+    """Returns a session and its user, and extends the session if that is due. Auth.js does the same with GetSessionAndUser and
+    UpdateSession for every request that has a session. An expired session is never returned. It is deleted, as Auth.js
+    does, so that a clock that is set back never makes it valid again.
 
-    The extension is one statement, on condition that the session is still there, belongs to the same user and is still
-    due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
-    deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
-    are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+    The extension is one statement. Its condition is that the session still exists, belongs to the same user and is still
+    due. So of any number of concurrent calls, on any number of replicas, one extends the session. A session that was
+    deleted or has expired is not restored. The expiry never becomes earlier, even if the callers give different ages. If no
+    extension is due, nothing is written, and the call costs as much as GetSessionAndUser.
 
-    It may be repeated as it is: repeated, it returns the session that the first call has extended.
+    The call may be repeated without an idempotency key: a repeated call returns the session that the first call has
+    extended.
 
-    It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
-    for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
-    and read by it who that is. The audit log has a line for it when it has extended a session.
+    The call requires `sessions:write`, because the caller decides how long a session lasts, as the caller of UpdateSession
+    does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
+    a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
     """
     ListSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]
-    """Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
-    byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
-    cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
-    nothing of anybody else's.
+    """Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
+    reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
+    the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
+    are skipped for it, and on no other user's sessions.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
     GetSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]
-    """Returns the session with an id, expired or not. Without its token.
+    """Returns the session with an id, even if it has expired. It has no token.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
     """
     RevokeSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionRequest, _session_service_pb2.RevokeSessionResponse]
-    """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
-    session of that user is deleted.
+    """Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
+    only a session of that user is deleted.
 
-    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    deletion itself is done.
     """
     RevokeUserSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]
-    """Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
-    transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
-    created at the same time may stay.
+    """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
+    several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+    unknown user. A session that is created concurrently may remain.
 
-    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    deletion itself is done.
     """
     RevokeSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionsRequest, _session_service_pb2.RevokeSessionsResponse]
-    """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
-    of the request, and a call that fails has done some of them. Made again, it does the rest.
+    """Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
+    order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
 
-    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    deletion itself is done.
     """
 
 @_typing.type_check_only
 class SessionServiceAsyncStub(SessionServiceStub):
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+    """Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
-    AccessSession takes none, because it may be repeated without one.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
+    AccessSession accepts none, because it may be repeated without one.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.CreateSessionRequest, _session_service_pb2.CreateSessionResponse]  # type: ignore[assignment]
-    """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-    same token it fails.
+    """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the
+    same token fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
     """
     GetSessionAndUser: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionAndUserRequest, _session_service_pb2.GetSessionAndUserResponse]  # type: ignore[assignment]
-    """Returns a session and its user, read together in one statement. Never an expired session: that one is removed.
+    """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     """
     UpdateSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.UpdateSessionRequest, _session_service_pb2.UpdateSessionResponse]  # type: ignore[assignment]
-    """Changes the fields of a session that `update_mask` names and returns it. Atomic; never brings back a session that
+    """Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
     was deleted or has expired.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
     """
     DeleteSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]  # type: ignore[assignment]
-    """Deletes a session and returns it as it was, expired or not.
+    """Deletes a session and returns it as it was, even if it has expired.
 
-    SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
-    use such a session any more.
-    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches`, this error too is returned only when no
+    client can use such a session any more.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    deletion itself is done.
     """
     AccessSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.AccessSessionRequest, _session_service_pb2.AccessSessionResponse]  # type: ignore[assignment]
-    """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
-    UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
-    so that no clock that is set back ever lets it in again.
+    """Returns a session and its user, and extends the session if that is due. Auth.js does the same with GetSessionAndUser and
+    UpdateSession for every request that has a session. An expired session is never returned. It is deleted, as Auth.js
+    does, so that a clock that is set back never makes it valid again.
 
-    The extension is one statement, on condition that the session is still there, belongs to the same user and is still
-    due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
-    deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
-    are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+    The extension is one statement. Its condition is that the session still exists, belongs to the same user and is still
+    due. So of any number of concurrent calls, on any number of replicas, one extends the session. A session that was
+    deleted or has expired is not restored. The expiry never becomes earlier, even if the callers give different ages. If no
+    extension is due, nothing is written, and the call costs as much as GetSessionAndUser.
 
-    It may be repeated as it is: repeated, it returns the session that the first call has extended.
+    The call may be repeated without an idempotency key: a repeated call returns the session that the first call has
+    extended.
 
-    It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
-    for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
-    and read by it who that is. The audit log has a line for it when it has extended a session.
+    The call requires `sessions:write`, because the caller decides how long a session lasts, as the caller of UpdateSession
+    does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
+    a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
     """
     ListSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
-    """Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
-    byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
-    cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
-    nothing of anybody else's.
+    """Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
+    reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
+    the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
+    are skipped for it, and on no other user's sessions.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
     GetSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]  # type: ignore[assignment]
-    """Returns the session with an id, expired or not. Without its token.
+    """Returns the session with an id, even if it has expired. It has no token.
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
     """
     RevokeSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionRequest, _session_service_pb2.RevokeSessionResponse]  # type: ignore[assignment]
-    """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
-    session of that user is deleted.
+    """Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
+    only a session of that user is deleted.
 
-    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    deletion itself is done.
     """
     RevokeUserSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]  # type: ignore[assignment]
-    """Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
-    transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
-    created at the same time may stay.
+    """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
+    several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+    unknown user. A session that is created concurrently may remain.
 
-    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    deletion itself is done.
     """
     RevokeSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionsRequest, _session_service_pb2.RevokeSessionsResponse]  # type: ignore[assignment]
-    """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
-    of the request, and a call that fails has done some of them. Made again, it does the rest.
+    """Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
+    order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
 
-    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    deletion itself is done.
     """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+    """Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
-    AccessSession takes none, because it may be repeated without one.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
+    AccessSession accepts none, because it may be repeated without one.
     """
 
     @_abc_1.abstractmethod
@@ -215,8 +225,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.CreateSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.CreateSessionResponse, _abc.Awaitable[_session_service_pb2.CreateSessionResponse]]:
-        """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-        same token it fails.
+        """Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the
+        same token fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
@@ -228,7 +238,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.GetSessionAndUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.GetSessionAndUserResponse, _abc.Awaitable[_session_service_pb2.GetSessionAndUserResponse]]:
-        """Returns a session and its user, read together in one statement. Never an expired session: that one is removed.
+        """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         """
@@ -239,7 +249,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.UpdateSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.UpdateSessionResponse, _abc.Awaitable[_session_service_pb2.UpdateSessionResponse]]:
-        """Changes the fields of a session that `update_mask` names and returns it. Atomic; never brings back a session that
+        """Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
         was deleted or has expired.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
@@ -252,11 +262,12 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.DeleteSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.DeleteSessionResponse, _abc.Awaitable[_session_service_pb2.DeleteSessionResponse]]:
-        """Deletes a session and returns it as it was, expired or not.
+        """Deletes a session and returns it as it was, even if it has expired.
 
-        SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
-        use such a session any more.
-        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches`, this error too is returned only when no
+        client can use such a session any more.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        deletion itself is done.
         """
 
     @_abc_1.abstractmethod
@@ -265,20 +276,21 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.AccessSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.AccessSessionResponse, _abc.Awaitable[_session_service_pb2.AccessSessionResponse]]:
-        """Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
-        UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
-        so that no clock that is set back ever lets it in again.
+        """Returns a session and its user, and extends the session if that is due. Auth.js does the same with GetSessionAndUser and
+        UpdateSession for every request that has a session. An expired session is never returned. It is deleted, as Auth.js
+        does, so that a clock that is set back never makes it valid again.
 
-        The extension is one statement, on condition that the session is still there, belongs to the same user and is still
-        due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
-        deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
-        are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+        The extension is one statement. Its condition is that the session still exists, belongs to the same user and is still
+        due. So of any number of concurrent calls, on any number of replicas, one extends the session. A session that was
+        deleted or has expired is not restored. The expiry never becomes earlier, even if the callers give different ages. If no
+        extension is due, nothing is written, and the call costs as much as GetSessionAndUser.
 
-        It may be repeated as it is: repeated, it returns the session that the first call has extended.
+        The call may be repeated without an idempotency key: a repeated call returns the session that the first call has
+        extended.
 
-        It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
-        for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
-        and read by it who that is. The audit log has a line for it when it has extended a session.
+        The call requires `sessions:write`, because the caller decides how long a session lasts, as the caller of UpdateSession
+        does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
+        a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
@@ -290,10 +302,10 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.ListSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.ListSessionsResponse, _abc.Awaitable[_session_service_pb2.ListSessionsResponse]]:
-        """Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
-        byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
-        cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
-        nothing of anybody else's.
+        """Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
+        reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
+        the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
+        are skipped for it, and on no other user's sessions.
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         """
@@ -304,7 +316,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.GetSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.GetSessionResponse, _abc.Awaitable[_session_service_pb2.GetSessionResponse]]:
-        """Returns the session with an id, expired or not. Without its token.
+        """Returns the session with an id, even if it has expired. It has no token.
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
         """
@@ -315,10 +327,11 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.RevokeSessionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.RevokeSessionResponse, _abc.Awaitable[_session_service_pb2.RevokeSessionResponse]]:
-        """Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
-        session of that user is deleted.
+        """Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
+        only a session of that user is deleted.
 
-        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        deletion itself is done.
         """
 
     @_abc_1.abstractmethod
@@ -327,11 +340,12 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.RevokeUserSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.RevokeUserSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeUserSessionsResponse]]:
-        """Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
-        transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
-        created at the same time may stay.
+        """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
+        several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+        unknown user. A session that is created concurrently may remain.
 
-        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        deletion itself is done.
         """
 
     @_abc_1.abstractmethod
@@ -340,10 +354,11 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.RevokeSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.RevokeSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeSessionsResponse]]:
-        """Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
-        of the request, and a call that fails has done some of them. Made again, it does the rest.
+        """Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
+        order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
 
-        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        deletion itself is done.
         """
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

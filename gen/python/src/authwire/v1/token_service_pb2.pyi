@@ -30,18 +30,18 @@ class EncodeRequest(_message.Message):
     MAX_AGE_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     salt: _builtins.str
-    """What the key is derived from beside the secret: Auth.js takes the name of the session cookie. (Its length is bounded
-    by that of HKDF's info parameter in Web Crypto implementations.)
+    """Input for the derivation of the key, in addition to the secret. Auth.js uses the name of the session cookie. (Its length
+    is limited by that of HKDF's info parameter in Web Crypto implementations.)
     """
     max_age: _builtins.float
-    """How long the token lives, in seconds. Default 2,592,000 (30 days)."""
+    """Lifetime of the token, in seconds. Default: 2,592,000 (30 days)."""
     @_builtins.property
     def payload(self) -> _struct_pb2.Struct:
         """The claims, nested at most 32 levels deep."""
 
     @_builtins.property
     def secrets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Secrets to use in place of the service's, the newest first: that one encrypts."""
+        """Secrets to use instead of the service's, the newest first. The newest encrypts."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ Global___EncodeRequest: _TypeAlias = EncodeRequest  # noqa: Y015
 
 @_typing.final
 class EncodeResponse(_message.Message):
-    """Answer of TokenService.Encode."""
+    """Response of TokenService.Encode."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -98,7 +98,7 @@ class DecodeRequest(_message.Message):
     """See EncodeRequest.salt."""
     @_builtins.property
     def secrets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Secrets to use in place of the service's, each tried in turn where the token does not say which."""
+        """Secrets to use instead of the service's. They are tried in turn if the token does not say which one it needs."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ Global___DecodeRequest: _TypeAlias = DecodeRequest  # noqa: Y015
 
 @_typing.final
 class DecodeResponse(_message.Message):
-    """Answer of TokenService.Decode."""
+    """Response of TokenService.Decode."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -141,7 +141,7 @@ Global___DecodeResponse: _TypeAlias = DecodeResponse  # noqa: Y015
 
 @_typing.final
 class Header(_message.Message):
-    """A header of an HTTP request, as it is."""
+    """A header of an HTTP request, unchanged."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -178,7 +178,7 @@ class GetTokenRequest(_message.Message):
     SECRETS_FIELD_NUMBER: _builtins.int
     RAW_FIELD_NUMBER: _builtins.int
     cookie_name: _builtins.str
-    """Name of the session cookie. Default `authjs.session-token`, with `__Secure-` in front when `secure_cookie` holds."""
+    """Name of the session cookie. Default: `authjs.session-token`, with the prefix `__Secure-` if `secure_cookie` is true."""
     secure_cookie: _builtins.bool
     """Whether the cookie's default name has the secure prefix. Default: whether the service's SERVICE_AUTH_URL (else
     AUTH_URL) is set and does not start with `http://`.
@@ -186,10 +186,10 @@ class GetTokenRequest(_message.Message):
     salt: _builtins.str
     """See EncodeRequest.salt. Default: the name of the cookie."""
     raw: _builtins.bool
-    """Return the token itself, unread, in place of its claims."""
+    """Whether the token itself is returned, without being decrypted, instead of its claims."""
     @_builtins.property
     def headers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Header]:
-        """The headers of the request; only `Cookie` and `Authorization` are looked at. A header may come several times."""
+        """The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times."""
 
     @_builtins.property
     def secrets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -226,7 +226,7 @@ Global___GetTokenRequest: _TypeAlias = GetTokenRequest  # noqa: Y015
 
 @_typing.final
 class GetTokenResponse(_message.Message):
-    """Answer of TokenService.GetToken."""
+    """Response of TokenService.GetToken."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class TokenServiceStub:
-    """Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
-    the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     def __init__(self, channel):
@@ -54,12 +54,12 @@ class TokenServiceStub:
 
 
 class TokenServiceServicer:
-    """Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
-    the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     def Encode(self, request, context):
-        """Issues a token. Sets `iat`, `exp` and `jti`, whatever the payload has there. Stores nothing.
+        """Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 
         MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
         """
@@ -82,9 +82,9 @@ class TokenServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetToken(self, request, context):
-        """Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-        header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
-        one: it is not an error that nobody is signed in.
+        """Finds and reads the token of an HTTP request: in the session cookie, which may be split into chunks, otherwise in the
+        header `Authorization: Bearer`. If the request has no token, or a token that Decode rejects, the response has no token
+        either: it is not an error that no user is signed in.
 
         MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
         """
@@ -119,8 +119,8 @@ def add_TokenServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TokenService:
-    """Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
-    the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     @staticmethod

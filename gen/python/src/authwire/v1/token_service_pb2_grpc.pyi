@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TokenServiceStub:
-    """Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
-    the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     @_typing.overload
@@ -36,7 +36,7 @@ class TokenServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TokenServiceAsyncStub: ...
     Encode: _grpc.UnaryUnaryMultiCallable[_token_service_pb2.EncodeRequest, _token_service_pb2.EncodeResponse]
-    """Issues a token. Sets `iat`, `exp` and `jti`, whatever the payload has there. Stores nothing.
+    """Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
     """
@@ -51,22 +51,22 @@ class TokenServiceStub:
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
     """
     GetToken: _grpc.UnaryUnaryMultiCallable[_token_service_pb2.GetTokenRequest, _token_service_pb2.GetTokenResponse]
-    """Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-    header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
-    one: it is not an error that nobody is signed in.
+    """Finds and reads the token of an HTTP request: in the session cookie, which may be split into chunks, otherwise in the
+    header `Authorization: Bearer`. If the request has no token, or a token that Decode rejects, the response has no token
+    either: it is not an error that no user is signed in.
 
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
     """
 
 @_typing.type_check_only
 class TokenServiceAsyncStub(TokenServiceStub):
-    """Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
-    the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Encode: _aio.UnaryUnaryMultiCallable[_token_service_pb2.EncodeRequest, _token_service_pb2.EncodeResponse]  # type: ignore[assignment]
-    """Issues a token. Sets `iat`, `exp` and `jti`, whatever the payload has there. Stores nothing.
+    """Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
     """
@@ -81,16 +81,16 @@ class TokenServiceAsyncStub(TokenServiceStub):
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
     """
     GetToken: _aio.UnaryUnaryMultiCallable[_token_service_pb2.GetTokenRequest, _token_service_pb2.GetTokenResponse]  # type: ignore[assignment]
-    """Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-    header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
-    one: it is not an error that nobody is signed in.
+    """Finds and reads the token of an HTTP request: in the session cookie, which may be split into chunks, otherwise in the
+    header `Authorization: Bearer`. If the request has no token, or a token that Decode rejects, the response has no token
+    either: it is not an error that no user is signed in.
 
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
     """
 
 class TokenServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
-    the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     @_abc_1.abstractmethod
@@ -99,7 +99,7 @@ class TokenServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _token_service_pb2.EncodeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_token_service_pb2.EncodeResponse, _abc.Awaitable[_token_service_pb2.EncodeResponse]]:
-        """Issues a token. Sets `iat`, `exp` and `jti`, whatever the payload has there. Stores nothing.
+        """Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 
         MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
         """
@@ -126,9 +126,9 @@ class TokenServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _token_service_pb2.GetTokenRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_token_service_pb2.GetTokenResponse, _abc.Awaitable[_token_service_pb2.GetTokenResponse]]:
-        """Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-        header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
-        one: it is not an error that nobody is signed in.
+        """Finds and reads the token of an HTTP request: in the session cookie, which may be split into chunks, otherwise in the
+        header `Authorization: Bearer`. If the request has no token, or a token that Decode rejects, the response has no token
+        either: it is not an error that no user is signed in.
 
         MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
         """

@@ -35,8 +35,8 @@ class User(_message.Message):
     id: _builtins.str
     """Unique identifier of the user, compared byte for byte."""
     email: _builtins.str
-    """The e-mail address as it was given. Absent where the provider hides it. Two addresses are the same when they are
-    equal after trimming ASCII white space and lower-casing ASCII letters, and in no other case.
+    """The e-mail address as it was given. Absent if the provider hides it. Two addresses are the same only if they are equal
+    after trimming ASCII white space and lower-casing ASCII letters.
     """
     name: _builtins.str
     """Display name."""
@@ -44,24 +44,24 @@ class User(_message.Message):
     """URL of a picture, or a data URL."""
     @_builtins.property
     def email_verified(self) -> _timestamp_pb2.Timestamp:
-        """When the user first signed in by e-mail link, to the millisecond. Absent until then."""
+        """When the user first signed in by an e-mail link, to the millisecond. Absent until then."""
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """Properties beyond the named ones, returned as they were given. A named property that is null rather than absent
-        (`name`, `image` and `email` may be either) stands here under its contract name with the value null.
+        """Properties other than the named ones, returned as they were given. A named property that is null rather than absent
+        (`name`, `image` and `email` may be either) is stored here under its contract name with the value null.
         """
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the user was created, to the millisecond. Only ListUsers answers it; elsewhere it is absent. Of a user who was
-        there before the service kept it: when the service was brought up to date.
+        """When the user was created, to the millisecond. Only ListUsers returns it; elsewhere it is absent. For a user that was
+        created before the service recorded this time: when the service was upgraded.
         """
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When a call last wrote the user, to the millisecond; also where it changed nothing. Only ListUsers answers it. Of a user
-        that nobody has written since the service keeps it: when the service was brought up to date.
+        """When a call last wrote the user, to the millisecond, even if the call changed nothing. Only ListUsers returns it. For a
+        user that was not written since the service records this time: when the service was upgraded.
         """
 
     def __init__(

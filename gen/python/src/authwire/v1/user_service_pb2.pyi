@@ -38,16 +38,17 @@ class CreateUserRequest(_message.Message):
     id: _builtins.str
     """Identifier to keep. Absent: the service makes a UUID."""
     email: _builtins.str
-    """See User.email. An address that is blank after trimming belongs to nobody and never conflicts."""
+    """See User.email. An address that is blank after trimming belongs to no user and never conflicts."""
     name: _builtins.str
     """See User.name."""
     image: _builtins.str
     """See User.image."""
     provisional: _builtins.bool
-    """Whether a sign-up begins with this user, which may break off: the adapter of Auth.js says so. Unless the address is
-    verified, the user then does not hold it for the time of the service's option --provisional-sign-up: GetUserByEmail
-    does not find the user, and the next user who is created with the address replaces it, with another id. That ends as
-    soon as the user gets an account, a session or an authenticator or is updated. Without that option it means nothing.
+    """Whether the user is created by a sign-up that may be abandoned. The adapter of Auth.js sets it. Unless the address is
+    verified, the user then does not own it for the time of the service's option --provisional-sign-up: GetUserByEmail does
+    not find the user, and the next user who is created with the address replaces it, with another id. The user stops being
+    provisional when it gets an account, a session or an authenticator, or is updated. Without that option the field has no
+    effect.
     """
     @_builtins.property
     def email_verified(self) -> _timestamp_pb2.Timestamp:
@@ -97,7 +98,7 @@ Global___CreateUserRequest: _TypeAlias = CreateUserRequest  # noqa: Y015
 
 @_typing.final
 class CreateUserResponse(_message.Message):
-    """Answer of UserService.CreateUser."""
+    """Response of UserService.CreateUser."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -143,7 +144,7 @@ Global___GetUserRequest: _TypeAlias = GetUserRequest  # noqa: Y015
 
 @_typing.final
 class GetUserResponse(_message.Message):
-    """Answer of UserService.GetUser."""
+    """Response of UserService.GetUser."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -189,7 +190,7 @@ Global___GetUserByEmailRequest: _TypeAlias = GetUserByEmailRequest  # noqa: Y015
 
 @_typing.final
 class GetUserByEmailResponse(_message.Message):
-    """Answer of UserService.GetUserByEmail."""
+    """Response of UserService.GetUserByEmail."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -239,7 +240,7 @@ Global___GetUserByAccountRequest: _TypeAlias = GetUserByAccountRequest  # noqa: 
 
 @_typing.final
 class GetUserByAccountResponse(_message.Message):
-    """Answer of UserService.GetUserByAccount."""
+    """Response of UserService.GetUserByAccount."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -284,8 +285,8 @@ class UpdateUserRequest(_message.Message):
     image: _builtins.str
     """New picture."""
     revoke_sessions_on_email_change: _builtins.bool
-    """Whether the user is signed out everywhere if the e-mail address becomes another one, or none. One that only differs in
-    what is not compared (see User.email) is the same.
+    """Whether all sessions of the user are deleted if the e-mail address changes or is removed. Addresses that are equal by
+    the comparison of User.email count as the same.
     """
     @_builtins.property
     def email_verified(self) -> _timestamp_pb2.Timestamp:
@@ -293,11 +294,13 @@ class UpdateUserRequest(_message.Message):
 
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
-        """Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep."""
+        """Properties to set in addition to those of the user, key by key. All together are at most 65,536 bytes as JSON, nested at
+        most 32 levels deep.
+        """
 
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """What to change: any of `email`, `email_verified`, `name`, `image`, `extra`. Everything else is left alone."""
+        """The fields to change: any of `email`, `email_verified`, `name`, `image`, `extra`. All other fields keep their values."""
 
     def __init__(
         self,
@@ -336,17 +339,17 @@ Global___UpdateUserRequest: _TypeAlias = UpdateUserRequest  # noqa: Y015
 
 @_typing.final
 class UpdateUserResponse(_message.Message):
-    """Answer of UserService.UpdateUser."""
+    """Response of UserService.UpdateUser."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     USER_FIELD_NUMBER: _builtins.int
     REVOKED_SESSIONS_FIELD_NUMBER: _builtins.int
     revoked_sessions: _builtins.int
-    """How many sessions were deleted because the e-mail address has changed."""
+    """The number of sessions that were deleted because the e-mail address has changed."""
     @_builtins.property
     def user(self) -> _user_pb2.User:
-        """The user as it is now."""
+        """The user after the call."""
 
     def __init__(
         self,
@@ -386,14 +389,14 @@ Global___DeleteUserRequest: _TypeAlias = DeleteUserRequest  # noqa: Y015
 
 @_typing.final
 class DeleteUserResponse(_message.Message):
-    """Answer of UserService.DeleteUser."""
+    """Response of UserService.DeleteUser."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     USER_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def user(self) -> _user_pb2.User:
-        """The user as it was."""
+        """The user before it was deleted."""
 
     def __init__(
         self,
@@ -410,7 +413,7 @@ Global___DeleteUserResponse: _TypeAlias = DeleteUserResponse  # noqa: Y015
 
 @_typing.final
 class ListUsersRequest(_message.Message):
-    """Request of UserService.ListUsers. A user must be let through by each of the filters that are given."""
+    """Request of UserService.ListUsers. A user must match all filters that are given."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -420,14 +423,14 @@ class ListUsersRequest(_message.Message):
     CREATED_SINCE_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """The most users that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before its
-    users take more than 512 KiB.
+    """The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
+    its users take more than 512 KiB.
     """
     page_token: _builtins.str
-    """Where the page begins: `next_page_token` of the page before it, with the same filters. Empty: the first page."""
+    """Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page."""
     email: _builtins.str
-    """Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
-    belongs to nobody.
+    """Only the user with this address. User.email says when two addresses are the same. An address that is blank after
+    trimming belongs to no user.
     """
     @_builtins.property
     def created_since(self) -> _timestamp_pb2.Timestamp:
@@ -467,15 +470,15 @@ Global___ListUsersRequest: _TypeAlias = ListUsersRequest  # noqa: Y015
 
 @_typing.final
 class ListUsersResponse(_message.Message):
-    """Answer of UserService.ListUsers."""
+    """Response of UserService.ListUsers."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     USERS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Asks for the next page. Empty: there is none. Whoever asks must not look into it; it says nothing to anybody but the
-    service, and ends with the key that the service encrypts with.
+    """Token of the next page. Empty: this is the last page. Clients must not interpret it: its content is meant for the
+    service alone, and it becomes invalid with the service's encryption key.
     """
     @_builtins.property
     def users(self) -> _containers.RepeatedCompositeFieldContainer[_user_pb2.User]:
@@ -497,7 +500,7 @@ Global___ListUsersResponse: _TypeAlias = ListUsersResponse  # noqa: Y015
 
 @_typing.final
 class CountUsersRequest(_message.Message):
-    """Request of UserService.CountUsers. A user must be let through by each of the filters that are given."""
+    """Request of UserService.CountUsers. A user must match all filters that are given."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -505,8 +508,8 @@ class CountUsersRequest(_message.Message):
     CREATED_SINCE_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     email: _builtins.str
-    """Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
-    belongs to nobody.
+    """Only the user with this address. User.email says when two addresses are the same. An address that is blank after
+    trimming belongs to no user.
     """
     @_builtins.property
     def created_since(self) -> _timestamp_pb2.Timestamp:
@@ -544,13 +547,13 @@ Global___CountUsersRequest: _TypeAlias = CountUsersRequest  # noqa: Y015
 
 @_typing.final
 class CountUsersResponse(_message.Message):
-    """Answer of UserService.CountUsers."""
+    """Response of UserService.CountUsers."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     COUNT_FIELD_NUMBER: _builtins.int
     count: _builtins.int
-    """How many users there are."""
+    """The number of users."""
     def __init__(
         self,
         *,

@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class UserServiceStub:
-    """Users: create, read, update and delete the people who can sign in.
+    """Users: creates, reads, updates and deletes the people who can sign in.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def __init__(self, channel):
@@ -80,16 +80,16 @@ class UserServiceStub:
 
 
 class UserServiceServicer:
-    """Users: create, read, update and delete the people who can sign in.
+    """Users: creates, reads, updates and deletes the people who can sign in.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def CreateUser(self, request, context):
-        """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
-        address it fails.
+        """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same id or
+        e-mail address fails.
 
-        A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+        If the service has provisional users enabled, a provisional user with the same address is deleted and replaced. See
         CreateUserRequest.provisional.
 
         USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
@@ -109,8 +109,8 @@ class UserServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetUserByEmail(self, request, context):
-        """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
-        ASCII letters; nothing else is folded.
+        """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing ASCII
+        letters. No other characters are folded.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
         """
@@ -121,15 +121,15 @@ class UserServiceServicer:
     def GetUserByAccount(self, request, context):
         """Returns the user to whom an account of a provider is linked.
 
-        USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+        USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateUser(self, request, context):
-        """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
-        with the sessions that `revoke_sessions_on_email_change` revokes.
+        """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
+        including the deletion of sessions by `revoke_sessions_on_email_change`.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -150,9 +150,10 @@ class UserServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListUsers(self, request, context):
-        """Returns users page by page, in the order of their creation; those of the same millisecond in the byte order of their
-        ids. The pages are read one after the other, not at one moment: a user who is there throughout is on exactly one of
-        them, and one who is created meanwhile comes last. A page costs as much as the users on it, wherever it begins.
+        """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
+        of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
+        one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
+        it begins.
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         """
@@ -161,9 +162,9 @@ class UserServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CountUsers(self, request, context):
-        """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-        and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
-        Those of a tenant are counted one call after the other.
+        """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
+        more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
+        calls of one tenant are executed one at a time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -221,9 +222,9 @@ def add_UserServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class UserService:
-    """Users: create, read, update and delete the people who can sign in.
+    """Users: creates, reads, updates and deletes the people who can sign in.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @staticmethod

@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class UserServiceStub:
-    """Users: create, read, update and delete the people who can sign in.
+    """Users: creates, reads, updates and deletes the people who can sign in.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @_typing.overload
@@ -37,10 +37,10 @@ class UserServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> UserServiceAsyncStub: ...
     CreateUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CreateUserRequest, _user_service_pb2.CreateUserResponse]
-    """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
-    address it fails.
+    """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same id or
+    e-mail address fails.
 
-    A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+    If the service has provisional users enabled, a provisional user with the same address is deleted and replaced. See
     CreateUserRequest.provisional.
 
     USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
@@ -52,19 +52,19 @@ class UserServiceStub:
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
     GetUserByEmail: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.GetUserByEmailRequest, _user_service_pb2.GetUserByEmailResponse]
-    """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
-    ASCII letters; nothing else is folded.
+    """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing ASCII
+    letters. No other characters are folded.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
     """
     GetUserByAccount: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.GetUserByAccountRequest, _user_service_pb2.GetUserByAccountResponse]
     """Returns the user to whom an account of a provider is linked.
 
-    USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+    USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
     """
     UpdateUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.UpdateUserRequest, _user_service_pb2.UpdateUserResponse]
-    """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
-    with the sessions that `revoke_sessions_on_email_change` revokes.
+    """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
+    including the deletion of sessions by `revoke_sessions_on_email_change`.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -77,31 +77,32 @@ class UserServiceStub:
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
     ListUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.ListUsersRequest, _user_service_pb2.ListUsersResponse]
-    """Returns users page by page, in the order of their creation; those of the same millisecond in the byte order of their
-    ids. The pages are read one after the other, not at one moment: a user who is there throughout is on exactly one of
-    them, and one who is created meanwhile comes last. A page costs as much as the users on it, wherever it begins.
+    """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
+    of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
+    one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
+    it begins.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
     CountUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]
-    """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-    and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
-    Those of a tenant are counted one call after the other.
+    """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
+    more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
+    calls of one tenant are executed one at a time.
     """
 
 @_typing.type_check_only
 class UserServiceAsyncStub(UserServiceStub):
-    """Users: create, read, update and delete the people who can sign in.
+    """Users: creates, reads, updates and deletes the people who can sign in.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CreateUserRequest, _user_service_pb2.CreateUserResponse]  # type: ignore[assignment]
-    """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
-    address it fails.
+    """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same id or
+    e-mail address fails.
 
-    A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+    If the service has provisional users enabled, a provisional user with the same address is deleted and replaced. See
     CreateUserRequest.provisional.
 
     USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
@@ -113,19 +114,19 @@ class UserServiceAsyncStub(UserServiceStub):
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
     GetUserByEmail: _aio.UnaryUnaryMultiCallable[_user_service_pb2.GetUserByEmailRequest, _user_service_pb2.GetUserByEmailResponse]  # type: ignore[assignment]
-    """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
-    ASCII letters; nothing else is folded.
+    """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing ASCII
+    letters. No other characters are folded.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
     """
     GetUserByAccount: _aio.UnaryUnaryMultiCallable[_user_service_pb2.GetUserByAccountRequest, _user_service_pb2.GetUserByAccountResponse]  # type: ignore[assignment]
     """Returns the user to whom an account of a provider is linked.
 
-    USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+    USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
     """
     UpdateUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.UpdateUserRequest, _user_service_pb2.UpdateUserResponse]  # type: ignore[assignment]
-    """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
-    with the sessions that `revoke_sessions_on_email_change` revokes.
+    """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
+    including the deletion of sessions by `revoke_sessions_on_email_change`.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -138,22 +139,23 @@ class UserServiceAsyncStub(UserServiceStub):
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
     ListUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.ListUsersRequest, _user_service_pb2.ListUsersResponse]  # type: ignore[assignment]
-    """Returns users page by page, in the order of their creation; those of the same millisecond in the byte order of their
-    ids. The pages are read one after the other, not at one moment: a user who is there throughout is on exactly one of
-    them, and one who is created meanwhile comes last. A page costs as much as the users on it, wherever it begins.
+    """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
+    of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
+    one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
+    it begins.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
     CountUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]  # type: ignore[assignment]
-    """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-    and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
-    Those of a tenant are counted one call after the other.
+    """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
+    more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
+    calls of one tenant are executed one at a time.
     """
 
 class UserServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Users: create, read, update and delete the people who can sign in.
+    """Users: creates, reads, updates and deletes the people who can sign in.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @_abc_1.abstractmethod
@@ -162,10 +164,10 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.CreateUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.CreateUserResponse, _abc.Awaitable[_user_service_pb2.CreateUserResponse]]:
-        """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
-        address it fails.
+        """Creates a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same id or
+        e-mail address fails.
 
-        A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+        If the service has provisional users enabled, a provisional user with the same address is deleted and replaced. See
         CreateUserRequest.provisional.
 
         USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
@@ -189,8 +191,8 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.GetUserByEmailRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.GetUserByEmailResponse, _abc.Awaitable[_user_service_pb2.GetUserByEmailResponse]]:
-        """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
-        ASCII letters; nothing else is folded.
+        """Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing ASCII
+        letters. No other characters are folded.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
         """
@@ -203,7 +205,7 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_user_service_pb2.GetUserByAccountResponse, _abc.Awaitable[_user_service_pb2.GetUserByAccountResponse]]:
         """Returns the user to whom an account of a provider is linked.
 
-        USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+        USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
         """
 
     @_abc_1.abstractmethod
@@ -212,8 +214,8 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.UpdateUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.UpdateUserResponse, _abc.Awaitable[_user_service_pb2.UpdateUserResponse]]:
-        """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
-        with the sessions that `revoke_sessions_on_email_change` revokes.
+        """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
+        including the deletion of sessions by `revoke_sessions_on_email_change`.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -238,9 +240,10 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.ListUsersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.ListUsersResponse, _abc.Awaitable[_user_service_pb2.ListUsersResponse]]:
-        """Returns users page by page, in the order of their creation; those of the same millisecond in the byte order of their
-        ids. The pages are read one after the other, not at one moment: a user who is there throughout is on exactly one of
-        them, and one who is created meanwhile comes last. A page costs as much as the users on it, wherever it begins.
+        """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
+        of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
+        one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
+        it begins.
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         """
@@ -251,9 +254,9 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.CountUsersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.CountUsersResponse, _abc.Awaitable[_user_service_pb2.CountUsersResponse]]:
-        """Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-        and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
-        Those of a tenant are counted one call after the other.
+        """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
+        more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
+        calls of one tenant are executed one at a time.
         """
 
 def add_UserServiceServicer_to_server(servicer: UserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -19,7 +19,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class VerificationToken(_message.Message):
-    """A token that was mailed to somebody to sign in with, usable once (VerificationToken)."""
+    """A single-use token for signing in that was sent by e-mail (VerificationToken)."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -29,7 +29,7 @@ class VerificationToken(_message.Message):
     identifier: _builtins.str
     """The e-mail address that the token was sent to."""
     token: _builtins.str
-    """The token as Auth.js gives it: already hashed."""
+    """The token as Auth.js passes it: already hashed."""
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
         """When the token expires, to the millisecond."""

@@ -52,7 +52,7 @@ Global___CreateVerificationTokenRequest: _TypeAlias = CreateVerificationTokenReq
 
 @_typing.final
 class CreateVerificationTokenResponse(_message.Message):
-    """Answer of VerificationTokenService.CreateVerificationToken."""
+    """Response of VerificationTokenService.CreateVerificationToken."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -102,14 +102,14 @@ Global___UseVerificationTokenRequest: _TypeAlias = UseVerificationTokenRequest  
 
 @_typing.final
 class UseVerificationTokenResponse(_message.Message):
-    """Answer of VerificationTokenService.UseVerificationToken."""
+    """Response of VerificationTokenService.UseVerificationToken."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     VERIFICATION_TOKEN_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def verification_token(self) -> _verification_token_pb2.VerificationToken:
-        """The token, which is gone now."""
+        """The token, which is now deleted."""
 
     def __init__(
         self,

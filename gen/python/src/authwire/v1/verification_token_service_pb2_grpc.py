@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class VerificationTokenServiceStub:
-    """Verification tokens: what e-mail links carry.
+    """Verification tokens: the tokens of e-mail links.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def __init__(self, channel):
@@ -50,14 +50,14 @@ class VerificationTokenServiceStub:
 
 
 class VerificationTokenServiceServicer:
-    """Verification tokens: what e-mail links carry.
+    """Verification tokens: the tokens of e-mail links.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def CreateVerificationToken(self, request, context):
-        """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
-        and token it fails.
+        """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same identifier
+        and token fails.
 
         VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
         """
@@ -66,9 +66,9 @@ class VerificationTokenServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UseVerificationToken(self, request, context):
-        """Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-        token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
-        idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
+        """Returns the matching token and deletes it. Atomic: of any number of concurrent calls, exactly one gets the token. An
+        expired token is returned (and deleted) as well, so the caller must check `expires`. Not idempotent without an
+        idempotency key. With one, a caller that lost the response can repeat the call, and so does not lose the token.
 
         VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
         """
@@ -98,9 +98,9 @@ def add_VerificationTokenServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class VerificationTokenService:
-    """Verification tokens: what e-mail links carry.
+    """Verification tokens: the tokens of e-mail links.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @staticmethod

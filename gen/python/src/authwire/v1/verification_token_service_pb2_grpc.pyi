@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class VerificationTokenServiceStub:
-    """Verification tokens: what e-mail links carry.
+    """Verification tokens: the tokens of e-mail links.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @_typing.overload
@@ -37,45 +37,45 @@ class VerificationTokenServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> VerificationTokenServiceAsyncStub: ...
     CreateVerificationToken: _grpc.UnaryUnaryMultiCallable[_verification_token_service_pb2.CreateVerificationTokenRequest, _verification_token_service_pb2.CreateVerificationTokenResponse]
-    """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
-    and token it fails.
+    """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same identifier
+    and token fails.
 
     VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
     """
     UseVerificationToken: _grpc.UnaryUnaryMultiCallable[_verification_token_service_pb2.UseVerificationTokenRequest, _verification_token_service_pb2.UseVerificationTokenResponse]
-    """Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-    token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
-    idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
+    """Returns the matching token and deletes it. Atomic: of any number of concurrent calls, exactly one gets the token. An
+    expired token is returned (and deleted) as well, so the caller must check `expires`. Not idempotent without an
+    idempotency key. With one, a caller that lost the response can repeat the call, and so does not lose the token.
 
     VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
     """
 
 @_typing.type_check_only
 class VerificationTokenServiceAsyncStub(VerificationTokenServiceStub):
-    """Verification tokens: what e-mail links carry.
+    """Verification tokens: the tokens of e-mail links.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateVerificationToken: _aio.UnaryUnaryMultiCallable[_verification_token_service_pb2.CreateVerificationTokenRequest, _verification_token_service_pb2.CreateVerificationTokenResponse]  # type: ignore[assignment]
-    """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
-    and token it fails.
+    """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same identifier
+    and token fails.
 
     VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
     """
     UseVerificationToken: _aio.UnaryUnaryMultiCallable[_verification_token_service_pb2.UseVerificationTokenRequest, _verification_token_service_pb2.UseVerificationTokenResponse]  # type: ignore[assignment]
-    """Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-    token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
-    idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
+    """Returns the matching token and deletes it. Atomic: of any number of concurrent calls, exactly one gets the token. An
+    expired token is returned (and deleted) as well, so the caller must check `expires`. Not idempotent without an
+    idempotency key. With one, a caller that lost the response can repeat the call, and so does not lose the token.
 
     VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
     """
 
 class VerificationTokenServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Verification tokens: what e-mail links carry.
+    """Verification tokens: the tokens of e-mail links.
 
-    The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+    The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
     """
 
     @_abc_1.abstractmethod
@@ -84,8 +84,8 @@ class VerificationTokenServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _verification_token_service_pb2.CreateVerificationTokenRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_verification_token_service_pb2.CreateVerificationTokenResponse, _abc.Awaitable[_verification_token_service_pb2.CreateVerificationTokenResponse]]:
-        """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
-        and token it fails.
+        """Stores a token and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same identifier
+        and token fails.
 
         VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
         """
@@ -96,9 +96,9 @@ class VerificationTokenServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _verification_token_service_pb2.UseVerificationTokenRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_verification_token_service_pb2.UseVerificationTokenResponse, _abc.Awaitable[_verification_token_service_pb2.UseVerificationTokenResponse]]:
-        """Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-        token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
-        idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
+        """Returns the matching token and deletes it. Atomic: of any number of concurrent calls, exactly one gets the token. An
+        expired token is returned (and deleted) as well, so the caller must check `expires`. Not idempotent without an
+        idempotency key. With one, a caller that lost the response can repeat the call, and so does not lose the token.
 
         VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
         """

@@ -47,8 +47,8 @@ export const PipelineAnswerSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_pipeline_service, 4);
 
 /**
- * The pipeline: unary calls without the cost of an HTTP/2 stream each. A transport and nothing more: its calls reach the
- * same methods through the same checks as calls of their own, and end with the same messages and errors.
+ * The pipeline: carries unary calls without the cost of one HTTP/2 stream per call. It is only a transport: its calls reach
+ * the same methods through the same checks as separate calls, and end with the same messages and errors.
  *
  * @generated from service authwire.v1.PipelineService
  */

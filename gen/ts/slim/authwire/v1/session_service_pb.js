@@ -162,10 +162,10 @@ export const RevokeSessionsResponseSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_session_service, 20);
 
 /**
- * Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+ * Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
- * AccessSession takes none, because it may be repeated without one.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
+ * AccessSession accepts none, because it may be repeated without one.
  *
  * @generated from service authwire.v1.SessionService
  */

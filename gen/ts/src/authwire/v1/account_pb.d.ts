@@ -12,7 +12,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_authwire_v1_account: GenFile;
 
 /**
- * A connection between a user and a provider (AdapterAccount), with what the provider's token endpoint answered.
+ * A link between a user and a provider (AdapterAccount), with the response of the provider's token endpoint.
  *
  * @generated from message authwire.v1.Account
  */
@@ -95,31 +95,31 @@ export declare type Account = Message<"authwire.v1.Account"> & {
   expiresAt?: number | undefined;
 
   /**
-   * Authorization details of RFC 9396, if the token endpoint answered any.
+   * Authorization details of RFC 9396, if the response of the token endpoint had any.
    *
    * @generated from field: optional authwire.v1.AuthorizationDetails authorization_details = 12;
    */
   authorizationDetails?: AuthorizationDetails | undefined;
 
   /**
-   * Properties beyond the named ones (`session_state`, `not-before-policy`, …), returned as they were given. A named
-   * property that is null rather than absent stands here under its contract name with the value null.
+   * Properties other than the named ones (`session_state`, `not-before-policy`, …), returned as they were given. A named
+   * property that is null rather than absent is stored here under its contract name with the value null.
    *
    * @generated from field: google.protobuf.Struct extra = 13;
    */
   extra?: JsonObject | undefined;
 
   /**
-   * When the account was linked, to the millisecond. Only ListAccountsByUser answers it; elsewhere it is absent. Of an
-   * account that was there before the service kept it: when the service was brought up to date.
+   * When the account was linked, to the millisecond. Only ListAccountsByUser returns it; elsewhere it is absent. For an
+   * account that was linked before the service recorded this time: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 14;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When a call last wrote the account, to the millisecond; also where it changed nothing. Answered as `create_time`, and of
-   * older accounts that nobody has written since the same moment.
+   * When a call last wrote the account, to the millisecond, even if the call changed nothing. Returned where `create_time`
+   * is. For an older account that was not written since the upgrade: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 15;
    */
@@ -133,7 +133,8 @@ export declare type Account = Message<"authwire.v1.Account"> & {
 export declare const AccountSchema: GenMessage<Account>;
 
 /**
- * The `authorization_details` of a token endpoint response (RFC 9396): a list that may be empty, which is not absent.
+ * The `authorization_details` of a token endpoint response (RFC 9396): a list. An empty list is different from an absent
+ * one.
  *
  * @generated from message authwire.v1.AuthorizationDetails
  */

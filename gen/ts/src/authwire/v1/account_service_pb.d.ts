@@ -117,13 +117,13 @@ export declare type LinkAccountRequest = Message<"authwire.v1.LinkAccountRequest
 export declare const LinkAccountRequestSchema: GenMessage<LinkAccountRequest>;
 
 /**
- * Answer of AccountService.LinkAccount.
+ * Response of AccountService.LinkAccount.
  *
  * @generated from message authwire.v1.LinkAccountResponse
  */
 export declare type LinkAccountResponse = Message<"authwire.v1.LinkAccountResponse"> & {
   /**
-   * The account as it is now.
+   * The account after the call.
    *
    * @generated from field: authwire.v1.Account account = 1;
    */
@@ -157,7 +157,8 @@ export declare type UnlinkAccountRequest = Message<"authwire.v1.UnlinkAccountReq
   providerAccountId: string;
 
   /**
-   * Whether the user is signed out everywhere: who has the account at the provider may be signed in by it.
+   * Whether all sessions of the user are deleted, because a person who controls the account at the provider may be signed in
+   * with it.
    *
    * @generated from field: bool revoke_sessions = 3;
    */
@@ -171,20 +172,20 @@ export declare type UnlinkAccountRequest = Message<"authwire.v1.UnlinkAccountReq
 export declare const UnlinkAccountRequestSchema: GenMessage<UnlinkAccountRequest>;
 
 /**
- * Answer of AccountService.UnlinkAccount.
+ * Response of AccountService.UnlinkAccount.
  *
  * @generated from message authwire.v1.UnlinkAccountResponse
  */
 export declare type UnlinkAccountResponse = Message<"authwire.v1.UnlinkAccountResponse"> & {
   /**
-   * The account as it was.
+   * The account before it was unlinked.
    *
    * @generated from field: authwire.v1.Account account = 1;
    */
   account?: Account | undefined;
 
   /**
-   * How many sessions of the user were deleted.
+   * The number of sessions of the user that were deleted.
    *
    * @generated from field: int64 revoked_sessions = 2;
    */
@@ -225,7 +226,7 @@ export declare type GetAccountRequest = Message<"authwire.v1.GetAccountRequest">
 export declare const GetAccountRequestSchema: GenMessage<GetAccountRequest>;
 
 /**
- * Answer of AccountService.GetAccount.
+ * Response of AccountService.GetAccount.
  *
  * @generated from message authwire.v1.GetAccountResponse
  */
@@ -258,15 +259,15 @@ export declare type ListAccountsByUserRequest = Message<"authwire.v1.ListAccount
   userId: string;
 
   /**
-   * The most accounts that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
-   * its accounts take more than 512 KiB in the database.
+   * The maximum number of accounts of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
+   * before its accounts take more than 512 KiB in the database.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * Where the page begins: `next_page_token` of the page before it, of the same user. Empty: the first page.
+   * Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -274,7 +275,7 @@ export declare type ListAccountsByUserRequest = Message<"authwire.v1.ListAccount
 
   /**
    * Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
-   * Needs the scope `accounts:read` beside that of the method. Default: false, they are absent.
+   * Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
    *
    * @generated from field: bool include_tokens = 4;
    */
@@ -288,7 +289,7 @@ export declare type ListAccountsByUserRequest = Message<"authwire.v1.ListAccount
 export declare const ListAccountsByUserRequestSchema: GenMessage<ListAccountsByUserRequest>;
 
 /**
- * Answer of AccountService.ListAccountsByUser.
+ * Response of AccountService.ListAccountsByUser.
  *
  * @generated from message authwire.v1.ListAccountsByUserResponse
  */
@@ -301,7 +302,7 @@ export declare type ListAccountsByUserResponse = Message<"authwire.v1.ListAccoun
   accounts: Account[];
 
   /**
-   * Asks for the next page, as that of ListUsers. Empty: there is none.
+   * Token of the next page, like that of ListUsers. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -335,16 +336,16 @@ export declare type GetAccessTokenRequest = Message<"authwire.v1.GetAccessTokenR
   provider: string;
 
   /**
-   * Identifier of the account at the provider. Empty: the only one that the user has there.
+   * Identifier of the account at the provider. Empty: the user's only account at this provider.
    *
    * @generated from field: string provider_account_id = 3;
    */
   providerAccountId: string;
 
   /**
-   * How long the token is to be good, from now on, at least: up to an hour. Absent: 60 seconds. A token that has more than half
-   * of its life before it is good enough in any case, where the account has `expires_in`: else one with a short life would be
-   * refreshed at every call.
+   * The minimum time for which the token must stay valid from now on, at most one hour. Absent: 60 seconds. If the account
+   * has `expires_in`, a token with more than half of its lifetime left is always accepted. Otherwise a token with a short
+   * lifetime would be refreshed at every call.
    *
    * @generated from field: google.protobuf.Duration min_validity = 4;
    */
@@ -358,7 +359,7 @@ export declare type GetAccessTokenRequest = Message<"authwire.v1.GetAccessTokenR
 export declare const GetAccessTokenRequestSchema: GenMessage<GetAccessTokenRequest>;
 
 /**
- * Answer of AccountService.GetAccessToken.
+ * Response of AccountService.GetAccessToken.
  *
  * @generated from message authwire.v1.GetAccessTokenResponse
  */
@@ -371,21 +372,22 @@ export declare type GetAccessTokenResponse = Message<"authwire.v1.GetAccessToken
   accessToken: string;
 
   /**
-   * Type of the token, in lower case: `bearer`. Empty: the provider has not said.
+   * Type of the token, in lower case: `bearer`. Empty: the provider did not specify it.
    *
    * @generated from field: string token_type = 2;
    */
   tokenType: string;
 
   /**
-   * Scopes that were granted, separated by spaces. Empty: the provider has not said.
+   * Scopes that were granted, separated by spaces. Empty: the provider did not specify them.
    *
    * @generated from field: string scope = 3;
    */
   scope: string;
 
   /**
-   * When the token expires. Absent: unknown; the provider has not said, and the token was taken for good.
+   * When the token expires. Absent: unknown, because the provider did not specify it; the token was then assumed to be
+   * valid.
    *
    * @generated from field: google.protobuf.Timestamp expires = 4;
    */
@@ -399,17 +401,17 @@ export declare type GetAccessTokenResponse = Message<"authwire.v1.GetAccessToken
 export declare const GetAccessTokenResponseSchema: GenMessage<GetAccessTokenResponse>;
 
 /**
- * Accounts: link a provider's account to a user, and unlink it.
+ * Accounts: links a provider's account to a user, and unlinks it.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
  *
  * @generated from service authwire.v1.AccountService
  */
 export declare const AccountService: GenService<{
   /**
-   * Links an account to a user and returns it. Atomic. Linking an account again to the user that has it succeeds: the
-   * fields given replace those stored, the fields not given are left alone (a provider often sends a refresh token only
-   * the first time).
+   * Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
+   * fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
+   * often sends a refresh token only the first time.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
    * ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
@@ -422,9 +424,10 @@ export declare const AccountService: GenService<{
     output: typeof LinkAccountResponseSchema;
   },
   /**
-   * Unlinks an account from its user and returns it as it was. Atomic, also with the sessions that `revoke_sessions` revokes.
+   * Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
+   * `revoke_sessions`.
    *
-   * ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+   * ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
    * SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
    *
    * @generated from rpc authwire.v1.AccountService.UnlinkAccount
@@ -437,7 +440,7 @@ export declare const AccountService: GenService<{
   /**
    * Returns an account.
    *
-   * ACCOUNT_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+   * ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
    *
    * @generated from rpc authwire.v1.AccountService.GetAccount
    */
@@ -447,8 +450,9 @@ export declare const AccountService: GenService<{
     output: typeof GetAccountResponseSchema;
   },
   /**
-   * Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Of an unknown
-   * user: none. Without what the provider's token endpoint may have kept secret, unless the request asks for it.
+   * Returns the accounts of a user page by page, in the byte order of `provider`, then `provider_account_id`. Returns none
+   * for an unknown user. Leaves out the fields of the token endpoint's response that may be secret, unless the request asks
+   * for them.
    *
    * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
    * SCOPE_MISSING (PERMISSION_DENIED): `include_tokens` is set, and the key lacks the scope `accounts:read`.
@@ -461,22 +465,23 @@ export declare const AccountService: GenService<{
     output: typeof ListAccountsByUserResponseSchema;
   },
   /**
-   * Returns an access token of a user's account that is good for as long as the caller asks. One that is not is refreshed at
-   * the provider's token endpoint first, once for all who ask at the same time, whichever replica they ask. What the provider
-   * answered is stored, with a refresh token that it has replaced, before anybody gets it. A refresh that has begun goes on
-   * when its caller gives up. Needs a file of providers (`--providers-file`), which has the endpoint for the tenant.
+   * Returns an access token of a user's account that stays valid for as long as the caller asks. A token that does not is
+   * first refreshed at the provider's token endpoint. Concurrent calls share one refresh, even on different replicas. The
+   * provider's response, including a refresh token that it has replaced, is stored before any caller gets the access token.
+   * A refresh that has begun continues even if its caller cancels the call. Requires a file of providers
+   * (`--providers-file`) that has the token endpoint for the tenant.
    *
    * ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
-   * INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` names none.
+   * INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
    * REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
    * PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
-   * REFRESH_REFUSED (FAILED_PRECONDITION): the provider does not take the refresh token any more (`invalid_grant`). Not tried
-   * again before the time in the google.rpc.RetryInfo, unless the account is linked anew.
-   * CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. Tried again after the
-   * time in the google.rpc.RetryInfo.
-   * PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable answer. Tried again after the time in the
-   * google.rpc.RetryInfo.
-   * OVERLOADED (RESOURCE_EXHAUSTED): as many calls wait for providers as the service allows.
+   * REFRESH_REFUSED (FAILED_PRECONDITION): the provider no longer accepts the refresh token (`invalid_grant`). The refresh
+   * is not tried again before the time in the google.rpc.RetryInfo, unless the account is linked again.
+   * CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. The refresh is tried
+   * again after the time in the google.rpc.RetryInfo.
+   * PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable response. The refresh is tried again after the time in
+   * the google.rpc.RetryInfo.
+   * OVERLOADED (RESOURCE_EXHAUSTED): the number of calls that wait for providers has reached the service's limit.
    *
    * @generated from rpc authwire.v1.AccountService.GetAccessToken
    */

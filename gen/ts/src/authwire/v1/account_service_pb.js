@@ -86,9 +86,9 @@ export const GetAccessTokenResponseSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_account_service, 9);
 
 /**
- * Accounts: link a provider's account to a user, and unlink it.
+ * Accounts: links a provider's account to a user, and unlinks it.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
  *
  * @generated from service authwire.v1.AccountService
  */

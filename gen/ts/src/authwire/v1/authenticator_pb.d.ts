@@ -46,7 +46,7 @@ export declare type Authenticator = Message<"authwire.v1.Authenticator"> & {
   credentialPublicKey: string;
 
   /**
-   * How often the authenticator has been used, as it counts itself (signCount of WebAuthn). Never decreases.
+   * The number of times that the authenticator was used, by its own count (signCount of WebAuthn). Never decreases.
    *
    * @generated from field: uint32 counter = 5;
    */
@@ -74,24 +74,25 @@ export declare type Authenticator = Message<"authwire.v1.Authenticator"> & {
   transports?: string | undefined;
 
   /**
-   * Properties beyond the named ones, returned as they were given. `transports` that is null rather than absent stands
-   * here with the value null.
+   * Properties other than the named ones, returned as they were given. If `transports` is null rather than absent, it is
+   * stored here with the value null.
    *
    * @generated from field: google.protobuf.Struct extra = 9;
    */
   extra?: JsonObject | undefined;
 
   /**
-   * When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId answers it; elsewhere it is
-   * absent. Of an authenticator that was there before the service kept it: when the service was brought up to date.
+   * When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId returns it; elsewhere it is
+   * absent. For an authenticator that was created before the service recorded this time: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 10;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When a call last wrote the authenticator, to the millisecond; also where the counter stayed, so that it is the last sign-in
-   * with it. Answered as `create_time`, and of older ones that nobody has written since the same moment.
+   * When a call last wrote the authenticator, to the millisecond, even if the counter did not change. So it is the time of
+   * the last sign-in with it. Returned where `create_time` is. For an older authenticator that was not written since the
+   * upgrade: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 11;
    */

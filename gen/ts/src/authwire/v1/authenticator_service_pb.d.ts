@@ -46,7 +46,7 @@ export declare type CreateAuthenticatorRequest = Message<"authwire.v1.CreateAuth
   credentialPublicKey: string;
 
   /**
-   * First value of the counter.
+   * Initial value of the counter.
    *
    * @generated from field: uint32 counter = 5;
    */
@@ -88,7 +88,7 @@ export declare type CreateAuthenticatorRequest = Message<"authwire.v1.CreateAuth
 export declare const CreateAuthenticatorRequestSchema: GenMessage<CreateAuthenticatorRequest>;
 
 /**
- * Answer of AuthenticatorService.CreateAuthenticator.
+ * Response of AuthenticatorService.CreateAuthenticator.
  *
  * @generated from message authwire.v1.CreateAuthenticatorResponse
  */
@@ -128,7 +128,7 @@ export declare type GetAuthenticatorRequest = Message<"authwire.v1.GetAuthentica
 export declare const GetAuthenticatorRequestSchema: GenMessage<GetAuthenticatorRequest>;
 
 /**
- * Answer of AuthenticatorService.GetAuthenticator.
+ * Response of AuthenticatorService.GetAuthenticator.
  *
  * @generated from message authwire.v1.GetAuthenticatorResponse
  */
@@ -168,13 +168,13 @@ export declare type ListAuthenticatorsByUserIdRequest = Message<"authwire.v1.Lis
 export declare const ListAuthenticatorsByUserIdRequestSchema: GenMessage<ListAuthenticatorsByUserIdRequest>;
 
 /**
- * Answer of AuthenticatorService.ListAuthenticatorsByUserId.
+ * Response of AuthenticatorService.ListAuthenticatorsByUserId.
  *
  * @generated from message authwire.v1.ListAuthenticatorsByUserIdResponse
  */
 export declare type ListAuthenticatorsByUserIdResponse = Message<"authwire.v1.ListAuthenticatorsByUserIdResponse"> & {
   /**
-   * The authenticators, by credential id.
+   * The authenticators, in the order of their credential ids.
    *
    * @generated from field: repeated authwire.v1.Authenticator authenticators = 1;
    */
@@ -215,13 +215,13 @@ export declare type UpdateAuthenticatorCounterRequest = Message<"authwire.v1.Upd
 export declare const UpdateAuthenticatorCounterRequestSchema: GenMessage<UpdateAuthenticatorCounterRequest>;
 
 /**
- * Answer of AuthenticatorService.UpdateAuthenticatorCounter.
+ * Response of AuthenticatorService.UpdateAuthenticatorCounter.
  *
  * @generated from message authwire.v1.UpdateAuthenticatorCounterResponse
  */
 export declare type UpdateAuthenticatorCounterResponse = Message<"authwire.v1.UpdateAuthenticatorCounterResponse"> & {
   /**
-   * The authenticator as it is now.
+   * The authenticator after the call.
    *
    * @generated from field: authwire.v1.Authenticator authenticator = 1;
    */
@@ -237,14 +237,14 @@ export declare const UpdateAuthenticatorCounterResponseSchema: GenMessage<Update
 /**
  * Authenticators: the passkeys of users.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
  *
  * @generated from service authwire.v1.AuthenticatorService
  */
 export declare const AuthenticatorService: GenService<{
   /**
-   * Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-   * same credential id it fails.
+   * Stores an authenticator of a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with
+   * the same credential id fails.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
    * AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
@@ -269,7 +269,7 @@ export declare const AuthenticatorService: GenService<{
     output: typeof GetAuthenticatorResponseSchema;
   },
   /**
-   * Returns all authenticators of a user, by credential id. Of an unknown user: none.
+   * Returns all authenticators of a user, in the order of their credential ids. Returns none for an unknown user.
    *
    * @generated from rpc authwire.v1.AuthenticatorService.ListAuthenticatorsByUserId
    */
@@ -279,8 +279,8 @@ export declare const AuthenticatorService: GenService<{
     output: typeof ListAuthenticatorsByUserIdResponseSchema;
   },
   /**
-   * Sets the counter of an authenticator and returns it. Atomic: of concurrent calls the highest value stays. The value
-   * that it has already succeeds; many authenticators stay at zero.
+   * Sets the counter of an authenticator and returns the authenticator. Atomic: after concurrent calls the highest value
+   * remains. A call with the current value succeeds, because many authenticators stay at zero.
    *
    * AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
    * COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.

@@ -74,7 +74,7 @@ export const UpdateAuthenticatorCounterResponseSchema = /*@__PURE__*/
 /**
  * Authenticators: the passkeys of users.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
  *
  * @generated from service authwire.v1.AuthenticatorService
  */

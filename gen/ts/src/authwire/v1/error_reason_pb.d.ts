@@ -10,8 +10,8 @@ import type { GenEnum, GenFile } from "@bufbuild/protobuf/codegenv2";
 export declare const file_authwire_v1_error_reason: GenFile;
 
 /**
- * Why a call failed. Every error carries a google.rpc.ErrorInfo with the domain `authwire` and the name of one of these
- * values, without its prefix, as the reason: `USER_NOT_FOUND`.
+ * The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
+ * name of one of these values without the prefix: `USER_NOT_FOUND`.
  *
  * @generated from enum authwire.v1.ErrorReason
  */
@@ -52,7 +52,7 @@ export enum ErrorReason {
   EMAIL_ALREADY_EXISTS = 4,
 
   /**
-   * NOT_FOUND: the account is linked to nobody.
+   * NOT_FOUND: the account is not linked to any user.
    *
    * @generated from enum value: ERROR_REASON_ACCOUNT_NOT_FOUND = 5;
    */
@@ -115,64 +115,64 @@ export enum ErrorReason {
   COUNTER_REGRESSION = 13,
 
   /**
-   * ABORTED: the write conflicted with others and was given up after several tries. Nothing was written.
+   * ABORTED: the write conflicted with other writes and was abandoned after several tries. Nothing was written.
    *
    * @generated from enum value: ERROR_REASON_CONFLICT = 14;
    */
   CONFLICT = 14,
 
   /**
-   * UNAVAILABLE: the database cannot be reached, or went away during the call.
+   * UNAVAILABLE: the database cannot be reached, or the connection to it was lost during the call.
    *
    * @generated from enum value: ERROR_REASON_DATABASE_UNAVAILABLE = 15;
    */
   DATABASE_UNAVAILABLE = 15,
 
   /**
-   * DEADLINE_EXCEEDED: a statement took longer than the service's statement time-out.
+   * DEADLINE_EXCEEDED: a statement exceeded the service's statement timeout.
    *
    * @generated from enum value: ERROR_REASON_STATEMENT_TIMEOUT = 16;
    */
   STATEMENT_TIMEOUT = 16,
 
   /**
-   * RESOURCE_EXHAUSTED: as many calls wait for a database connection, or for their turn to write a row, as the service
-   * allows.
+   * RESOURCE_EXHAUSTED: the number of calls that wait for a database connection, or for their turn to write a row, has
+   * reached the service's limit.
    *
    * @generated from enum value: ERROR_REASON_QUEUE_FULL = 17;
    */
   QUEUE_FULL = 17,
 
   /**
-   * DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, passed.
+   * DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, has passed.
    *
    * @generated from enum value: ERROR_REASON_DEADLINE_EXCEEDED = 18;
    */
   DEADLINE_EXCEEDED = 18,
 
   /**
-   * CANCELLED: the caller gave the call up.
+   * CANCELLED: the caller cancelled the call.
    *
    * @generated from enum value: ERROR_REASON_CANCELLED = 19;
    */
   CANCELLED = 19,
 
   /**
-   * UNAVAILABLE: the service is shutting down. Another replica may answer.
+   * UNAVAILABLE: the service is shutting down. Another replica may accept the call.
    *
    * @generated from enum value: ERROR_REASON_SHUTTING_DOWN = 20;
    */
   SHUTTING_DOWN = 20,
 
   /**
-   * INTERNAL: something that has no other name here. The service's log has it under the request id.
+   * INTERNAL: an unexpected error, for which no other reason exists. The service's log has it under the request id.
    *
    * @generated from enum value: ERROR_REASON_INTERNAL = 21;
    */
   INTERNAL = 21,
 
   /**
-   * NOT_FOUND: grpc.health.v1.Health was asked about a service that is not served here.
+   * NOT_FOUND: grpc.health.v1.Health was asked about a service that this server does not have.
    *
    * @generated from enum value: ERROR_REASON_SERVICE_UNKNOWN = 22;
    */
@@ -186,8 +186,8 @@ export enum ErrorReason {
   MISSING_SECRET = 23,
 
   /**
-   * UNAUTHENTICATED: this is not a token, or its claims cannot be carried to every client: they are nested more than 32
-   * levels deep, or hold a number that is not finite or text that is not Unicode.
+   * UNAUTHENTICATED: the value is not a token, or its claims cannot be sent to every client: they are nested more than 32
+   * levels deep, or contain a number that is not finite or text that is not Unicode.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_MALFORMED = 24;
    */
@@ -201,36 +201,36 @@ export enum ErrorReason {
   TOKEN_ALGORITHM_NOT_ALLOWED = 25,
 
   /**
-   * UNAUTHENTICATED: no secret, with the salt of the request, decrypts the token.
+   * UNAUTHENTICATED: no secret decrypts the token with the salt of the request.
    *
    * @generated from enum value: ERROR_REASON_NO_MATCHING_SECRET = 26;
    */
   NO_MATCHING_SECRET = 26,
 
   /**
-   * UNAUTHENTICATED: the token has expired, 15 seconds ago or more.
+   * UNAUTHENTICATED: the token expired 15 seconds ago or more.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_EXPIRED = 27;
    */
   TOKEN_EXPIRED = 27,
 
   /**
-   * UNAUTHENTICATED: the token is not valid yet, for more than 15 seconds.
+   * UNAUTHENTICATED: the token becomes valid only in more than 15 seconds.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_NOT_YET_VALID = 28;
    */
   TOKEN_NOT_YET_VALID = 28,
 
   /**
-   * UNIMPLEMENTED: a call in a pipeline names no unary method of this service.
+   * UNIMPLEMENTED: the method of a call in a pipeline is no unary method of this service.
    *
    * @generated from enum value: ERROR_REASON_METHOD_UNKNOWN = 29;
    */
   METHOD_UNKNOWN = 29,
 
   /**
-   * RESOURCE_EXHAUSTED: as many calls of the pipeline are active as the service allows, or their requests are as large; or as
-   * many streams of EventService.Watch are open.
+   * RESOURCE_EXHAUSTED: the number of active calls of the pipeline, or the total size of their requests, has reached the
+   * service's limit; or the number of open streams of EventService.Watch has.
    *
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 30;
    */
@@ -244,7 +244,7 @@ export enum ErrorReason {
   API_KEY_MISSING = 31,
 
   /**
-   * UNAUTHENTICATED: the API key is not one of this service, or it was revoked or has expired.
+   * UNAUTHENTICATED: the API key is not one of this service, was revoked, or has expired.
    *
    * @generated from enum value: ERROR_REASON_API_KEY_INVALID = 32;
    */
@@ -258,39 +258,39 @@ export enum ErrorReason {
   SCOPE_MISSING = 33,
 
   /**
-   * RESOURCE_EXHAUSTED: the API key has made as many calls of the method as it may. A google.rpc.RetryInfo says when the
-   * next one is welcome.
+   * RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after
+   * which the next call is allowed.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 34;
    */
   RATE_LIMITED = 34,
 
   /**
-   * RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or what the API key or its connection may
-   * use of it is used up. A google.rpc.RetryInfo says when to come again. Nothing was done.
+   * RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has used
+   * up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
    *
    * @generated from enum value: ERROR_REASON_OVERLOADED = 35;
    */
   OVERLOADED = 35,
 
   /**
-   * FAILED_PRECONDITION: what is stored was encrypted with a key that the service does not have, or was tampered with.
+   * FAILED_PRECONDITION: the stored data was encrypted with a key that the service does not have, or was tampered with.
    *
    * @generated from enum value: ERROR_REASON_ENCRYPTION_KEY_MISSING = 36;
    */
   ENCRYPTION_KEY_MISSING = 36,
 
   /**
-   * RESOURCE_EXHAUSTED: as many bytes of answers as the service allows wait for the client to take them from its
-   * connection. What the call asked for was done; only its answer is not sent.
+   * RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
+   * the service's limit. The call was executed; only its response is not sent.
    *
    * @generated from enum value: ERROR_REASON_ANSWERS_NOT_TAKEN = 37;
    */
   ANSWERS_NOT_TAKEN = 37,
 
   /**
-   * UNAVAILABLE: the service cannot write its audit log, and is told to take no writes then (`--audit-log-failure=reject`).
-   * A google.rpc.RetryInfo says when to come again. Nothing was done.
+   * UNAVAILABLE: the service cannot write its audit log, and is configured to reject writes in this case
+   * (`--audit-log-failure=reject`). A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
    *
    * @generated from enum value: ERROR_REASON_AUDIT_LOG_UNAVAILABLE = 38;
    */
@@ -298,72 +298,72 @@ export enum ErrorReason {
 
   /**
    * FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
-   * done; the call needs a key of its own.
+   * done. The call needs a key of its own.
    *
    * @generated from enum value: ERROR_REASON_IDEMPOTENCY_KEY_REUSED = 39;
    */
   IDEMPOTENCY_KEY_REUSED = 39,
 
   /**
-   * FAILED_PRECONDITION: the access token of the account is not good for as long as was asked, or there is none, and the account
-   * has no refresh token. The user has to sign in at the provider again.
+   * FAILED_PRECONDITION: the account has no refresh token, and its access token does not stay valid for as long as the
+   * caller asked, or is missing. The user must sign in with the provider again.
    *
    * @generated from enum value: ERROR_REASON_REFRESH_TOKEN_MISSING = 40;
    */
   REFRESH_TOKEN_MISSING = 40,
 
   /**
-   * FAILED_PRECONDITION: a token is to be refreshed, and the service does not know the token endpoint: the provider is not in its
-   * file of providers (`--providers-file`) for the tenant of the key.
+   * FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of providers
+   * (`--providers-file`) does not have the provider for the tenant of the key.
    *
    * @generated from enum value: ERROR_REASON_PROVIDER_NOT_CONFIGURED = 41;
    */
   PROVIDER_NOT_CONFIGURED = 41,
 
   /**
-   * FAILED_PRECONDITION: the provider has refused the refresh token of the account (`invalid_grant`): it has expired or was
-   * revoked or replaced. The user has to sign in at the provider again. A google.rpc.RetryInfo says until when the service does
-   * not try this refresh token again.
+   * FAILED_PRECONDITION: the provider has rejected the refresh token of the account (`invalid_grant`): it has expired or was
+   * revoked or replaced. The user must sign in with the provider again. A google.rpc.RetryInfo gives the time during which
+   * the service does not try this refresh token again.
    *
    * @generated from enum value: ERROR_REASON_REFRESH_REFUSED = 42;
    */
   REFRESH_REFUSED = 42,
 
   /**
-   * FAILED_PRECONDITION: the provider rejects the service as a client, or its request; the metadata `oauth_error` of the ErrorInfo
-   * says how (`invalid_client`, …). It is for the operator to look at the file of providers. A google.rpc.RetryInfo says until when
-   * the service does not try again.
+   * FAILED_PRECONDITION: the provider rejects the service as a client, or its request. The metadata `oauth_error` of the
+   * ErrorInfo gives the provider's error (`invalid_client`, …). The operator must check the file of providers. A
+   * google.rpc.RetryInfo gives the time during which the service does not try again.
    *
    * @generated from enum value: ERROR_REASON_CLIENT_REFUSED = 43;
    */
   CLIENT_REFUSED = 43,
 
   /**
-   * UNAVAILABLE: a token is to be refreshed, and the provider cannot be reached or gives no usable answer; the metadata `failure` of
-   * the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo says until when the
-   * service does not try again.
+   * UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
+   * `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo
+   * gives the time during which the service does not try again.
    *
    * @generated from enum value: ERROR_REASON_PROVIDER_UNAVAILABLE = 44;
    */
   PROVIDER_UNAVAILABLE = 44,
 
   /**
-   * OUT_OF_RANGE: events that follow the cursor have been cleaned away, or the cursor is of another database.
+   * OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database.
    *
    * @generated from enum value: ERROR_REASON_CURSOR_EXPIRED = 45;
    */
   CURSOR_EXPIRED = 45,
 
   /**
-   * FAILED_PRECONDITION: the service is told to keep no events (`--events-keep 0`).
+   * FAILED_PRECONDITION: the service is configured to keep no events (`--events-keep 0`).
    *
    * @generated from enum value: ERROR_REASON_EVENTS_NOT_KEPT = 46;
    */
   EVENTS_NOT_KEPT = 46,
 
   /**
-   * DEADLINE_EXCEEDED: a call with `await_caches` has done what it was asked for, but its deadline came before every client had
-   * confirmed that it knows. Made again, it waits for the same.
+   * DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
+   * confirmed the change. A repeated call waits for the same confirmations.
    *
    * @generated from enum value: ERROR_REASON_CACHES_NOT_CONFIRMED = 47;
    */

@@ -17,8 +17,8 @@ export const ErrorReasonSchema = /*@__PURE__*/
   enumDesc(file_authwire_v1_error_reason, 0);
 
 /**
- * Why a call failed. Every error carries a google.rpc.ErrorInfo with the domain `authwire` and the name of one of these
- * values, without its prefix, as the reason: `USER_NOT_FOUND`.
+ * The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
+ * name of one of these values without the prefix: `USER_NOT_FOUND`.
  *
  * @generated from enum authwire.v1.ErrorReason
  */

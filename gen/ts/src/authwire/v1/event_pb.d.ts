@@ -12,34 +12,37 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_authwire_v1_event: GenFile;
 
 /**
- * Something that was written. It names what it is about by ids: no e-mail address, no token, nothing of what was written.
+ * A write that was committed. It identifies the rows that it concerns by ids: it has no e-mail address, no token, and none
+ * of the values that were written.
  *
  * @generated from message authwire.v1.Event
  */
 export declare type Event = Message<"authwire.v1.Event"> & {
   /**
-   * What happened.
+   * The kind of write.
    *
    * @generated from field: authwire.v1.EventKind kind = 1;
    */
   kind: EventKind;
 
   /**
-   * When it was written, by the clock of the replica that did it. Events come in the order of their commits, not of their times.
+   * When it was written, by the clock of the replica that wrote it. Events are in the order of their commits, not of these
+   * times.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Identifier of the user. Absent: it is about no user, or about one who was not known.
+   * Identifier of the user. Absent: the event concerns no user, or a user who was not known.
    *
    * @generated from field: optional string user_id = 3;
    */
   userId?: string | undefined;
 
   /**
-   * Session.id of the session. Of EVENT_KIND_USER_SESSIONS_REVOKED: of the one that was to stay, where it was named by its id.
+   * Session.id of the session. For EVENT_KIND_USER_SESSIONS_REVOKED: of the session to be kept, if the request named it by
+   * its id.
    *
    * @generated from field: optional string session_id = 4;
    */
@@ -60,7 +63,7 @@ export declare type Event = Message<"authwire.v1.Event"> & {
 export declare const EventSchema: GenMessage<Event>;
 
 /**
- * What can happen. What goes away because it has expired, and that a session was seen, are no events.
+ * The kinds of events. The deletion of expired rows adds no event, and neither does the record that a session was seen.
  *
  * @generated from enum authwire.v1.EventKind
  */
@@ -87,14 +90,14 @@ export enum EventKind {
   USER_UPDATED = 2,
 
   /**
-   * A user was deleted, and with it its accounts, sessions and authenticators, which have no events of their own.
+   * A user was deleted, together with its accounts, sessions and authenticators, which have no events of their own.
    *
    * @generated from enum value: EVENT_KIND_USER_DELETED = 3;
    */
   USER_DELETED = 3,
 
   /**
-   * Sessions of a user were deleted together: all that there were, or all but one. They have no events of their own.
+   * Sessions of a user were deleted together: all of them, or all but one. They have no events of their own.
    *
    * @generated from enum value: EVENT_KIND_USER_SESSIONS_REVOKED = 4;
    */

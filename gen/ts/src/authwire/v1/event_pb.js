@@ -25,7 +25,7 @@ export const EventKindSchema = /*@__PURE__*/
   enumDesc(file_authwire_v1_event, 0);
 
 /**
- * What can happen. What goes away because it has expired, and that a session was seen, are no events.
+ * The kinds of events. The deletion of expired rows adds no event, and neither does the record that a session was seen.
  *
  * @generated from enum authwire.v1.EventKind
  */

@@ -18,14 +18,15 @@ export declare const file_authwire_v1_event_service: GenFile;
  */
 export declare type WatchRequest = Message<"authwire.v1.WatchRequest"> & {
   /**
-   * Only what was committed after this: `cursor` of an answer, to any caller of the same tenant. Empty: from now on.
+   * Only events that were committed after this cursor, which is the `cursor` of a response to any caller of the same tenant.
+   * Empty: from now on.
    *
    * @generated from field: string start_cursor = 1;
    */
   startCursor: string;
 
   /**
-   * Only events of these kinds. None: of all.
+   * Only events of these kinds. Empty: all kinds.
    *
    * @generated from field: repeated authwire.v1.EventKind kinds = 2;
    */
@@ -39,20 +40,20 @@ export declare type WatchRequest = Message<"authwire.v1.WatchRequest"> & {
 export declare const WatchRequestSchema: GenMessage<WatchRequest>;
 
 /**
- * Answer of EventService.Watch.
+ * Response of EventService.Watch.
  *
  * @generated from message authwire.v1.WatchResponse
  */
 export declare type WatchResponse = Message<"authwire.v1.WatchResponse"> & {
   /**
-   * Where the stream has come to: everything before it has been told. It says nothing to others than the service.
+   * The position of the stream: every event before it has been sent. Its content is meant for the service alone.
    *
    * @generated from field: string cursor = 1;
    */
   cursor: string;
 
   /**
-   * The event. Absent: the answer is a checkpoint.
+   * The event. Absent: the response is a checkpoint.
    *
    * @generated from field: authwire.v1.Event event = 2;
    */
@@ -66,29 +67,29 @@ export declare type WatchResponse = Message<"authwire.v1.WatchResponse"> & {
 export declare const WatchResponseSchema: GenMessage<WatchResponse>;
 
 /**
- * Events: what was written, as it is committed, by whichever replica.
+ * Events: the writes of all replicas, streamed as they are committed.
  *
  * @generated from service authwire.v1.EventService
  */
 export declare const EventService: GenService<{
   /**
-   * Streams the events of the caller's tenant in the order of their commits: an event whose write began after another one was
-   * committed comes after that one. Each comes at least once: whoever was cut off goes on from the last cursor that it has
-   * dealt with, and may see again what followed it. Nothing is left out.
+   * Streams the events of the caller's tenant in the order of their commits: an event whose write began after another event
+   * was committed comes after that event. Each event is delivered at least once: after a disconnect, a client continues from
+   * the last cursor that it has processed, and may receive the events after it again. No event is left out.
    *
-   * The first answer is a checkpoint, as soon as the stream is open; further ones come every few seconds while there is nothing
-   * else to tell, and have the newest cursor. The stream has no end of its own. A client that reads too slowly is not cut off,
-   * but reads from the database.
+   * The first response is a checkpoint, sent as soon as the stream is open. Further checkpoints follow every few seconds
+   * while there are no events, and have the newest cursor. The service never ends the stream normally. A client that reads
+   * too slowly is not disconnected; its events are then read from the database.
    *
-   * It ends with UNAVAILABLE when the replica shuts down, and when the database has not said for 5 seconds that the API key of
-   * the stream is valid: go on from the last cursor, at any replica. It ends with API_KEY_INVALID when that key is revoked or
-   * expires.
+   * The stream ends with UNAVAILABLE when the replica shuts down, or when the database has not confirmed for 5 seconds that
+   * the API key of the stream is valid. The client then continues from the last cursor, at any replica. The stream ends with
+   * API_KEY_INVALID when that key is revoked or expires.
    *
-   * What is deleted because it has expired adds no event, and neither does what is written while the service keeps none, by
-   * `authwire import`, or by a replica of a version that knows no events.
+   * The deletion of expired rows adds no event. Neither does a write while the service keeps no events, a write of `authwire
+   * import`, or a write of a replica of a version without events.
    *
-   * CURSOR_EXPIRED (OUT_OF_RANGE): events after `start_cursor` have been cleaned away, or it is of another database. Read anew
-   * what you keep, then begin without a cursor.
+   * CURSOR_EXPIRED (OUT_OF_RANGE): events after `start_cursor` have been deleted by the cleanup, or the cursor is of another
+   * database. The client must read its data again, then watch without a cursor.
    * EVENTS_NOT_KEPT (FAILED_PRECONDITION): the service keeps no events (`--events-keep 0`).
    * TOO_MANY_CALLS (RESOURCE_EXHAUSTED): the API key, or all callers together, have as many of these streams as the replica
    * allows.

@@ -28,7 +28,7 @@ export const WatchResponseSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_event_service, 1);
 
 /**
- * Events: what was written, as it is committed, by whichever replica.
+ * Events: the writes of all replicas, streamed as they are committed.
  *
  * @generated from service authwire.v1.EventService
  */

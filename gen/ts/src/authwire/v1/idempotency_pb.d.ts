@@ -11,7 +11,7 @@ import type { MethodOptions } from "@bufbuild/protobuf/wkt";
 export declare const file_authwire_v1_idempotency: GenFile;
 
 /**
- * Whether the method takes an idempotency key. It has no meaning for any other method.
+ * Whether the method accepts an idempotency key. Other methods ignore the key.
  *
  * @generated from extension: bool repeatable = 50053;
  */

@@ -12,7 +12,7 @@ export const file_authwire_v1_idempotency = /*@__PURE__*/
   fileDesc("Ch1hdXRod2lyZS92MS9pZGVtcG90ZW5jeS5wcm90bxILYXV0aHdpcmUudjE6QAoKcmVwZWF0YWJsZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIWHAyABKAhSCnJlcGVhdGFibGVCEwoPZGV2LmF1dGh3aXJlLnYxUAFiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
- * Whether the method takes an idempotency key. It has no meaning for any other method.
+ * Whether the method accepts an idempotency key. Other methods ignore the key.
  *
  * @generated from extension: bool repeatable = 50053;
  */

@@ -20,7 +20,7 @@ export declare const file_authwire_v1_introspection_service: GenFile;
  */
 export declare type IntrospectRequest = Message<"authwire.v1.IntrospectRequest"> & {
   /**
-   * The headers of the request; only `Cookie` and `Authorization` are looked at. A header may come several times.
+   * The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times.
    *
    * @generated from field: repeated authwire.v1.Header headers = 1;
    */
@@ -28,37 +28,40 @@ export declare type IntrospectRequest = Message<"authwire.v1.IntrospectRequest">
 
   /**
    * Name of the session cookie. Default: `__Host-authjs.session-token`, `__Secure-authjs.session-token` and
-   * `authjs.session-token`, as far as `secure_cookie` lets them count. The first of these that the request has counts alone,
-   * whatever it holds.
+   * `authjs.session-token`, restricted by `secure_cookie`. Only the first of these names that the request has is used,
+   * whatever value the cookie has.
    *
    * @generated from field: optional string cookie_name = 2;
    */
   cookieName?: string | undefined;
 
   /**
-   * true: of the default names only those with a prefix count. false: only the one without. Default: true where the
-   * service's SERVICE_AUTH_URL (else AUTH_URL) is set and does not start with `http://`; elsewhere all three count.
+   * true: of the default names, only those with a prefix are used. false: only the name without a prefix is used. Default:
+   * true if the service's SERVICE_AUTH_URL (else AUTH_URL) is set and does not start with `http://`. Otherwise all three
+   * names are used.
    *
    * @generated from field: optional bool secure_cookie = 3;
    */
   secureCookie?: boolean | undefined;
 
   /**
-   * See EncodeRequest.salt. Default: the name of the cookie; for `Authorization: Bearer` each of the names that count.
+   * See EncodeRequest.salt. Default: the name of the cookie. For `Authorization: Bearer`, each of the cookie names in use is
+   * tried.
    *
    * @generated from field: optional string salt = 4;
    */
   salt?: string | undefined;
 
   /**
-   * Only sessions that are kept so count. Default: both. An application has one of the two.
+   * Accepts only sessions that are stored in this way. Default: both ways. An application uses one of the two.
    *
    * @generated from field: authwire.v1.SessionStrategy strategy = 5;
    */
   strategy: SessionStrategy;
 
   /**
-   * Read the user of a JWT from the database as well. A JWT of a user who is not stored, or not any more, is then not active.
+   * Whether the user of a JWT is read from the database as well. A JWT whose user is not stored, or has been deleted, is
+   * then not active.
    *
    * @generated from field: bool with_user = 6;
    */
@@ -72,20 +75,21 @@ export declare type IntrospectRequest = Message<"authwire.v1.IntrospectRequest">
 export declare const IntrospectRequestSchema: GenMessage<IntrospectRequest>;
 
 /**
- * Answer of IntrospectionService.Introspect. Fields with the names of RFC 7662, section 2.2, mean what they mean there.
+ * Response of IntrospectionService.Introspect. Fields that have a name of RFC 7662, section 2.2, have the meaning given
+ * there.
  *
  * @generated from message authwire.v1.IntrospectResponse
  */
 export declare type IntrospectResponse = Message<"authwire.v1.IntrospectResponse"> & {
   /**
-   * Whether the request has a session that is active. If it has none, nothing else is set.
+   * Whether the request has an active session. If it has none, no other field is set.
    *
    * @generated from field: bool active = 1;
    */
   active: boolean;
 
   /**
-   * Identifier of the user who is signed in. Of a JWT: its claim `sub`.
+   * Identifier of the user who is signed in. For a JWT: its claim `sub`.
    *
    * @generated from field: string sub = 2;
    */
@@ -99,7 +103,7 @@ export declare type IntrospectResponse = Message<"authwire.v1.IntrospectResponse
   exp: number;
 
   /**
-   * When a JWT was issued, in seconds since 1970. Absent: it does not say, or it is none.
+   * When a JWT was issued, in seconds since 1970. Absent: the JWT has no such claim, or the session is not a JWT.
    *
    * @generated from field: optional double iat = 4;
    */
@@ -113,28 +117,29 @@ export declare type IntrospectResponse = Message<"authwire.v1.IntrospectResponse
   jti: string;
 
   /**
-   * Claim `iss` of a JWT that has one.
+   * Claim `iss` of a JWT, if it has one.
    *
    * @generated from field: optional string iss = 6;
    */
   iss?: string | undefined;
 
   /**
-   * Claim `aud` of a JWT that has one.
+   * Claim `aud` of a JWT, if it has one.
    *
    * @generated from field: repeated string aud = 7;
    */
   aud: string[];
 
   /**
-   * Where the session is kept.
+   * Where the session is stored.
    *
    * @generated from field: authwire.v1.SessionStrategy strategy = 8;
    */
   strategy: SessionStrategy;
 
   /**
-   * What the session is called by who does not have its token: Session.id. Of a JWT: its claim `jti`. Empty: it has none.
+   * The id of the session, which identifies it without its token: Session.id. For a JWT: its claim `jti`. Empty: the JWT has
+   * none.
    *
    * @generated from field: string session_id = 9;
    */
@@ -148,7 +153,7 @@ export declare type IntrospectResponse = Message<"authwire.v1.IntrospectResponse
   expires?: Timestamp | undefined;
 
   /**
-   * The user who is signed in, as stored. Of a JWT: only with `with_user`.
+   * The user who is signed in, as stored. For a JWT: only with `with_user`.
    *
    * @generated from field: authwire.v1.User user = 11;
    */
@@ -169,13 +174,13 @@ export declare type IntrospectResponse = Message<"authwire.v1.IntrospectResponse
 export declare const IntrospectResponseSchema: GenMessage<IntrospectResponse>;
 
 /**
- * Where a session is kept: Auth.js's option `session.strategy`.
+ * Where a session is stored: Auth.js's option `session.strategy`.
  *
  * @generated from enum authwire.v1.SessionStrategy
  */
 export enum SessionStrategy {
   /**
-   * Not said.
+   * Not specified.
    *
    * @generated from enum value: SESSION_STRATEGY_UNSPECIFIED = 0;
    */
@@ -202,24 +207,26 @@ export enum SessionStrategy {
 export declare const SessionStrategySchema: GenEnum<SessionStrategy>;
 
 /**
- * Who a request is from: for backends that get the requests of a browser, whichever way the application keeps its sessions.
+ * Finds out which user an HTTP request comes from. It is meant for backends that receive the requests of a browser, and
+ * works for each way in which an application keeps its sessions.
  *
  * @generated from service authwire.v1.IntrospectionService
  */
 export declare const IntrospectionService: GenService<{
   /**
-   * Finds the session of an HTTP request and whose it is, a session in the database or a JWT: in the session cookie, which
-   * may be cut into chunks, or, where there is no such cookie, in the header `Authorization: Bearer`. What has the five
-   * parts of a JWE is read as a JWT with the secrets of the service, and anything else is looked up in the database.
+   * Finds the session of an HTTP request, which is a session in the database or a JWT, and its user. The token is read from
+   * the session cookie, which may be split into chunks. If the request has no such cookie, the token is read from the header
+   * `Authorization: Bearer`. A token that has the five parts of a JWE is read as a JWT with the secrets of the service. Any
+   * other token is looked up in the database.
    *
-   * A request that has no session, or one that has expired, was revoked, was made up or cannot be read, is answered with
-   * `active` alone, which is false: it is not an error that nobody is signed in. Whatever else fails is an error, and says
-   * nothing about the user.
+   * A request without a session, or with a session that has expired, was revoked, is forged or cannot be read, gets a
+   * response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
+   * error, and says nothing about the user.
    *
-   * A session in the database is read as GetSessionAndUser reads it: it is noted as seen, an expired one is removed, and
-   * none is extended. A JWT must have `sub` and `exp`; it is active until 15 seconds after `exp`, as in Auth.js.
+   * A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
+   * never extended. A JWT must have `sub` and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
    *
-   * MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service no secret.
+   * MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
    *
    * @generated from rpc authwire.v1.IntrospectionService.Introspect
    */

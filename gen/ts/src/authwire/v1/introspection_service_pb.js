@@ -36,7 +36,7 @@ export const SessionStrategySchema = /*@__PURE__*/
   enumDesc(file_authwire_v1_introspection_service, 0);
 
 /**
- * Where a session is kept: Auth.js's option `session.strategy`.
+ * Where a session is stored: Auth.js's option `session.strategy`.
  *
  * @generated from enum authwire.v1.SessionStrategy
  */
@@ -44,7 +44,8 @@ export const SessionStrategy = /*@__PURE__*/
   tsEnum(SessionStrategySchema);
 
 /**
- * Who a request is from: for backends that get the requests of a browser, whichever way the application keeps its sessions.
+ * Finds out which user an HTTP request comes from. It is meant for backends that receive the requests of a browser, and
+ * works for each way in which an application keeps its sessions.
  *
  * @generated from service authwire.v1.IntrospectionService
  */

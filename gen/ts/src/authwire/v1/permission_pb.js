@@ -12,7 +12,8 @@ export const file_authwire_v1_permission = /*@__PURE__*/
   fileDesc("ChxhdXRod2lyZS92MS9wZXJtaXNzaW9uLnByb3RvEgthdXRod2lyZS52MTo2CgVzY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIOHAyABKAlSBXNjb3BlOjoKB3N1YmplY3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiEhwMgASgJUgdzdWJqZWN0OjQKBHRvbGQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiGhwMgAygJUgR0b2xkQhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
- * The scope that the caller's API key must have: `users:read`. `any`: every key will do, whatever its scopes.
+ * The scope that the caller's API key must have, such as `users:read`. `any`: every valid key is accepted, whatever its
+ * scopes.
  *
  * @generated from extension: string scope = 50051;
  */
@@ -20,9 +21,9 @@ export const scope = /*@__PURE__*/
   extDesc(file_authwire_v1_permission, 0);
 
 /**
- * Whose data a call that writes is about, for the audit log: the path of a user id in the request, or, where the
- * request has none, in the response. Of a list of ids the log has a line each; where the response has a field
- * `processed`, for so many of them. Not set: the call is about nobody who has an id.
+ * The user whose data a write concerns, for the audit log: the path of a user id in the request or, if the request has
+ * none, in the response. For a list of ids, the log has one line per id; if the response has a field `processed`, only for
+ * that many of them. Not set: the call concerns no user with an id.
  *
  * @generated from extension: string subject = 50052;
  */
@@ -30,8 +31,8 @@ export const subject = /*@__PURE__*/
   extDesc(file_authwire_v1_permission, 1);
 
 /**
- * What else the audit log says of a call that writes: paths in the request or the response, of texts that name something
- * and of numbers other than 0. `session.id` stands in the log as `session_id`.
+ * What else the audit log records about a write: paths in the request or the response, of texts that are identifiers, and
+ * of numbers. A number that is 0 is not logged. `session.id` appears in the log as `session_id`.
  *
  * @generated from extension: repeated string told = 50054;
  */

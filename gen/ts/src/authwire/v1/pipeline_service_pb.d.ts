@@ -18,14 +18,15 @@ export declare const file_authwire_v1_pipeline_service: GenFile;
  */
 export declare type PipelineRequest = Message<"authwire.v1.PipelineRequest"> & {
   /**
-   * Calls to begin.
+   * Calls to start.
    *
    * @generated from field: repeated authwire.v1.PipelineCall calls = 1;
    */
   calls: PipelineCall[];
 
   /**
-   * Identifiers of calls to give up. They are not answered, unless the answer is on its way. Unknown ones are ignored.
+   * Identifiers of calls to cancel. They are not answered, unless the answer has already been sent. Unknown identifiers are
+   * ignored.
    *
    * @generated from field: repeated uint32 cancelled_ids = 2;
    */
@@ -39,13 +40,13 @@ export declare type PipelineRequest = Message<"authwire.v1.PipelineRequest"> & {
 export declare const PipelineRequestSchema: GenMessage<PipelineRequest>;
 
 /**
- * A call to begin.
+ * A call to start.
  *
  * @generated from message authwire.v1.PipelineCall
  */
 export declare type PipelineCall = Message<"authwire.v1.PipelineCall"> & {
   /**
-   * Names the call in this stream. Free again when the call was answered or given up.
+   * Identifies the call in this stream. It may be used again after the call was answered or cancelled.
    *
    * @generated from field: uint32 id = 1;
    */
@@ -66,15 +67,15 @@ export declare type PipelineCall = Message<"authwire.v1.PipelineCall"> & {
   message: Uint8Array;
 
   /**
-   * How long the caller waits, in milliseconds from when the service gets the call. Absent: as long as the service does.
+   * Timeout of the call, in milliseconds from the moment the service receives it. Absent: the service's own maximum.
    *
    * @generated from field: optional uint32 timeout_ms = 4;
    */
   timeoutMs?: number | undefined;
 
   /**
-   * Metadata of this call beside the stream's, by lower-case name; of the same name it wins. A call cannot bring another
-   * `authorization`: it is the stream that was let in.
+   * Metadata of this call in addition to the stream's, by lower-case name. It overrides metadata of the stream with the same
+   * name. A call cannot override `authorization`, because the stream was authenticated with it.
    *
    * @generated from field: map<string, string> header = 5;
    */
@@ -94,7 +95,7 @@ export declare const PipelineCallSchema: GenMessage<PipelineCall>;
  */
 export declare type PipelineResponse = Message<"authwire.v1.PipelineResponse"> & {
   /**
-   * In the first response, and only there.
+   * Set in the first response only.
    *
    * @generated from field: authwire.v1.PipelineSettings settings = 1;
    */
@@ -108,7 +109,7 @@ export declare type PipelineResponse = Message<"authwire.v1.PipelineResponse"> &
   answers: PipelineAnswer[];
 
   /**
-   * The service is about to stop: the next calls belong elsewhere.
+   * The service is about to shut down: the client must make its next calls on another stream.
    *
    * @generated from field: bool draining = 3;
    */
@@ -122,21 +123,21 @@ export declare type PipelineResponse = Message<"authwire.v1.PipelineResponse"> &
 export declare const PipelineResponseSchema: GenMessage<PipelineResponse>;
 
 /**
- * What a stream carries.
+ * The limits of a stream.
  *
  * @generated from message authwire.v1.PipelineSettings
  */
 export declare type PipelineSettings = Message<"authwire.v1.PipelineSettings"> & {
   /**
-   * How many calls may be active at the same time. More are rejected.
+   * The maximum number of calls that are active at the same time. Further calls are rejected.
    *
    * @generated from field: uint32 max_in_flight = 1;
    */
   maxInFlight: number;
 
   /**
-   * The largest message of a call, in bytes: what a request may hold, less space for what goes with it. A larger one can
-   * still be sent as a call of its own.
+   * The maximum size of the message of a call, in bytes: that of a request, minus the space for what encloses the message. A
+   * larger message can still be sent as a separate call.
    *
    * @generated from field: uint32 max_message_bytes = 2;
    */
@@ -163,7 +164,7 @@ export declare type PipelineAnswer = Message<"authwire.v1.PipelineAnswer"> & {
   id: number;
 
   /**
-   * How it ended.
+   * The outcome of the call.
    *
    * @generated from oneof authwire.v1.PipelineAnswer.outcome
    */
@@ -177,7 +178,7 @@ export declare type PipelineAnswer = Message<"authwire.v1.PipelineAnswer"> & {
     case: "message";
   } | {
     /**
-     * Why it failed: what the metadata `grpc-status-details-bin` holds outside of the pipeline.
+     * The error: the content of the metadata `grpc-status-details-bin` outside the pipeline.
      *
      * @generated from field: google.rpc.Status error = 3;
      */
@@ -193,28 +194,28 @@ export declare type PipelineAnswer = Message<"authwire.v1.PipelineAnswer"> & {
 export declare const PipelineAnswerSchema: GenMessage<PipelineAnswer>;
 
 /**
- * The pipeline: unary calls without the cost of an HTTP/2 stream each. A transport and nothing more: its calls reach the
- * same methods through the same checks as calls of their own, and end with the same messages and errors.
+ * The pipeline: carries unary calls without the cost of one HTTP/2 stream per call. It is only a transport: its calls reach
+ * the same methods through the same checks as separate calls, and end with the same messages and errors.
  *
  * @generated from service authwire.v1.PipelineService
  */
 export declare const PipelineService: GenService<{
   /**
-   * Carries any number of unary calls of any service here, at the same time; their answers come in any order.
+   * Carries any number of concurrent unary calls of any service of this server. Their answers arrive in any order.
    *
-   * The service speaks first: it says with `settings` that the stream is carried. Each request holds the calls that were
-   * made at about the same time, each response the answers that were there at about the same time.
+   * The service sends the first message: `settings` tells the client that the stream is open. Each request holds the calls
+   * that were made at about the same time, and each response holds the answers that were ready at about the same time.
    *
-   * The metadata of the stream is that of each of its calls; a call adds its own.
+   * The metadata of the stream applies to each of its calls. A call can add its own metadata.
    *
-   * The caller ends the stream by closing its side: the active calls are answered first. When the service is about to
-   * stop it says `draining`: the caller then opens a new stream, makes its next calls there, and closes this one; calls
-   * that it makes here before it does so are still carried out.
+   * The caller ends the stream by closing its side. The active calls are answered first. Before the service shuts down, it
+   * sends `draining`: the caller then opens a new stream, makes its next calls there, and closes this one. Calls that it
+   * makes on this stream before it closes it are still executed.
    *
-   * The stream itself fails only if it breaks a rule, and then with all its calls:
+   * The stream itself fails, together with all its calls, only if a request breaks a rule:
    * INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
-   * A call fails as it would outside of the pipeline, and with
-   * METHOD_UNKNOWN (UNIMPLEMENTED): no unary method has this name here.
+   * A call fails as it would outside the pipeline, and also with
+   * METHOD_UNKNOWN (UNIMPLEMENTED): no unary method of this server has this name.
    * TOO_MANY_CALLS (RESOURCE_EXHAUSTED): `max_in_flight` calls of this stream are active.
    *
    * @generated from rpc authwire.v1.PipelineService.Pipeline

@@ -17,29 +17,29 @@ export declare const file_authwire_v1_session_cache_service: GenFile;
  */
 export declare type FollowRequest = Message<"authwire.v1.FollowRequest"> & {
   /**
-   * In the first request, and only there: how long after it sent a ping the client still uses what it keeps, in
-   * milliseconds. From 200 to 10,000.
+   * Set in the first request only: how long the client may use its cache after it sent a ping, in milliseconds. From 200 to
+   * 10,000.
    *
    * @generated from field: uint32 max_stale_ms = 1;
    */
   maxStaleMs: number;
 
   /**
-   * A ping, by any number but 0. One at a time: the next one is sent when this one was answered. 0: none.
+   * The number of a ping, any but 0. The client sends the next ping only after this one was answered. 0: no ping.
    *
    * @generated from field: uint64 nonce = 2;
    */
   nonce: bigint;
 
   /**
-   * The highest `sequence` of the responses that the client has followed. 0: none.
+   * The highest `sequence` of the responses that the client has processed. 0: none.
    *
    * @generated from field: uint64 confirmed = 3;
    */
   confirmed: bigint;
 
   /**
-   * Whether this is the last request: the client uses nothing any more that it keeps.
+   * Whether this is the last request, because the client no longer uses its cache.
    *
    * @generated from field: bool done = 4;
    */
@@ -59,29 +59,29 @@ export declare const FollowRequestSchema: GenMessage<FollowRequest>;
  */
 export declare type FollowResponse = Message<"authwire.v1.FollowResponse"> & {
   /**
-   * What was changed or deleted. Of a session: the first 16 characters of the Base64url of the SHA-256 of `s` and its id. Of
-   * a user, and so of all its sessions: the same of `u` and the user's id.
+   * The sessions and users that were changed or deleted. For a session: the first 16 characters of the Base64url of the
+   * SHA-256 of `s` and its id. For a user, which stands for all its sessions: the same of `u` and the user's id.
    *
    * @generated from field: repeated string keys = 1;
    */
   keys: string[];
 
   /**
-   * Anything may have been changed: the client keeps nothing.
+   * Anything may have been changed: the client must discard its whole cache.
    *
    * @generated from field: bool reset = 2;
    */
   reset: boolean;
 
   /**
-   * How far the client knows when it has followed this response.
+   * The number that the client confirms after it has processed this response.
    *
    * @generated from field: uint64 sequence = 3;
    */
   sequence: bigint;
 
   /**
-   * The ping that is answered, once the rest of the response is followed. 0: none.
+   * The ping that is answered, valid after the rest of the response was processed. 0: none.
    *
    * @generated from field: uint64 nonce = 4;
    */
@@ -95,33 +95,36 @@ export declare type FollowResponse = Message<"authwire.v1.FollowResponse"> & {
 export declare const FollowResponseSchema: GenMessage<FollowResponse>;
 
 /**
- * What a client needs to keep the answers of GetSessionAndUser in memory, and never to use one for longer than it has said
- * after it stopped being true. The option `sessionCache` of AuthwireAdapter is such a client.
+ * Lets a client cache the responses of GetSessionAndUser in memory, and guarantees that the client uses a response for no
+ * longer than it has announced after the response became outdated. The option `sessionCache` of AuthwireAdapter is such a
+ * client.
  *
  * @generated from service authwire.v1.SessionCacheService
  */
 export declare const SessionCacheService: GenService<{
   /**
-   * Tells what changes, and grants leases.
+   * Streams invalidations to the client, and grants it leases.
    *
-   * Every response tells of sessions and users that were changed or deleted, by whichever process. A request with a `nonce`
-   * is a ping. The service answers a ping when it has looked into the database after the ping came, and has told of
-   * everything that had been committed by then. So a client that sent a ping at s, and has it answered, knows of all that was
-   * committed until s. It may use an answer of GetSessionAndUser at a time t if
+   * Every response names sessions and users that were changed or deleted, by any process. A request with a `nonce` is a
+   * ping. The service answers a ping after it has read the database later than the ping arrived, and has reported every
+   * change that had been committed by then. So when a ping that the client sent at the time s is answered, the client knows
+   * every change that was committed until s. The client may use a response of GetSessionAndUser at a time t if all of the
+   * following hold:
    *
-   * - the newest of its pings that was answered, it had sent at t - `max_stale_ms` or later;
+   * - the client sent the newest of its answered pings at t - `max_stale_ms` or later;
    * - that call was begun after the first ping of this stream was answered;
-   * - the response to that call came before any response here named its session or its user, or `reset` was set.
+   * - since that call was begun, no response of this stream has named its session or its user, or set `reset`.
    *
-   * When the stream ends, what it kept is of no use any more. The service counts on that: a call with `await_caches` waits
-   * until each client of the tenant has confirmed that it knows, or its lease has run out.
+   * When the stream ends, the client must discard its cache. The service relies on that: a call with `await_caches` waits
+   * until each client of the tenant has confirmed the change, or until its lease has expired.
    *
-   * A client that uses no answer any more says so (`done`) and closes its side: then nobody waits for it. Of any other stream
-   * that ends, the lease is waited for.
+   * A client that no longer uses its cache sends `done` and closes its side: no call then waits for it. If a stream ends in
+   * any other way, such calls wait until its lease expires.
    *
-   * INVALID_FIELD (INVALID_ARGUMENT): the first request has no `max_stale_ms`, or a later one has another.
-   * EVENTS_NOT_KEPT (FAILED_PRECONDITION): the service is told to keep no events; then nobody knows what changes.
-   * OVERLOADED (RESOURCE_EXHAUSTED): the API key, its tenant, or the service has as many of these streams as it may.
+   * INVALID_FIELD (INVALID_ARGUMENT): the first request has no `max_stale_ms`, or a later request has a different one.
+   * EVENTS_NOT_KEPT (FAILED_PRECONDITION): the service is configured to keep no events, and so cannot know what changes.
+   * OVERLOADED (RESOURCE_EXHAUSTED): the number of these streams of the API key, its tenant or the service has reached its
+   * limit.
    *
    * @generated from rpc authwire.v1.SessionCacheService.Follow
    */

@@ -27,8 +27,9 @@ export const FollowResponseSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_session_cache_service, 1);
 
 /**
- * What a client needs to keep the answers of GetSessionAndUser in memory, and never to use one for longer than it has said
- * after it stopped being true. The option `sessionCache` of AuthwireAdapter is such a client.
+ * Lets a client cache the responses of GetSessionAndUser in memory, and guarantees that the client uses a response for no
+ * longer than it has announced after the response became outdated. The option `sessionCache` of AuthwireAdapter is such a
+ * client.
  *
  * @generated from service authwire.v1.SessionCacheService
  */

@@ -18,7 +18,8 @@ export declare const file_authwire_v1_session: GenFile;
  */
 export declare type Session = Message<"authwire.v1.Session"> & {
   /**
-   * The token that the request named: the service keeps only its SHA-256. Empty where the request named none.
+   * The session token of the request. It is empty if the request has none, because the service stores only the token's
+   * SHA-256.
    *
    * @generated from field: string session_token = 1;
    */
@@ -39,64 +40,66 @@ export declare type Session = Message<"authwire.v1.Session"> & {
   expires?: Timestamp | undefined;
 
   /**
-   * Properties beyond the named ones, returned as they were given.
+   * Properties other than the named ones, returned as they were given.
    *
    * @generated from field: google.protobuf.Struct extra = 4;
    */
   extra?: JsonObject | undefined;
 
   /**
-   * What the session is called by who does not have its token: random, no part of the token, unique in the tenant.
+   * Identifies the session where its token is not known. It is random, contains no part of the token, and is unique in the
+   * tenant.
    *
    * @generated from field: string id = 5;
    */
   id: string;
 
   /**
-   * When the session was created. Of one that is older than this field: when the service was updated. Only answered where
-   * the request has no token (ListSessions, GetSession, RevokeSession), as all that follows.
+   * When the session was created. For a session that is older than this field: when the service was upgraded. This field and
+   * all that follow are set only if the request has no token (ListSessions, GetSession, RevokeSession).
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When somebody came with the session last, to about a minute. Absent: not since the service keeps it.
+   * When the session was last used, to about a minute. Absent: it was not used since the service records this.
    *
    * @generated from field: google.protobuf.Timestamp last_seen_time = 7;
    */
   lastSeenTime?: Timestamp | undefined;
 
   /**
-   * Address of the client that the session was created for, as the application said it.
+   * Address of the client that the session was created for, as stated by the application.
    *
    * @generated from field: optional string ip = 8;
    */
   ip?: string | undefined;
 
   /**
-   * User agent of that client, as the application said it. It is the client's own word.
+   * User agent of that client, as stated by the application. The client chooses its value.
    *
    * @generated from field: optional string user_agent = 9;
    */
   userAgent?: string | undefined;
 
   /**
-   * How the user was authenticated, as the application said it: `passkey`, `email`, …
+   * How the user was authenticated, as stated by the application: `passkey`, `email`, …
    *
    * @generated from field: optional string auth_method = 10;
    */
   authMethod?: string | undefined;
 
   /**
-   * Identifier of the provider that the user signed in with, as the application said it.
+   * Identifier of the provider that the user signed in with, as stated by the application.
    *
    * @generated from field: optional string provider = 11;
    */
   provider?: string | undefined;
 
   /**
-   * Who is signed in as the user, as the application said it: an identifier of a member of staff, say. Absent: the user.
+   * The person who is signed in as the user, as stated by the application, for example an identifier of a member of staff.
+   * Absent: the user.
    *
    * @generated from field: optional string impersonator = 12;
    */

@@ -20,7 +20,7 @@ export declare const file_authwire_v1_session_service: GenFile;
  */
 export declare type CreateSessionRequest = Message<"authwire.v1.CreateSessionRequest"> & {
   /**
-   * Randomly generated value that identifies the session.
+   * Random value that identifies the session.
    *
    * @generated from field: string session_token = 1;
    */
@@ -90,7 +90,7 @@ export declare type CreateSessionRequest = Message<"authwire.v1.CreateSessionReq
 export declare const CreateSessionRequestSchema: GenMessage<CreateSessionRequest>;
 
 /**
- * Answer of SessionService.CreateSession.
+ * Response of SessionService.CreateSession.
  *
  * @generated from message authwire.v1.CreateSessionResponse
  */
@@ -130,7 +130,7 @@ export declare type GetSessionAndUserRequest = Message<"authwire.v1.GetSessionAn
 export declare const GetSessionAndUserRequestSchema: GenMessage<GetSessionAndUserRequest>;
 
 /**
- * Answer of SessionService.GetSessionAndUser.
+ * Response of SessionService.GetSessionAndUser.
  *
  * @generated from message authwire.v1.GetSessionAndUserResponse
  */
@@ -184,14 +184,15 @@ export declare type UpdateSessionRequest = Message<"authwire.v1.UpdateSessionReq
   expires?: Timestamp | undefined;
 
   /**
-   * Properties to set beside those that the session has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
+   * Properties to set in addition to those of the session, key by key. All together are at most 65,536 bytes as JSON, nested
+   * at most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct extra = 4;
    */
   extra?: JsonObject | undefined;
 
   /**
-   * What to change: any of `user_id`, `expires`, `extra`. Everything else is left alone.
+   * The fields to change: any of `user_id`, `expires`, `extra`. All other fields keep their values.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 5;
    */
@@ -205,13 +206,13 @@ export declare type UpdateSessionRequest = Message<"authwire.v1.UpdateSessionReq
 export declare const UpdateSessionRequestSchema: GenMessage<UpdateSessionRequest>;
 
 /**
- * Answer of SessionService.UpdateSession.
+ * Response of SessionService.UpdateSession.
  *
  * @generated from message authwire.v1.UpdateSessionResponse
  */
 export declare type UpdateSessionResponse = Message<"authwire.v1.UpdateSessionResponse"> & {
   /**
-   * The session as it is now.
+   * The session after the call.
    *
    * @generated from field: authwire.v1.Session session = 1;
    */
@@ -238,10 +239,10 @@ export declare type DeleteSessionRequest = Message<"authwire.v1.DeleteSessionReq
   sessionToken: string;
 
   /**
-   * Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-   * `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-   * each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-   * their `maxStaleMs`.
+   * Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+   * of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+   * client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+   * copies within their `maxStaleMs`.
    *
    * @generated from field: bool await_caches = 2;
    */
@@ -255,13 +256,13 @@ export declare type DeleteSessionRequest = Message<"authwire.v1.DeleteSessionReq
 export declare const DeleteSessionRequestSchema: GenMessage<DeleteSessionRequest>;
 
 /**
- * Answer of SessionService.DeleteSession.
+ * Response of SessionService.DeleteSession.
  *
  * @generated from message authwire.v1.DeleteSessionResponse
  */
 export declare type DeleteSessionResponse = Message<"authwire.v1.DeleteSessionResponse"> & {
   /**
-   * The session as it was.
+   * The session before it was deleted.
    *
    * @generated from field: authwire.v1.Session session = 1;
    */
@@ -288,7 +289,7 @@ export declare type AccessSessionRequest = Message<"authwire.v1.AccessSessionReq
   sessionToken: string;
 
   /**
-   * When the session is extended, and for how long.
+   * When the session is extended, and by how much.
    *
    * @generated from field: authwire.v1.SessionExtension extend = 2;
    */
@@ -302,22 +303,22 @@ export declare type AccessSessionRequest = Message<"authwire.v1.AccessSessionReq
 export declare const AccessSessionRequestSchema: GenMessage<AccessSessionRequest>;
 
 /**
- * When a session is extended, and for how long: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
+ * When a session is extended, and by how much: `maxAge` and `updateAge` of the session options of Auth.js. Fractions of a
  * millisecond are dropped.
  *
  * @generated from message authwire.v1.SessionExtension
  */
 export declare type SessionExtension = Message<"authwire.v1.SessionExtension"> & {
   /**
-   * How long the session lasts from when it is extended. At most 36,500 days.
+   * The lifetime of the session from the moment of its extension. At most 36,500 days.
    *
    * @generated from field: google.protobuf.Duration max_age = 1;
    */
   maxAge?: Duration | undefined;
 
   /**
-   * How long it is not extended again: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends it
-   * whenever it is accessed; more than `max_age` never extends it. At most 36,500 days.
+   * The minimum time between two extensions: an extension is due from `expires` - `max_age` + `update_age` on. 0 extends the
+   * session at every access. A value above `max_age` never extends it. At most 36,500 days.
    *
    * @generated from field: google.protobuf.Duration update_age = 2;
    */
@@ -331,13 +332,13 @@ export declare type SessionExtension = Message<"authwire.v1.SessionExtension"> &
 export declare const SessionExtensionSchema: GenMessage<SessionExtension>;
 
 /**
- * Answer of SessionService.AccessSession.
+ * Response of SessionService.AccessSession.
  *
  * @generated from message authwire.v1.AccessSessionResponse
  */
 export declare type AccessSessionResponse = Message<"authwire.v1.AccessSessionResponse"> & {
   /**
-   * The session, with the expiry that it has now.
+   * The session with its current expiry.
    *
    * @generated from field: authwire.v1.Session session = 1;
    */
@@ -378,30 +379,30 @@ export declare type ListSessionsRequest = Message<"authwire.v1.ListSessionsReque
   userId: string;
 
   /**
-   * The most sessions that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before
-   * its sessions take more than 512 KiB in the database.
+   * The maximum number of sessions of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
+   * before its sessions take more than 512 KiB in the database.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * Where the page begins: `next_page_token` of the page before it, of the same user with the same filters. Empty: the
-   * first page.
+   * Where the page begins: `next_page_token` of the previous page, of the same user with the same filters. Empty: the first
+   * page.
    *
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
-   * true: only sessions that have not expired. false: only those that have. Absent: all.
+   * true: only sessions that have not expired. false: only sessions that have expired. Absent: all.
    *
    * @generated from field: optional bool active = 4;
    */
   active?: boolean | undefined;
 
   /**
-   * Only sessions that began at this provider. Absent: all.
+   * Only sessions that were created by a sign-in with this provider. Absent: all.
    *
    * @generated from field: optional string provider = 5;
    */
@@ -422,7 +423,7 @@ export declare type ListSessionsRequest = Message<"authwire.v1.ListSessionsReque
 export declare const ListSessionsRequestSchema: GenMessage<ListSessionsRequest>;
 
 /**
- * Answer of SessionService.ListSessions.
+ * Response of SessionService.ListSessions.
  *
  * @generated from message authwire.v1.ListSessionsResponse
  */
@@ -435,7 +436,7 @@ export declare type ListSessionsResponse = Message<"authwire.v1.ListSessionsResp
   sessions: Session[];
 
   /**
-   * Asks for the next page, as that of ListUsers. Empty: there is none.
+   * Token of the next page, like that of ListUsers. Empty: this is the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -469,7 +470,7 @@ export declare type GetSessionRequest = Message<"authwire.v1.GetSessionRequest">
 export declare const GetSessionRequestSchema: GenMessage<GetSessionRequest>;
 
 /**
- * Answer of SessionService.GetSession.
+ * Response of SessionService.GetSession.
  *
  * @generated from message authwire.v1.GetSessionResponse
  */
@@ -502,18 +503,19 @@ export declare type RevokeSessionRequest = Message<"authwire.v1.RevokeSessionReq
   id: string;
 
   /**
-   * Identifier of the user whose session it must be: whoever lets people sign out their devices gives that of the one who
-   * asks. A session of somebody else stays, and the answer is as if there were none. Absent: anybody's.
+   * Identifier of the user who must own the session. An application in which users sign out their own devices sets it to the
+   * user who makes the request. A session of another user is not deleted, and the response is the same as if there were no
+   * such session. Absent: any user.
    *
    * @generated from field: optional string user_id = 2;
    */
   userId?: string | undefined;
 
   /**
-   * Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-   * `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-   * each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-   * their `maxStaleMs`.
+   * Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+   * of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+   * client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+   * copies within their `maxStaleMs`.
    *
    * @generated from field: bool await_caches = 3;
    */
@@ -527,13 +529,13 @@ export declare type RevokeSessionRequest = Message<"authwire.v1.RevokeSessionReq
 export declare const RevokeSessionRequestSchema: GenMessage<RevokeSessionRequest>;
 
 /**
- * Answer of SessionService.RevokeSession.
+ * Response of SessionService.RevokeSession.
  *
  * @generated from message authwire.v1.RevokeSessionResponse
  */
 export declare type RevokeSessionResponse = Message<"authwire.v1.RevokeSessionResponse"> & {
   /**
-   * The session as it was. Absent: there was none, or it had been revoked before.
+   * The session before it was deleted. Absent: there was no such session, or it had been revoked before.
    *
    * @generated from field: authwire.v1.Session session = 1;
    */
@@ -560,24 +562,24 @@ export declare type RevokeUserSessionsRequest = Message<"authwire.v1.RevokeUserS
   userId: string;
 
   /**
-   * Id of a session that stays, if the user has it: that of the device that asks. Absent: none.
+   * Id of a session that is kept if the user has it, such as that of the device that makes the request. Absent: none.
    *
    * @generated from field: optional string kept_id = 2;
    */
   keptId?: string | undefined;
 
   /**
-   * The same by its token. Both may be given, and both stay.
+   * Token of a session that is kept, like `kept_id`. If both are given, both sessions are kept.
    *
    * @generated from field: optional string kept_session_token = 3;
    */
   keptSessionToken?: string | undefined;
 
   /**
-   * Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-   * `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-   * each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-   * their `maxStaleMs`.
+   * Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+   * of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+   * client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+   * copies within their `maxStaleMs`.
    *
    * @generated from field: bool await_caches = 4;
    */
@@ -591,13 +593,13 @@ export declare type RevokeUserSessionsRequest = Message<"authwire.v1.RevokeUserS
 export declare const RevokeUserSessionsRequestSchema: GenMessage<RevokeUserSessionsRequest>;
 
 /**
- * Answer of SessionService.RevokeUserSessions.
+ * Response of SessionService.RevokeUserSessions.
  *
  * @generated from message authwire.v1.RevokeUserSessionsResponse
  */
 export declare type RevokeUserSessionsResponse = Message<"authwire.v1.RevokeUserSessionsResponse"> & {
   /**
-   * How many sessions were deleted.
+   * The number of sessions that were deleted.
    *
    * @generated from field: int64 revoked = 1;
    */
@@ -624,10 +626,10 @@ export declare type RevokeSessionsRequest = Message<"authwire.v1.RevokeSessionsR
   userIds: string[];
 
   /**
-   * Answers only when no client anywhere can still use what it keeps of the sessions that this call deletes (the option
-   * `sessionCache` of AuthwireAdapter): each has confirmed it, or may not use it any more. Takes as long as one message to
-   * each and back; where a client or a process does not answer, as long as its lease. false: such clients know within
-   * their `maxStaleMs`.
+   * Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+   * of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+   * client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+   * copies within their `maxStaleMs`.
    *
    * @generated from field: bool await_caches = 2;
    */
@@ -641,27 +643,28 @@ export declare type RevokeSessionsRequest = Message<"authwire.v1.RevokeSessionsR
 export declare const RevokeSessionsRequestSchema: GenMessage<RevokeSessionsRequest>;
 
 /**
- * Answer of SessionService.RevokeSessions.
+ * Response of SessionService.RevokeSessions.
  *
  * @generated from message authwire.v1.RevokeSessionsResponse
  */
 export declare type RevokeSessionsResponse = Message<"authwire.v1.RevokeSessionsResponse"> & {
   /**
-   * How many users are done, from the first of the request on; at least one.
+   * The number of users that were processed, counted from the first of the request. At least one.
    *
    * @generated from field: int32 processed = 1;
    */
   processed: number;
 
   /**
-   * Whether users are left, because those before them had many sessions: ask again with those behind `processed`.
+   * Whether users remain, because the users before them had many sessions. The caller makes another call with the users
+   * after the first `processed`.
    *
    * @generated from field: bool more = 2;
    */
   more: boolean;
 
   /**
-   * How many sessions were deleted.
+   * The number of sessions that were deleted.
    *
    * @generated from field: int64 revoked = 3;
    */
@@ -675,17 +678,17 @@ export declare type RevokeSessionsResponse = Message<"authwire.v1.RevokeSessions
 export declare const RevokeSessionsResponseSchema: GenMessage<RevokeSessionsResponse>;
 
 /**
- * Sessions: who is signed in. The database holds only the SHA-256 of a session token.
+ * Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
- * AccessSession takes none, because it may be repeated without one.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
+ * AccessSession accepts none, because it may be repeated without one.
  *
  * @generated from service authwire.v1.SessionService
  */
 export declare const SessionService: GenService<{
   /**
-   * Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the
-   * same token it fails.
+   * Creates a session for a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the
+   * same token fails.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
    * SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
@@ -698,7 +701,7 @@ export declare const SessionService: GenService<{
     output: typeof CreateSessionResponseSchema;
   },
   /**
-   * Returns a session and its user, read together in one statement. Never an expired session: that one is removed.
+   * Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
    *
    * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
    *
@@ -710,7 +713,7 @@ export declare const SessionService: GenService<{
     output: typeof GetSessionAndUserResponseSchema;
   },
   /**
-   * Changes the fields of a session that `update_mask` names and returns it. Atomic; never brings back a session that
+   * Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
    * was deleted or has expired.
    *
    * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
@@ -724,11 +727,12 @@ export declare const SessionService: GenService<{
     output: typeof UpdateSessionResponseSchema;
   },
   /**
-   * Deletes a session and returns it as it was, expired or not.
+   * Deletes a session and returns it as it was, even if it has expired.
    *
-   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches` that, too, is answered when no client can
-   * use such a session any more.
-   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token. With `await_caches`, this error too is returned only when no
+   * client can use such a session any more.
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+   * deletion itself is done.
    *
    * @generated from rpc authwire.v1.SessionService.DeleteSession
    */
@@ -738,20 +742,21 @@ export declare const SessionService: GenService<{
     output: typeof DeleteSessionResponseSchema;
   },
   /**
-   * Returns a session and its user, and extends the session when that is due: what Auth.js does with GetSessionAndUser and
-   * UpdateSession whenever somebody comes with a session. Never an expired session: that one is removed, as Auth.js does,
-   * so that no clock that is set back ever lets it in again.
+   * Returns a session and its user, and extends the session if that is due. Auth.js does the same with GetSessionAndUser and
+   * UpdateSession for every request that has a session. An expired session is never returned. It is deleted, as Auth.js
+   * does, so that a clock that is set back never makes it valid again.
    *
-   * The extension is one statement, on condition that the session is still there, belongs to the same user and is still
-   * due. So of any number of calls at the same time, on any number of replicas, one extends the session; a session that was
-   * deleted or has expired is not brought back; and the expiry never becomes earlier, whatever the ages of its callers
-   * are. When nothing is due nothing is written, and the call costs what GetSessionAndUser costs.
+   * The extension is one statement. Its condition is that the session still exists, belongs to the same user and is still
+   * due. So of any number of concurrent calls, on any number of replicas, one extends the session. A session that was
+   * deleted or has expired is not restored. The expiry never becomes earlier, even if the callers give different ages. If no
+   * extension is due, nothing is written, and the call costs as much as GetSessionAndUser.
    *
-   * It may be repeated as it is: repeated, it returns the session that the first call has extended.
+   * The call may be repeated without an idempotency key: a repeated call returns the session that the first call has
+   * extended.
    *
-   * It asks for `sessions:write`, because its caller decides how long a session lasts, as that of UpdateSession does. It asks
-   * for `sessions:read` beside it, because it returns the user: whoever may only write could create a session for anybody
-   * and read by it who that is. The audit log has a line for it when it has extended a session.
+   * The call requires `sessions:write`, because the caller decides how long a session lasts, as the caller of UpdateSession
+   * does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
+   * a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
    *
    * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
    * SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
@@ -764,10 +769,10 @@ export declare const SessionService: GenService<{
     output: typeof AccessSessionResponseSchema;
   },
   /**
-   * Returns the sessions of a user page by page, those created last first; those of the same millisecond in the reverse
-   * byte order of their ids. Without their tokens, which nobody has but the user. Expired ones are there until they are
-   * cleaned away. Of an unknown user: none. A page costs as much as the user's sessions that are passed over for it, and
-   * nothing of anybody else's.
+   * Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
+   * reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
+   * the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
+   * are skipped for it, and on no other user's sessions.
    *
    * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
    *
@@ -779,7 +784,7 @@ export declare const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Returns the session with an id, expired or not. Without its token.
+   * Returns the session with an id, even if it has expired. It has no token.
    *
    * SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
    *
@@ -791,10 +796,11 @@ export declare const SessionService: GenService<{
     output: typeof GetSessionResponseSchema;
   },
   /**
-   * Deletes the session with an id, if there is one: the device is signed out. Returns it as it was. With `user_id` only a
-   * session of that user is deleted.
+   * Deletes the session with an id, if it exists, which signs the device out. Returns the session as it was. With `user_id`,
+   * only a session of that user is deleted.
    *
-   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+   * deletion itself is done.
    *
    * @generated from rpc authwire.v1.SessionService.RevokeSession
    */
@@ -804,11 +810,12 @@ export declare const SessionService: GenService<{
     output: typeof RevokeSessionResponseSchema;
   },
   /**
-   * Deletes the sessions that a user has, or all but one. Those of a user who has more than 1,000 go in several
-   * transactions, the oldest first: made again, a call that failed goes on. Of an unknown user: none. A session that is
-   * created at the same time may stay.
+   * Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
+   * several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+   * unknown user. A session that is created concurrently may remain.
    *
-   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+   * deletion itself is done.
    *
    * @generated from rpc authwire.v1.SessionService.RevokeUserSessions
    */
@@ -818,10 +825,11 @@ export declare const SessionService: GenService<{
     output: typeof RevokeUserSessionsResponseSchema;
   },
   /**
-   * Deletes the sessions of many users. Not atomic without an idempotency key: some users at a time are done, in the order
-   * of the request, and a call that fails has done some of them. Made again, it does the rest.
+   * Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
+   * order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
    *
-   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`; what the call asks for is done.
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+   * deletion itself is done.
    *
    * @generated from rpc authwire.v1.SessionService.RevokeSessions
    */

@@ -24,22 +24,22 @@ export declare type EncodeRequest = Message<"authwire.v1.EncodeRequest"> & {
   payload?: JsonObject | undefined;
 
   /**
-   * What the key is derived from beside the secret: Auth.js takes the name of the session cookie. (Its length is bounded
-   * by that of HKDF's info parameter in Web Crypto implementations.)
+   * Input for the derivation of the key, in addition to the secret. Auth.js uses the name of the session cookie. (Its length
+   * is limited by that of HKDF's info parameter in Web Crypto implementations.)
    *
    * @generated from field: string salt = 2;
    */
   salt: string;
 
   /**
-   * How long the token lives, in seconds. Default 2,592,000 (30 days).
+   * Lifetime of the token, in seconds. Default: 2,592,000 (30 days).
    *
    * @generated from field: optional double max_age = 3;
    */
   maxAge?: number | undefined;
 
   /**
-   * Secrets to use in place of the service's, the newest first: that one encrypts.
+   * Secrets to use instead of the service's, the newest first. The newest encrypts.
    *
    * @generated from field: repeated string secrets = 4;
    */
@@ -53,7 +53,7 @@ export declare type EncodeRequest = Message<"authwire.v1.EncodeRequest"> & {
 export declare const EncodeRequestSchema: GenMessage<EncodeRequest>;
 
 /**
- * Answer of TokenService.Encode.
+ * Response of TokenService.Encode.
  *
  * @generated from message authwire.v1.EncodeResponse
  */
@@ -93,7 +93,7 @@ export declare type DecodeRequest = Message<"authwire.v1.DecodeRequest"> & {
   salt: string;
 
   /**
-   * Secrets to use in place of the service's, each tried in turn where the token does not say which.
+   * Secrets to use instead of the service's. They are tried in turn if the token does not say which one it needs.
    *
    * @generated from field: repeated string secrets = 3;
    */
@@ -107,7 +107,7 @@ export declare type DecodeRequest = Message<"authwire.v1.DecodeRequest"> & {
 export declare const DecodeRequestSchema: GenMessage<DecodeRequest>;
 
 /**
- * Answer of TokenService.Decode.
+ * Response of TokenService.Decode.
  *
  * @generated from message authwire.v1.DecodeResponse
  */
@@ -127,7 +127,7 @@ export declare type DecodeResponse = Message<"authwire.v1.DecodeResponse"> & {
 export declare const DecodeResponseSchema: GenMessage<DecodeResponse>;
 
 /**
- * A header of an HTTP request, as it is.
+ * A header of an HTTP request, unchanged.
  *
  * @generated from message authwire.v1.Header
  */
@@ -160,14 +160,14 @@ export declare const HeaderSchema: GenMessage<Header>;
  */
 export declare type GetTokenRequest = Message<"authwire.v1.GetTokenRequest"> & {
   /**
-   * The headers of the request; only `Cookie` and `Authorization` are looked at. A header may come several times.
+   * The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times.
    *
    * @generated from field: repeated authwire.v1.Header headers = 1;
    */
   headers: Header[];
 
   /**
-   * Name of the session cookie. Default `authjs.session-token`, with `__Secure-` in front when `secure_cookie` holds.
+   * Name of the session cookie. Default: `authjs.session-token`, with the prefix `__Secure-` if `secure_cookie` is true.
    *
    * @generated from field: optional string cookie_name = 2;
    */
@@ -196,7 +196,7 @@ export declare type GetTokenRequest = Message<"authwire.v1.GetTokenRequest"> & {
   secrets: string[];
 
   /**
-   * Return the token itself, unread, in place of its claims.
+   * Whether the token itself is returned, without being decrypted, instead of its claims.
    *
    * @generated from field: bool raw = 6;
    */
@@ -210,13 +210,13 @@ export declare type GetTokenRequest = Message<"authwire.v1.GetTokenRequest"> & {
 export declare const GetTokenRequestSchema: GenMessage<GetTokenRequest>;
 
 /**
- * Answer of TokenService.GetToken.
+ * Response of TokenService.GetToken.
  *
  * @generated from message authwire.v1.GetTokenResponse
  */
 export declare type GetTokenResponse = Message<"authwire.v1.GetTokenResponse"> & {
   /**
-   * Not set: the request carries no token, or none that can be read.
+   * Not set: the request has no token, or none that can be read.
    *
    * @generated from oneof authwire.v1.GetTokenResponse.result
    */
@@ -246,14 +246,14 @@ export declare type GetTokenResponse = Message<"authwire.v1.GetTokenResponse"> &
 export declare const GetTokenResponseSchema: GenMessage<GetTokenResponse>;
 
 /**
- * Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
- * the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+ * Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+ * the service, so that applications do not have to hold them. A request may supply its own secrets instead.
  *
  * @generated from service authwire.v1.TokenService
  */
 export declare const TokenService: GenService<{
   /**
-   * Issues a token. Sets `iat`, `exp` and `jti`, whatever the payload has there. Stores nothing.
+   * Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
    *
    * MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
    *
@@ -282,9 +282,9 @@ export declare const TokenService: GenService<{
     output: typeof DecodeResponseSchema;
   },
   /**
-   * Finds and reads the token of an HTTP request: in the session cookie, which may be cut into chunks, else in the
-   * header `Authorization: Bearer`. A request without a token, or with one that Decode rejects, is answered without
-   * one: it is not an error that nobody is signed in.
+   * Finds and reads the token of an HTTP request: in the session cookie, which may be split into chunks, otherwise in the
+   * header `Authorization: Bearer`. If the request has no token, or a token that Decode rejects, the response has no token
+   * either: it is not an error that no user is signed in.
    *
    * MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret, and `raw` is not set.
    *

@@ -63,8 +63,8 @@ export const GetTokenResponseSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_token_service, 6);
 
 /**
- * Tokens: the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512), issued and read with the secrets of
- * the service, so that nobody else has to hold them. A request may bring secrets of its own instead.
+ * Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
+ * the service, so that applications do not have to hold them. A request may supply its own secrets instead.
  *
  * @generated from service authwire.v1.TokenService
  */

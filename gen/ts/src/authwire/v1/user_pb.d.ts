@@ -25,15 +25,15 @@ export declare type User = Message<"authwire.v1.User"> & {
   id: string;
 
   /**
-   * When the user first signed in by e-mail link, to the millisecond. Absent until then.
+   * When the user first signed in by an e-mail link, to the millisecond. Absent until then.
    *
    * @generated from field: optional google.protobuf.Timestamp email_verified = 2;
    */
   emailVerified?: Timestamp | undefined;
 
   /**
-   * The e-mail address as it was given. Absent where the provider hides it. Two addresses are the same when they are
-   * equal after trimming ASCII white space and lower-casing ASCII letters, and in no other case.
+   * The e-mail address as it was given. Absent if the provider hides it. Two addresses are the same only if they are equal
+   * after trimming ASCII white space and lower-casing ASCII letters.
    *
    * @generated from field: optional string email = 3;
    */
@@ -54,24 +54,24 @@ export declare type User = Message<"authwire.v1.User"> & {
   image?: string | undefined;
 
   /**
-   * Properties beyond the named ones, returned as they were given. A named property that is null rather than absent
-   * (`name`, `image` and `email` may be either) stands here under its contract name with the value null.
+   * Properties other than the named ones, returned as they were given. A named property that is null rather than absent
+   * (`name`, `image` and `email` may be either) is stored here under its contract name with the value null.
    *
    * @generated from field: google.protobuf.Struct extra = 6;
    */
   extra?: JsonObject | undefined;
 
   /**
-   * When the user was created, to the millisecond. Only ListUsers answers it; elsewhere it is absent. Of a user who was
-   * there before the service kept it: when the service was brought up to date.
+   * When the user was created, to the millisecond. Only ListUsers returns it; elsewhere it is absent. For a user that was
+   * created before the service recorded this time: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When a call last wrote the user, to the millisecond; also where it changed nothing. Only ListUsers answers it. Of a user
-   * that nobody has written since the service keeps it: when the service was brought up to date.
+   * When a call last wrote the user, to the millisecond, even if the call changed nothing. Only ListUsers returns it. For a
+   * user that was not written since the service records this time: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */

@@ -33,7 +33,7 @@ export declare type CreateUserRequest = Message<"authwire.v1.CreateUserRequest">
   emailVerified?: Timestamp | undefined;
 
   /**
-   * See User.email. An address that is blank after trimming belongs to nobody and never conflicts.
+   * See User.email. An address that is blank after trimming belongs to no user and never conflicts.
    *
    * @generated from field: optional string email = 3;
    */
@@ -61,10 +61,11 @@ export declare type CreateUserRequest = Message<"authwire.v1.CreateUserRequest">
   extra?: JsonObject | undefined;
 
   /**
-   * Whether a sign-up begins with this user, which may break off: the adapter of Auth.js says so. Unless the address is
-   * verified, the user then does not hold it for the time of the service's option --provisional-sign-up: GetUserByEmail
-   * does not find the user, and the next user who is created with the address replaces it, with another id. That ends as
-   * soon as the user gets an account, a session or an authenticator or is updated. Without that option it means nothing.
+   * Whether the user is created by a sign-up that may be abandoned. The adapter of Auth.js sets it. Unless the address is
+   * verified, the user then does not own it for the time of the service's option --provisional-sign-up: GetUserByEmail does
+   * not find the user, and the next user who is created with the address replaces it, with another id. The user stops being
+   * provisional when it gets an account, a session or an authenticator, or is updated. Without that option the field has no
+   * effect.
    *
    * @generated from field: bool provisional = 7;
    */
@@ -78,7 +79,7 @@ export declare type CreateUserRequest = Message<"authwire.v1.CreateUserRequest">
 export declare const CreateUserRequestSchema: GenMessage<CreateUserRequest>;
 
 /**
- * Answer of UserService.CreateUser.
+ * Response of UserService.CreateUser.
  *
  * @generated from message authwire.v1.CreateUserResponse
  */
@@ -118,7 +119,7 @@ export declare type GetUserRequest = Message<"authwire.v1.GetUserRequest"> & {
 export declare const GetUserRequestSchema: GenMessage<GetUserRequest>;
 
 /**
- * Answer of UserService.GetUser.
+ * Response of UserService.GetUser.
  *
  * @generated from message authwire.v1.GetUserResponse
  */
@@ -158,7 +159,7 @@ export declare type GetUserByEmailRequest = Message<"authwire.v1.GetUserByEmailR
 export declare const GetUserByEmailRequestSchema: GenMessage<GetUserByEmailRequest>;
 
 /**
- * Answer of UserService.GetUserByEmail.
+ * Response of UserService.GetUserByEmail.
  *
  * @generated from message authwire.v1.GetUserByEmailResponse
  */
@@ -205,7 +206,7 @@ export declare type GetUserByAccountRequest = Message<"authwire.v1.GetUserByAcco
 export declare const GetUserByAccountRequestSchema: GenMessage<GetUserByAccountRequest>;
 
 /**
- * Answer of UserService.GetUserByAccount.
+ * Response of UserService.GetUserByAccount.
  *
  * @generated from message authwire.v1.GetUserByAccountResponse
  */
@@ -266,22 +267,23 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
   image?: string | undefined;
 
   /**
-   * Properties to set beside those that the user has, key by key. The whole stays within 65,536 bytes as JSON, nested at most 32 levels deep.
+   * Properties to set in addition to those of the user, key by key. All together are at most 65,536 bytes as JSON, nested at
+   * most 32 levels deep.
    *
    * @generated from field: google.protobuf.Struct extra = 6;
    */
   extra?: JsonObject | undefined;
 
   /**
-   * What to change: any of `email`, `email_verified`, `name`, `image`, `extra`. Everything else is left alone.
+   * The fields to change: any of `email`, `email_verified`, `name`, `image`, `extra`. All other fields keep their values.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 7;
    */
   updateMask?: FieldMask | undefined;
 
   /**
-   * Whether the user is signed out everywhere if the e-mail address becomes another one, or none. One that only differs in
-   * what is not compared (see User.email) is the same.
+   * Whether all sessions of the user are deleted if the e-mail address changes or is removed. Addresses that are equal by
+   * the comparison of User.email count as the same.
    *
    * @generated from field: bool revoke_sessions_on_email_change = 8;
    */
@@ -295,20 +297,20 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
 export declare const UpdateUserRequestSchema: GenMessage<UpdateUserRequest>;
 
 /**
- * Answer of UserService.UpdateUser.
+ * Response of UserService.UpdateUser.
  *
  * @generated from message authwire.v1.UpdateUserResponse
  */
 export declare type UpdateUserResponse = Message<"authwire.v1.UpdateUserResponse"> & {
   /**
-   * The user as it is now.
+   * The user after the call.
    *
    * @generated from field: authwire.v1.User user = 1;
    */
   user?: User | undefined;
 
   /**
-   * How many sessions were deleted because the e-mail address has changed.
+   * The number of sessions that were deleted because the e-mail address has changed.
    *
    * @generated from field: int64 revoked_sessions = 2;
    */
@@ -342,13 +344,13 @@ export declare type DeleteUserRequest = Message<"authwire.v1.DeleteUserRequest">
 export declare const DeleteUserRequestSchema: GenMessage<DeleteUserRequest>;
 
 /**
- * Answer of UserService.DeleteUser.
+ * Response of UserService.DeleteUser.
  *
  * @generated from message authwire.v1.DeleteUserResponse
  */
 export declare type DeleteUserResponse = Message<"authwire.v1.DeleteUserResponse"> & {
   /**
-   * The user as it was.
+   * The user before it was deleted.
    *
    * @generated from field: authwire.v1.User user = 1;
    */
@@ -362,29 +364,29 @@ export declare type DeleteUserResponse = Message<"authwire.v1.DeleteUserResponse
 export declare const DeleteUserResponseSchema: GenMessage<DeleteUserResponse>;
 
 /**
- * Request of UserService.ListUsers. A user must be let through by each of the filters that are given.
+ * Request of UserService.ListUsers. A user must match all filters that are given.
  *
  * @generated from message authwire.v1.ListUsersRequest
  */
 export declare type ListUsersRequest = Message<"authwire.v1.ListUsersRequest"> & {
   /**
-   * The most users that the page may have. 0: 50. A page may have fewer, also where it is not the last: it ends before its
-   * users take more than 512 KiB.
+   * The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
+   * its users take more than 512 KiB.
    *
    * @generated from field: int32 page_size = 1;
    */
   pageSize: number;
 
   /**
-   * Where the page begins: `next_page_token` of the page before it, with the same filters. Empty: the first page.
+   * Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
 
   /**
-   * Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
-   * belongs to nobody.
+   * Only the user with this address. User.email says when two addresses are the same. An address that is blank after
+   * trimming belongs to no user.
    *
    * @generated from field: optional string email = 3;
    */
@@ -412,7 +414,7 @@ export declare type ListUsersRequest = Message<"authwire.v1.ListUsersRequest"> &
 export declare const ListUsersRequestSchema: GenMessage<ListUsersRequest>;
 
 /**
- * Answer of UserService.ListUsers.
+ * Response of UserService.ListUsers.
  *
  * @generated from message authwire.v1.ListUsersResponse
  */
@@ -425,8 +427,8 @@ export declare type ListUsersResponse = Message<"authwire.v1.ListUsersResponse">
   users: User[];
 
   /**
-   * Asks for the next page. Empty: there is none. Whoever asks must not look into it; it says nothing to anybody but the
-   * service, and ends with the key that the service encrypts with.
+   * Token of the next page. Empty: this is the last page. Clients must not interpret it: its content is meant for the
+   * service alone, and it becomes invalid with the service's encryption key.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -440,14 +442,14 @@ export declare type ListUsersResponse = Message<"authwire.v1.ListUsersResponse">
 export declare const ListUsersResponseSchema: GenMessage<ListUsersResponse>;
 
 /**
- * Request of UserService.CountUsers. A user must be let through by each of the filters that are given.
+ * Request of UserService.CountUsers. A user must match all filters that are given.
  *
  * @generated from message authwire.v1.CountUsersRequest
  */
 export declare type CountUsersRequest = Message<"authwire.v1.CountUsersRequest"> & {
   /**
-   * Only the user with this address; see User.email for when two are the same. An address that is blank after trimming
-   * belongs to nobody.
+   * Only the user with this address. User.email says when two addresses are the same. An address that is blank after
+   * trimming belongs to no user.
    *
    * @generated from field: optional string email = 1;
    */
@@ -475,13 +477,13 @@ export declare type CountUsersRequest = Message<"authwire.v1.CountUsersRequest">
 export declare const CountUsersRequestSchema: GenMessage<CountUsersRequest>;
 
 /**
- * Answer of UserService.CountUsers.
+ * Response of UserService.CountUsers.
  *
  * @generated from message authwire.v1.CountUsersResponse
  */
 export declare type CountUsersResponse = Message<"authwire.v1.CountUsersResponse"> & {
   /**
-   * How many users there are.
+   * The number of users.
    *
    * @generated from field: int32 count = 1;
    */
@@ -495,18 +497,18 @@ export declare type CountUsersResponse = Message<"authwire.v1.CountUsersResponse
 export declare const CountUsersResponseSchema: GenMessage<CountUsersResponse>;
 
 /**
- * Users: create, read, update and delete the people who can sign in.
+ * Users: creates, reads, updates and deletes the people who can sign in.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
  *
  * @generated from service authwire.v1.UserService
  */
 export declare const UserService: GenService<{
   /**
-   * Creates a user and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same id or e-mail
-   * address it fails.
+   * Creates a user and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same id or
+   * e-mail address fails.
    *
-   * A provisional user with the same address, if the service knows such users, is deleted and replaced; see
+   * If the service has provisional users enabled, a provisional user with the same address is deleted and replaced. See
    * CreateUserRequest.provisional.
    *
    * USER_ALREADY_EXISTS (ALREADY_EXISTS): the id is taken.
@@ -532,8 +534,8 @@ export declare const UserService: GenService<{
     output: typeof GetUserResponseSchema;
   },
   /**
-   * Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing
-   * ASCII letters; nothing else is folded.
+   * Returns the user with an e-mail address. Addresses are compared after trimming ASCII white space and lower-casing ASCII
+   * letters. No other characters are folded.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the address, or only a provisional one (see CreateUserRequest.provisional).
    *
@@ -547,7 +549,7 @@ export declare const UserService: GenService<{
   /**
    * Returns the user to whom an account of a provider is linked.
    *
-   * USER_NOT_FOUND (NOT_FOUND): the account is linked to nobody.
+   * USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
    *
    * @generated from rpc authwire.v1.UserService.GetUserByAccount
    */
@@ -557,8 +559,8 @@ export declare const UserService: GenService<{
     output: typeof GetUserByAccountResponseSchema;
   },
   /**
-   * Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic, also
-   * with the sessions that `revoke_sessions_on_email_change` revokes.
+   * Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
+   * including the deletion of sessions by `revoke_sessions_on_email_change`.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the id.
    * EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -585,9 +587,10 @@ export declare const UserService: GenService<{
     output: typeof DeleteUserResponseSchema;
   },
   /**
-   * Returns users page by page, in the order of their creation; those of the same millisecond in the byte order of their
-   * ids. The pages are read one after the other, not at one moment: a user who is there throughout is on exactly one of
-   * them, and one who is created meanwhile comes last. A page costs as much as the users on it, wherever it begins.
+   * Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
+   * of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
+   * one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
+   * it begins.
    *
    * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
    *
@@ -599,9 +602,9 @@ export declare const UserService: GenService<{
     output: typeof ListUsersResponseSchema;
   },
   /**
-   * Returns how many users there are. It reads an index entry for each user whom the times of the request let through,
-   * and nothing else of them: about a second for a million of them on MySQL. STATEMENT_TIMEOUT where that takes too long.
-   * Those of a tenant are counted one call after the other.
+   * Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
+   * more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
+   * calls of one tenant are executed one at a time.
    *
    * @generated from rpc authwire.v1.UserService.CountUsers
    */

@@ -128,9 +128,9 @@ export const CountUsersResponseSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_user_service, 15);
 
 /**
- * Users: create, read, update and delete the people who can sign in.
+ * Users: creates, reads, updates and deletes the people who can sign in.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
  *
  * @generated from service authwire.v1.UserService
  */

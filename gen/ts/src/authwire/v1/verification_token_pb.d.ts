@@ -12,7 +12,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_authwire_v1_verification_token: GenFile;
 
 /**
- * A token that was mailed to somebody to sign in with, usable once (VerificationToken).
+ * A single-use token for signing in that was sent by e-mail (VerificationToken).
  *
  * @generated from message authwire.v1.VerificationToken
  */
@@ -25,7 +25,7 @@ export declare type VerificationToken = Message<"authwire.v1.VerificationToken">
   identifier: string;
 
   /**
-   * The token as Auth.js gives it: already hashed.
+   * The token as Auth.js passes it: already hashed.
    *
    * @generated from field: string token = 2;
    */

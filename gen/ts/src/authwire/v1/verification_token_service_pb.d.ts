@@ -47,7 +47,7 @@ export declare type CreateVerificationTokenRequest = Message<"authwire.v1.Create
 export declare const CreateVerificationTokenRequestSchema: GenMessage<CreateVerificationTokenRequest>;
 
 /**
- * Answer of VerificationTokenService.CreateVerificationToken.
+ * Response of VerificationTokenService.CreateVerificationToken.
  *
  * @generated from message authwire.v1.CreateVerificationTokenResponse
  */
@@ -94,13 +94,13 @@ export declare type UseVerificationTokenRequest = Message<"authwire.v1.UseVerifi
 export declare const UseVerificationTokenRequestSchema: GenMessage<UseVerificationTokenRequest>;
 
 /**
- * Answer of VerificationTokenService.UseVerificationToken.
+ * Response of VerificationTokenService.UseVerificationToken.
  *
  * @generated from message authwire.v1.UseVerificationTokenResponse
  */
 export declare type UseVerificationTokenResponse = Message<"authwire.v1.UseVerificationTokenResponse"> & {
   /**
-   * The token, which is gone now.
+   * The token, which is now deleted.
    *
    * @generated from field: authwire.v1.VerificationToken verification_token = 1;
    */
@@ -114,16 +114,16 @@ export declare type UseVerificationTokenResponse = Message<"authwire.v1.UseVerif
 export declare const UseVerificationTokenResponseSchema: GenMessage<UseVerificationTokenResponse>;
 
 /**
- * Verification tokens: what e-mail links carry.
+ * Verification tokens: the tokens of e-mail links.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
  *
  * @generated from service authwire.v1.VerificationTokenService
  */
 export declare const VerificationTokenService: GenService<{
   /**
-   * Stores a token and returns it. Atomic. Not idempotent without an idempotency key: repeated with the same identifier
-   * and token it fails.
+   * Stores a token and returns it. Atomic. Not idempotent without an idempotency key: a second call with the same identifier
+   * and token fails.
    *
    * VERIFICATION_TOKEN_ALREADY_EXISTS (ALREADY_EXISTS): the identifier has this token already.
    *
@@ -135,9 +135,9 @@ export declare const VerificationTokenService: GenService<{
     output: typeof CreateVerificationTokenResponseSchema;
   },
   /**
-   * Returns the token that matches and deletes it. Atomic: of any number of concurrent calls exactly one gets the
-   * token. An expired token is returned (and deleted) as well: the caller compares `expires`. Not idempotent without an
-   * idempotency key; with one, an answer that was lost is asked for again, and the token is not lost with it.
+   * Returns the matching token and deletes it. Atomic: of any number of concurrent calls, exactly one gets the token. An
+   * expired token is returned (and deleted) as well, so the caller must check `expires`. Not idempotent without an
+   * idempotency key. With one, a caller that lost the response can repeat the call, and so does not lose the token.
    *
    * VERIFICATION_TOKEN_NOT_FOUND (NOT_FOUND): no token matches both identifier and token, or it was used.
    *

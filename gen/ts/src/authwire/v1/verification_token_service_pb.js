@@ -44,9 +44,9 @@ export const UseVerificationTokenResponseSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_verification_token_service, 3);
 
 /**
- * Verification tokens: what e-mail links carry.
+ * Verification tokens: the tokens of e-mail links.
  *
- * The methods that write take the header `idempotency-key`; see authwire/v1/idempotency.proto for it and for its errors.
+ * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
  *
  * @generated from service authwire.v1.VerificationTokenService
  */
